@@ -1,0 +1,1 @@
+"""The conformance suite: invariants checked over traces, by name."""

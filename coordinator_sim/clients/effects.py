@@ -1,0 +1,89 @@
+"""What a client port asks its driver to do, and how callbacks into the application are named.
+
+Every verb of a port returns a tuple of effects, to be carried out in order.
+"""
+
+from enum import Enum, unique
+
+from msgspec import Struct
+
+from coordinator_sim.protocol.messages import Request
+from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition
+
+COORDINATOR_NODE_OFFSET = 2_147_483_647
+"""The coordinator connection of broker b is node `2147483647 - b`, apart from its data traffic.
+
+Source: kafka trunk, AbstractCoordinator.FindCoordinatorResponseHandler.onSuccess.
+"""
+
+
+class Connect(Struct, frozen=True, gc=False):
+    """Open a connection to the node; answered by `on_connected` or `on_disconnected`."""
+
+    node_id: int
+
+
+class Disconnect(Struct, frozen=True, gc=False):
+    """Close the connection to the node. Requests in flight there are already failed."""
+
+    node_id: int
+
+
+class Send(Struct, frozen=True, gc=False):
+    """Send the request on an open connection; the port itself watches the timeout."""
+
+    node_id: int
+    correlation_id: int
+    request: Request
+
+
+@unique
+class CallbackKind(Enum):
+    """Which application callback is to run."""
+
+    PARTITIONS_ASSIGNED = "PARTITIONS_ASSIGNED"
+    PARTITIONS_REVOKED = "PARTITIONS_REVOKED"
+    PARTITIONS_LOST = "PARTITIONS_LOST"
+    WORK_ASSIGNED = "WORK_ASSIGNED"
+    WORK_REVOKED = "WORK_REVOKED"
+    POLL_TIMEOUT = "POLL_TIMEOUT"
+
+
+class RunCallback(Struct, frozen=True, kw_only=True):
+    """Run an application callback, then report `callback_completed(token, ...)`.
+
+    The application's thread is busy until then; heartbeats go on. `partitions` for consumers;
+    `connectors` and `tasks` for Connect.
+    """
+
+    token: int
+    kind: CallbackKind
+    partitions: tuple[TopicPartition, ...] = ()
+    connectors: tuple[str, ...] = ()
+    tasks: tuple[ConnectorTaskId, ...] = ()
+
+
+class PollReturned(Struct, frozen=True, gc=False):
+    """The application's `poll` call is over; the application may process and poll again.
+
+    Args:
+        error: Name of the exception that poll raised, or None. After a fatal one (fencing,
+            authorisation) the application normally closes.
+    """
+
+    error: str | None = None
+
+
+class Closed(Struct, frozen=True, gc=False):
+    """`close` is over; no further effect follows."""
+
+
+class CommitCompleted(Struct, frozen=True, kw_only=True):
+    """A commit ended: `error` names the exception, None is success."""
+
+    token: int
+    error: str | None = None
+
+
+Effect = Connect | Disconnect | Send | RunCallback | PollReturned | Closed | CommitCompleted
+Effects = tuple[Effect, ...]

@@ -1,0 +1,1 @@
+"""Connect's distributed herder around the WorkerCoordinator port. Pure."""

@@ -1,0 +1,76 @@
+"""What goes into a `GroupCoordinator` and what comes out: the contract its drivers rely on."""
+
+from typing import Protocol
+
+from msgspec import Struct
+
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import Response
+from coordinator_sim.protocol.records import LogBatch
+from coordinator_sim.trace.events import TraceEvent
+
+
+class Reply(Struct, frozen=True, gc=False):
+    """The answer to the request of that token. To be sent now, in the order given."""
+
+    token: int
+    response: Response
+
+
+class CoordinatorResult(Struct, frozen=True, gc=False):
+    """Everything one verb caused.
+
+    Args:
+        replies: Answers to send now, in this order; a request without one is parked or superseded.
+        batches: Appended batches, for a driver that stores them, in log order per partition.
+        events: What happened, for the trace, in order. Empty when the trace is off.
+    """
+
+    replies: tuple[Reply, ...] = ()
+    batches: tuple[LogBatch, ...] = ()
+    events: tuple[TraceEvent, ...] = ()
+
+
+NOTHING = CoordinatorResult()
+"""The result of a verb that caused nothing."""
+
+
+class IdSource(Protocol):
+    """Draws the random part of member ids."""
+
+    def new_uuid(self) -> str:
+        """A random UUID, version 4, lower case with dashes."""
+        ...
+
+
+class AppendPolicy(Protocol):
+    """The one door for append faults."""
+
+    def verdict(self, batch: LogBatch) -> ErrorCode:
+        """NONE to let the batch be appended, or the error the append fails with."""
+        ...
+
+
+class CoordinatorConfig(Struct, frozen=True, kw_only=True):
+    """The broker settings that a group coordinator reads. Defaults are Kafka 4.4's.
+
+    Field `group_initial_rebalance_delay_ms` is `group.initial.rebalance.delay.ms`, and so on.
+
+    Args:
+        trace: Whether results carry events; off, the core spends nothing on them.
+        hold_high_watermark: False: every append is committed at once. True: replies wait for
+            `advance_high_watermark`.
+    """
+
+    broker_id: int = 0
+    offsets_topic_num_partitions: int = 50
+    group_min_session_timeout_ms: int = 6_000
+    group_max_session_timeout_ms: int = 1_800_000
+    group_initial_rebalance_delay_ms: int = 3_000
+    group_max_size: int = 2_147_483_647
+    offset_metadata_max_bytes: int = 4_096
+    offsets_commit_timeout_ms: int = 5_000
+    offsets_retention_ms: int = 10_080 * 60_000
+    offsets_retention_check_interval_ms: int = 600_000
+    trace: bool = True
+    hold_high_watermark: bool = False

@@ -1,0 +1,50 @@
+"""Exceptions of the library, by who is at fault.
+
+A protocol error that a peer must see is never an exception: it is an `ErrorCode` in a response.
+All exceptions take positional arguments only, so that pickling and simpy can rebuild them.
+"""
+
+
+class CoordinatorSimError(Exception):
+    """Base of every exception this project raises on purpose."""
+
+
+class ConfigError(CoordinatorSimError):
+    """A setting is outside its bounds or unknown; the message names value, bound and fix."""
+
+
+class ScenarioError(CoordinatorSimError):
+    """A scenario is unknown, or describes a world that cannot be."""
+
+
+class DataError(CoordinatorSimError):
+    """Input data (a log, a trace, a golden file) cannot be used."""
+
+
+class MissingDependencyError(CoordinatorSimError):
+    """An optional dependency (an extra, or a Java runtime) is absent; the message names the fix."""
+
+
+class WireFormatError(CoordinatorSimError):
+    """Bytes that do not parse.
+
+    Args:
+        message: Which field of which structure is wrong.
+        offset: Byte offset of the failure from the start of the buffer.
+    """
+
+    def __init__(self, message: str, offset: int) -> None:
+        super().__init__(message, offset)
+        self.offset = offset
+
+    def __str__(self) -> str:
+        """The message with its offset, as shown to a user."""
+        return f"{self.args[0]} (at byte {self.offset})"
+
+
+class InvariantViolation(CoordinatorSimError):
+    """An impossible state: a bug of this project. Never caught inside the library."""
+
+
+class IllegalTransition(InvariantViolation):
+    """A group was asked to make a transition its table does not have."""

@@ -1,0 +1,1 @@
+"""One broker in virtual time, operated by verbs: what tests and transcripts drive. Pure."""

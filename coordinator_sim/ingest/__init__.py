@@ -1,0 +1,1 @@
+"""Production logs to trace events, and trace events to ownership. Pure: callers read files."""

@@ -1,0 +1,31 @@
+"""Which `__consumer_offsets` partition a group belongs to."""
+
+from typing import Final
+
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+
+
+def java_string_hash(text: str) -> int:
+    """The signed 32-bit `String.hashCode` of a text, over its UTF-16 code units.
+
+    Source: java.lang.String.hashCode; lone surrogates count as the unit they are.
+    """
+    value = 0
+    if text.isascii():
+        for unit in text.encode("ascii"):
+            value = (31 * value + unit) & 0xFFFFFFFF
+    else:
+        units = text.encode("utf-16-be", "surrogatepass")
+        for high, low in zip(units[::2], units[1::2], strict=True):
+            value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return value - (1 << 32) if value >= 1 << 31 else value
+
+
+def partition_for(group_id: str, partition_count: int) -> int:
+    """The offsets partition of a group: `abs(hash) % partition_count`, with abs(-2^31) = 0.
+
+    Source: kafka trunk, clients Utils.abs and GroupCoordinatorService.partitionFor. A sign mask
+    would give other results.
+    """
+    hashed = java_string_hash(group_id)
+    return 0 if hashed == -(1 << 31) else abs(hashed) % partition_count

@@ -1,0 +1,1 @@
+"""PySpark reports over traces: sources, transforms, jobs, rendering."""

@@ -1,0 +1,1 @@
+"""Scenario catalogue and strategies."""

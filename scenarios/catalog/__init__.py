@@ -1,0 +1,1 @@
+"""The catalogue: one module a story, each with `SCENARIO`."""
