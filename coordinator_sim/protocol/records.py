@@ -1,6 +1,7 @@
 """Records of the `__consumer_offsets` log as plain data; `wire` turns them into bytes.
 
-Source: kafka trunk, group-coordinator/src/main/resources/common/message/{GroupMetadata,Offset}*.json.
+Source: kafka trunk, group-coordinator/src/main/resources/common/message, GroupMetadata* and
+OffsetCommit* schemas.
 """
 
 from msgspec import Struct
