@@ -1,0 +1,58 @@
+"""The fingerprint of a trace: two runs that tell the same story have the same digest.
+
+Not here: where a trace is kept (`recorder`, `jsonl`, `parquet`).
+"""
+
+import hashlib
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from coordinator_sim.trace.events import TraceEvent
+
+_FLUSH_BYTES: Final = 1 << 16
+
+
+class TraceDigest:
+    """SHA-256 over events as canonical JSON lines, in the order they are added.
+
+    A line holds the columns of `TraceEvent` in declaration order, but for `source_ref` and `raw`,
+    which say where the trace was read; columns at their default are absent, attributes are
+    sorted by name and bytes are base64. Run-wide facts such as the trace id are no part of it.
+    """
+
+    __slots__ = ("_buffer", "_encoder", "_hash", "count")
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+        self._buffer = bytearray()
+        self._encoder = msgspec.json.Encoder(order="deterministic")
+        self.count = 0
+        """Events added so far."""
+
+    def add(self, event: TraceEvent) -> None:
+        """Append one event; its `seq` should be final, as a recorder stamps it."""
+        if event.raw is not None or event.source_ref is not None:
+            event = msgspec.structs.replace(event, raw=None, source_ref=None)
+        buffer = self._buffer
+        self._encoder.encode_into(event, buffer, len(buffer))
+        buffer += b"\n"
+        self.count += 1
+        if len(buffer) >= _FLUSH_BYTES:
+            self._hash.update(buffer)
+            buffer.clear()
+
+    def hexdigest(self) -> str:
+        """The digest of the events added so far, in lower-case hexadecimal."""
+        self._hash.update(self._buffer)
+        self._buffer.clear()
+        return self._hash.hexdigest()
+
+
+def digest_of(events: Iterable[TraceEvent]) -> str:
+    """The digest of events in iteration order."""
+    digest = TraceDigest()
+    for event in events:
+        digest.add(event)
+    return digest.hexdigest()
