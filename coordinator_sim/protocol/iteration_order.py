@@ -1,0 +1,166 @@
+"""The order in which Java's HashMap and HashSet hand out their keys.
+
+Kafka iterates hash maps where order shows: leader choice, member lists, who keeps the extra
+partition. Here are the hashes, the table sizes and the orders; nothing here decides anything.
+
+A table keeps its keys by bucket, and inside a bucket in the order of insertion, also across
+resizing. So the order of iteration is a stable sort of the insertion sequence by bucket number.
+
+UNSPECIFIED: a bucket of eight or more keys becomes a tree in Java, whose order we do not follow.
+
+Source: OpenJDK, java.util.HashMap (hash, resize, tableSizeFor) and HashSet(Collection).
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Final, Generic, TypeVar, overload
+
+from coordinator_sim.protocol.partitioning import java_string_hash
+from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition
+
+K = TypeVar("K", bound=Hashable)
+
+MIN_TABLE_CAPACITY: Final = 16
+"""Buckets of a table made without a size."""
+
+
+def java_table_capacity(size: int) -> int:
+    """The number of buckets of a default table that grew to hold `size` keys.
+
+    It starts at 16 and doubles as soon as there are more keys than 3/4 of the buckets.
+    """
+    capacity = MIN_TABLE_CAPACITY
+    while size * 4 > capacity * 3:
+        capacity *= 2
+    return capacity
+
+
+def java_copy_capacity(size: int) -> int:
+    """The number of buckets of `new HashSet<>(collection)` for a collection of `size` elements.
+
+    At 3/4 of a power of two this is twice the capacity of a table that grew to the same size.
+    """
+    wanted = max(size * 4 // 3 + 1, MIN_TABLE_CAPACITY)
+    return 1 << (wanted - 1).bit_length()
+
+
+def _wrap(value: int) -> int:
+    value &= 0xFFFFFFFF
+    return value - (1 << 32) if value >= 1 << 31 else value
+
+
+def topic_partition_hash(key: TopicPartition) -> int:
+    """The signed 32-bit hash of a topic-partition. Source: TopicPartition.hashCode."""
+    return _wrap(31 * (31 + key.partition) + java_string_hash(key.topic))
+
+
+def connector_task_hash(key: ConnectorTaskId) -> int:
+    """The signed 32-bit hash of a Connect task. Source: ConnectorTaskId.hashCode."""
+    return _wrap(31 * java_string_hash(key.connector) + key.task)
+
+
+def uuid_hash(key: bytes) -> int:
+    """The signed 32-bit hash of a topic id of 16 big-endian bytes. Source: Uuid.hashCode."""
+    mixed = int.from_bytes(key[:8], "big") ^ int.from_bytes(key[8:], "big")
+    return _wrap((mixed >> 32) ^ mixed)
+
+
+def integer_hash(key: int) -> int:
+    """The hash of a boxed int: itself. Source: java.lang.Integer.hashCode."""
+    return key
+
+
+def java_bucket(hashed: int, capacity: int) -> int:
+    """The bucket of a 32-bit hash in a table of `capacity` buckets, a power of two."""
+    unsigned = hashed & 0xFFFFFFFF
+    return (unsigned ^ (unsigned >> 16)) & (capacity - 1)
+
+
+@overload
+def java_hash_order(keys: Iterable[str], capacity: int | None = None) -> list[str]: ...
+
+
+@overload
+def java_hash_order(
+    keys: Iterable[K], capacity: int | None = None, *, hash_of: Callable[[K], int]
+) -> list[K]: ...
+
+
+def java_hash_order(
+    keys: Iterable[K],
+    capacity: int | None = None,
+    *,
+    hash_of: Callable[[K], int] | None = None,
+) -> list[K]:
+    """The keys in the order a HashMap or HashSet iterates them.
+
+    Args:
+        keys: In order of insertion; a repeated key keeps its first place.
+        capacity: Buckets of the table; by default those of a table that grew to hold the keys.
+        hash_of: The keys' `hashCode`; by default that of strings.
+    """
+    distinct = list(dict.fromkeys(keys))
+    buckets = java_table_capacity(len(distinct)) if capacity is None else capacity
+    # The overloads let hash_of be absent for strings alone.
+    hashed: Callable[[K], int] = hash_of if hash_of is not None else java_string_hash  # type: ignore[assignment]
+    return sorted(distinct, key=lambda key: java_bucket(hashed(key), buckets))
+
+
+class JavaHashSet(Generic[K]):
+    """A live HashSet: its capacity grows with its size and never shrinks.
+
+    Args:
+        hash_of: The keys' `hashCode`.
+        keys: Inserted one by one.
+        capacity: Buckets at the start, a power of two.
+    """
+
+    __slots__ = ("_capacity", "_hash_of", "_keys")
+
+    def __init__(
+        self,
+        hash_of: Callable[[K], int],
+        keys: Iterable[K] = (),
+        *,
+        capacity: int = MIN_TABLE_CAPACITY,
+    ) -> None:
+        self._hash_of = hash_of
+        self._capacity = capacity
+        self._keys: dict[K, int] = {}
+        for key in keys:
+            self.add(key)
+
+    def add(self, key: K) -> None:
+        """Insert a key at the end of its bucket; one already there stays where it is."""
+        if key in self._keys:
+            return
+        self._keys[key] = self._hash_of(key)
+        while len(self._keys) * 4 > self._capacity * 3:
+            self._capacity *= 2
+
+    def discard(self, key: K) -> None:
+        """Remove a key if it is there; added again, it goes to the end of its bucket."""
+        self._keys.pop(key, None)
+
+    @property
+    def capacity(self) -> int:
+        """The number of buckets now."""
+        return self._capacity
+
+    def __contains__(self, key: object) -> bool:
+        """Whether the key is in the set."""
+        return key in self._keys
+
+    def __len__(self) -> int:
+        """The number of keys."""
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[K]:
+        """The keys in Java's order, as of now."""
+        capacity = self._capacity
+        ordered = sorted(self._keys.items(), key=lambda item: java_bucket(item[1], capacity))
+        return iter([key for key, _ in ordered])
+
+    def first(self) -> K:
+        """The key iterated first; the set must not be empty."""
+        capacity = self._capacity
+        return min(self._keys.items(), key=lambda item: java_bucket(item[1], capacity))[0]
