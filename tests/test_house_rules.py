@@ -1,0 +1,165 @@
+"""The house rules that no linter knows: sizes, determinism, comment tags, generated pages."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("coordinator_sim", "conformance", "reports", "scenarios")
+FUNCTION_LINES = 70
+MODULE_LINES = 500
+TEST_MODULE_LINES = 800
+NESTING = 4
+"""Blocks inside one another in a function; a loop with a guarded body is two."""
+TAGS = ("QUIRK", "DEVIATION", "UNSPECIFIED", "INVARIANT")
+BANNED_MODULE_NAMES = {"utils", "common", "helpers", "misc", "manager"}
+
+
+def sources(*tops: str) -> Iterator[Path]:
+    """Python files below the named folders, sorted."""
+    for top in tops:
+        yield from sorted((ROOT / top).rglob("*.py"))
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Every function and method of a file."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def where(path: Path, node: ast.AST) -> str:
+    """A place a reader can jump to."""
+    return f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
+
+
+def test_no_function_is_longer_than_a_screen() -> None:
+    """Functions stay within 70 lines."""
+    long = [
+        f"{where(path, node)} {node.name}"
+        for path in sources(*PACKAGES, "benchmarks", "tests")
+        for node in functions(path)
+        if (node.end_lineno or 0) - node.lineno + 1 > FUNCTION_LINES
+    ]
+    assert long == []
+
+
+def test_no_module_outgrows_its_room() -> None:
+    """Modules stay within 500 lines, test modules within 800."""
+
+    def line_count(path: Path) -> int:
+        return path.read_text(encoding="utf-8").count("\n")
+
+    large = [p for p in sources(*PACKAGES, "benchmarks") if line_count(p) > MODULE_LINES]
+    large += [p for p in sources("tests") if line_count(p) > TEST_MODULE_LINES]
+    assert [str(p.relative_to(ROOT)) for p in large] == []
+
+
+def depth(node: ast.AST, level: int = 0) -> int:
+    """The deepest nesting of blocks below a node."""
+    blocks = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match, ast.AsyncFor, ast.AsyncWith)
+    deepest = level
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        is_elif = isinstance(node, ast.If) and isinstance(child, ast.If) and child in node.orelse
+        step = 1 if isinstance(child, blocks) and not is_elif else 0
+        deepest = max(deepest, depth(child, level + step))
+    return deepest
+
+
+def test_blocks_do_not_nest_deeply() -> None:
+    """No function nests its blocks more than four deep."""
+    nested = [
+        f"{where(path, node)} {node.name}"
+        for path in sources(*PACKAGES)
+        for node in functions(path)
+        if depth(node) > NESTING
+    ]
+    assert nested == []
+
+
+def is_set_expression(node: ast.expr) -> bool:
+    """Whether an expression plainly builds a set."""
+    if isinstance(node, ast.Set | ast.SetComp):
+        return True
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in {"set", "frozenset"}
+    )
+
+
+def test_no_iteration_over_a_set() -> None:
+    """Set order depends on the hash seed; it never reaches an output."""
+    found = []
+    for path in sources(*PACKAGES):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            iterated: list[ast.expr] = []
+            if isinstance(node, ast.For):
+                iterated.append(node.iter)
+            elif isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp):
+                iterated += [generator.iter for generator in node.generators]
+            elif (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in {"list", "tuple", "iter", "next"}
+            ):
+                iterated += node.args[:1]
+            found += [where(path, node) for each in iterated if is_set_expression(each)]
+    assert found == []
+
+
+def test_comment_tags_are_the_four_known_ones() -> None:
+    """Fixed tags are collected into docs/fidelity.md; others rot unseen."""
+    unknown = re.compile(r"#\s*(TODO|FIXME|XXX|HACK)\b")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in sources(*PACKAGES, "tests", "benchmarks", "examples")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if unknown.search(line)
+    ]
+    assert found == []
+
+
+def test_module_names_say_what_they_hold() -> None:
+    """No module is named for being handy."""
+    bad = [p for p in sources(*PACKAGES) if p.stem in BANNED_MODULE_NAMES]
+    assert bad == []
+
+
+def test_no_text_names_a_place_outside_the_project() -> None:
+    """No path of a developer's machine and no registry host enters the repo."""
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    pattern = re.compile(r"/work/|/root/|/tmp/oracle|pypi\.org|maven\.org|npmjs\.|crates\.io")
+    found = []
+    for name in listed.stdout.split():
+        path = ROOT / name
+        if path.suffix not in {".py", ".md", ".toml", ".txt", ".sh", ".log", ".json", ""}:
+            continue
+        if path == Path(__file__) or not path.is_file():
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace")
+        found += [name for _ in pattern.finditer(text)][:1]
+    assert found == []
+
+
+@pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="docs are not part of this install")
+def test_generated_pages_are_fresh() -> None:
+    """Pages generated from code say what the code says."""
+    done = subprocess.run(
+        [sys.executable, ROOT / "docs" / "generate.py", "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
