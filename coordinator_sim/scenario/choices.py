@@ -1,0 +1,133 @@
+"""The tape of choices: the one door through which chance enters a run.
+
+A choice is named by its site, a key within the site, and how often that pair was asked before.
+Its value is a keyed hash of the seed and that name, so a new site never disturbs the others.
+Choice 0 is always the dull one: the smallest latency, no fault, first in first out.
+"""
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.errors import ScenarioError
+
+_WORD_BYTES: Final = 8
+_WORDS_PER_BLOCK: Final = 8
+"""One 64-byte BLAKE2b digest serves eight uses of a stream: hashing dominates a draw."""
+_MAX_OPTIONS: Final = 1 << 61
+"""With 64-bit words the bias of the remainder stays below an eighth even here."""
+
+
+class Choice(Struct, frozen=True, gc=False):
+    """One answer on the tape: the `use`-th (from 0) asking of (site, key)."""
+
+    site: str
+    key: str
+    use: int
+    options: int
+    chosen: int
+
+
+class _Stream:
+    """The choices of one (site, key), in the order asked."""
+
+    __slots__ = ("_name", "_seed_key", "_words", "use")
+
+    def __init__(self, seed_key: bytes, site: str, key: str) -> None:
+        # The length of the site keeps ("a", "bc") and ("ab", "c") apart.
+        self._name = f"{len(site)}:{site}{key}:".encode()
+        self._seed_key = seed_key
+        self._words: tuple[int, ...] = ()
+        self.use = 0
+
+    def next_word(self) -> int:
+        """The 64-bit word of the next use."""
+        use = self.use
+        self.use = use + 1
+        index = use % _WORDS_PER_BLOCK
+        if index == 0 or not self._words:
+            block = blake2b(
+                self._name + str(use // _WORDS_PER_BLOCK).encode(), key=self._seed_key
+            ).digest()
+            self._words = tuple(
+                int.from_bytes(block[at : at + _WORD_BYTES], "big")
+                for at in range(0, len(block), _WORD_BYTES)
+            )
+        return self._words[index]
+
+
+class Choices:
+    """A source of choices for one run, recorded as they are made.
+
+    Args:
+        seed: Any whole number; equal seeds give equal choices.
+        tape: Choices to repeat whatever the seed says, in any order; edit one by replacing its
+            `chosen`. What the tape lacks comes from the seed.
+        record: Whether to keep the tape of this run; a long run with drawn latencies makes one
+            entry a message.
+    """
+
+    __slots__ = ("_forced", "_record", "_seed_key", "_streams", "seed", "tape")
+
+    def __init__(self, seed: int, tape: Iterable[Choice] = (), *, record: bool = True) -> None:
+        self.seed = seed
+        self.tape: list[Choice] = []
+        self._record = record
+        self._seed_key = blake2b(str(seed).encode(), digest_size=32).digest()
+        self._streams: dict[tuple[str, str], _Stream] = {}
+        self._forced = {(c.site, c.key, c.use): c.chosen for c in tape}
+
+    def choose(self, site: str, key: str, options: int) -> int:
+        """A number from 0 to `options` - 1; 0 is the dull one.
+
+        Args:
+            site: Where in the program the choice is made, such as `latency`.
+            key: Which thing there chooses, such as a connection's name.
+            options: How many ways there are, from 1 to 2^61.
+
+        Raises:
+            ScenarioError: The tape holds an answer outside the options, or `options` is wrong.
+        """
+        if not 0 < options <= _MAX_OPTIONS:
+            raise ScenarioError(f"{options} options at site {site!r}: must be from 1 to 2^61")
+        stream = self._streams.get((site, key))
+        if stream is None:
+            stream = self._streams[site, key] = _Stream(self._seed_key, site, key)
+        use = stream.use
+        chosen = stream.next_word() % options
+        if self._forced:
+            chosen = self._forced.get((site, key, use), chosen)
+            if not 0 <= chosen < options:
+                raise ScenarioError(
+                    f"the tape answers {chosen} at {site}/{key}, use {use}: "
+                    f"must be from 0 to {options - 1}"
+                )
+        if self._record:
+            self.tape.append(Choice(site, key, use, options, chosen))
+        return chosen
+
+
+class ChosenIds:
+    """Random ids drawn from the choices of a run, distinct even on an all-dull tape.
+
+    Args:
+        owner: Who draws, such as `broker-1`; each owner has its own stream.
+    """
+
+    __slots__ = ("_choices", "_count", "_owner")
+
+    def __init__(self, choices: Choices, owner: str) -> None:
+        self._choices = choices
+        self._owner = owner
+        self._count = 0
+
+    def new_uuid(self) -> str:
+        """A random UUID, version 4, lower case with dashes."""
+        high = self._choices.choose("uuid", self._owner, 1 << 60)
+        low = self._choices.choose("uuid", self._owner, 1 << 60)
+        self._count += 1
+        node = (low + self._count) % (1 << 60)
+        text = f"{high:015x}{node:015x}"
+        return f"{text[:8]}-{text[8:12]}-4{text[12:15]}-a{text[15:18]}-{text[18:30]}"

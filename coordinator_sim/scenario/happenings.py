@@ -1,0 +1,205 @@
+"""What may happen to the world of a scenario, each at an instant of virtual time.
+
+`at_ms` is milliseconds since the start of the run; happenings of one instant happen in the order
+written. `member` is the name of a consumer or of a Connect worker.
+"""
+
+from msgspec import Struct
+
+
+class _Happening(
+    Struct, frozen=True, kw_only=True, tag_field="kind", tag=True, forbid_unknown_fields=True
+):
+    """The instant that every happening has."""
+
+    at_ms: int
+
+
+class StartMember(_Happening, frozen=True, kw_only=True):
+    """Start a process that is not running; one that runs stays as it is."""
+
+    member: str
+
+
+class StopMember(_Happening, frozen=True, kw_only=True):
+    """Close the client in good order: a dynamic member leaves its group."""
+
+    member: str
+
+
+class CrashMember(_Happening, frozen=True, kw_only=True):
+    """Kill the process: its connections close, and no LeaveGroup is sent."""
+
+    member: str
+
+
+class RestartMember(_Happening, frozen=True, kw_only=True):
+    """Stop the process and start a new incarnation `down_ms` after it is gone.
+
+    Args:
+        graceful: True closes the client as StopMember does, False kills it as CrashMember does.
+    """
+
+    member: str
+    down_ms: int
+    graceful: bool = True
+
+
+class PauseMember(_Happening, frozen=True, kw_only=True):
+    """Freeze the whole process (a long collection, SIGSTOP); afterwards everything is late."""
+
+    member: str
+    for_ms: int
+
+
+class SlowPoll(_Happening, frozen=True, kw_only=True):
+    """Keep the application busy for `for_ms` after its next poll; heartbeats go on."""
+
+    member: str
+    for_ms: int
+
+
+class PartitionNetwork(_Happening, frozen=True, kw_only=True):
+    """Cut off a member, a broker, or with both given the link between the two."""
+
+    for_ms: int
+    member: str | None = None
+    broker: int | None = None
+
+
+class DropResponse(_Happening, frozen=True, kw_only=True):
+    """Lose the next `count` responses of an API on their way to the member.
+
+    Args:
+        api: Name of an `ApiKey`, such as `JOIN_GROUP`.
+    """
+
+    member: str
+    api: str
+    count: int = 1
+
+
+class MoveCoordinator(_Happening, frozen=True, kw_only=True):
+    """Elect another leader for an offsets partition, named itself or by a group of it.
+
+    Args:
+        to_broker: The new leader; None takes the next living broker by id.
+    """
+
+    group_id: str | None = None
+    partition: int | None = None
+    to_broker: int | None = None
+
+
+class CrashBroker(_Happening, frozen=True, kw_only=True):
+    """Kill a broker; its partitions move after the scenario's `failover_ms`."""
+
+    broker: int
+    for_ms: int
+
+
+class AddPartitions(_Happening, frozen=True, kw_only=True):
+    """Grow a topic to `to` partitions."""
+
+    topic: str
+    to: int
+
+
+class AddConnector(_Happening, frozen=True, kw_only=True):
+    """Create a connector in a Connect cluster."""
+
+    group_id: str
+    connector: str
+    tasks: int
+
+
+class RemoveConnector(_Happening, frozen=True, kw_only=True):
+    """Delete a connector from a Connect cluster."""
+
+    group_id: str
+    connector: str
+
+
+class ChangeTaskCount(_Happening, frozen=True, kw_only=True):
+    """Reconfigure a connector to another number of tasks."""
+
+    group_id: str
+    connector: str
+    tasks: int
+
+
+class ChangeSubscription(_Happening, frozen=True, kw_only=True):
+    """Make a consumer subscribe to other topics."""
+
+    member: str
+    topics: tuple[str, ...]
+
+
+MemberHappening = (
+    StartMember
+    | StopMember
+    | CrashMember
+    | RestartMember
+    | PauseMember
+    | SlowPoll
+    | DropResponse
+    | ChangeSubscription
+)
+ConnectorHappening = AddConnector | RemoveConnector | ChangeTaskCount
+Happening = (
+    MemberHappening
+    | ConnectorHappening
+    | PartitionNetwork
+    | MoveCoordinator
+    | CrashBroker
+    | AddPartitions
+)
+
+
+def rolling_bounce(
+    members: tuple[str, ...],
+    *,
+    first_at_ms: int,
+    every_ms: int,
+    down_ms: int,
+    graceful: bool = True,
+) -> tuple[RestartMember, ...]:
+    """Restart the members one after another, as a deploy does.
+
+    Args:
+        members: Names, in the order of the deploy.
+        first_at_ms: When the first one is stopped.
+        every_ms: Time between two stops.
+        down_ms: How long each process is gone.
+        graceful: Whether the clients close in good order.
+    """
+    return tuple(
+        RestartMember(
+            at_ms=first_at_ms + index * every_ms,
+            member=member,
+            down_ms=down_ms,
+            graceful=graceful,
+        )
+        for index, member in enumerate(members)
+    )
+
+
+def scale_out(
+    members: tuple[str, ...], *, first_at_ms: int, every_ms: int
+) -> tuple[StartMember, ...]:
+    """Start the members one after another, `every_ms` apart (0: all at once)."""
+    return tuple(
+        StartMember(at_ms=first_at_ms + index * every_ms, member=member)
+        for index, member in enumerate(members)
+    )
+
+
+def end_of(happening: Happening) -> int:
+    """The instant in ms at which a happening's direct effect is over."""
+    match happening:
+        case RestartMember():
+            return happening.at_ms + happening.down_ms
+        case PauseMember() | SlowPoll() | PartitionNetwork() | CrashBroker():
+            return happening.at_ms + happening.for_ms
+        case _:
+            return happening.at_ms

@@ -1,0 +1,203 @@
+"""`Scenario`: a world and what happens to it, as one value that can be written to a file."""
+
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from coordinator_sim.errors import ConfigError, ScenarioError
+from coordinator_sim.scenario.happenings import Happening, end_of
+from coordinator_sim.scenario.settings import (
+    ASSIGNORS,
+    CONNECT_PROTOCOL,
+    CONNECT_PROTOCOLS,
+    SETTINGS,
+    STRATEGY,
+    Scope,
+    known_names,
+    unknown_setting,
+)
+from coordinator_sim.scenario.validation import check_scenario
+from coordinator_sim.scenario.world import (
+    ConsumerGroupSpec,
+    GroupSpec,
+    MemberSpec,
+    NetworkSpec,
+    TopicSpec,
+    members_of,
+)
+
+
+class Scenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A world and what happens to it. Checked when built: a wrong one raises ScenarioError.
+
+    Args:
+        name: Short name, as typed on the command line.
+        title: One line for tables.
+        story: What happens and what to look at, a few sentences.
+        duration_ms: Virtual time at which the run ends.
+        brokers: Number of brokers; their ids are 1 to `brokers`.
+        profile: Kafka version whose behaviour the brokers show.
+        broker_settings: By Kafka's names.
+        load_ms: Time a broker takes to load an offsets partition it has become leader of.
+        failover_ms: Time from a broker's death to the election of new leaders.
+        happenings: In any order of time; those of one instant happen in the order written.
+    """
+
+    name: str
+    title: str
+    story: str
+    duration_ms: int
+    topics: tuple[TopicSpec, ...] = ()
+    groups: tuple[GroupSpec, ...] = ()
+    happenings: tuple[Happening, ...] = ()
+    brokers: int = 3
+    profile: str = "4.4"
+    broker_settings: dict[str, str] = {}
+    network: NetworkSpec = NetworkSpec()
+    load_ms: int = 50
+    failover_ms: int = 1_000
+
+    def __post_init__(self) -> None:
+        """Check the whole scenario.
+
+        Raises:
+            ScenarioError: The world cannot be; names the value, the bound and the fix.
+            ConfigError: A setting is unknown or outside its bounds.
+        """
+        check_scenario(self)
+
+    def members(self) -> tuple[MemberSpec, ...]:
+        """Every consumer and worker, group by group."""
+        return tuple(member for group in self.groups for member in members_of(group))
+
+    def group_of(self, member: str) -> GroupSpec:
+        """The group a member of that name belongs to.
+
+        Raises:
+            ScenarioError: No group has such a member.
+        """
+        for group in self.groups:
+            if any(spec.name == member for spec in members_of(group)):
+                return group
+        raise ScenarioError(f"unknown member {member!r} in scenario {self.name!r}")
+
+    def calm_from_ms(self) -> int:
+        """The instant from which nothing more is done to the world."""
+        starts = [spec.start_ms for spec in self.members() if spec.start_ms is not None]
+        return max([0, *starts, *(end_of(happening) for happening in self.happenings)])
+
+
+def scenario_from_json(text: bytes | str, origin: str = "scenario") -> Scenario:
+    """Read a scenario from its JSON form.
+
+    Args:
+        text: UTF-8 JSON as `scenario_to_json` writes it; fields with defaults may be left out.
+        origin: What to call the text in errors, such as its file name.
+
+    Raises:
+        ScenarioError: The text is not JSON, lacks a field, or describes an impossible world.
+        ConfigError: A setting is unknown or outside its bounds.
+    """
+    try:
+        return msgspec.json.decode(text, type=Scenario)
+    except msgspec.DecodeError as error:
+        raise ScenarioError(f"{origin}: {error}") from error
+
+
+def scenario_to_json(scenario: Scenario) -> bytes:
+    """The JSON form of a scenario, indented, ending in a newline."""
+    return msgspec.json.format(msgspec.json.encode(scenario), indent=2) + b"\n"
+
+
+def load_scenario(path: Path) -> Scenario:
+    """Read a scenario file.
+
+    Raises:
+        ScenarioError: The file does not hold a scenario.
+        OSError: The file cannot be read.
+    """
+    return scenario_from_json(path.read_bytes(), str(path))
+
+
+def with_settings(scenario: Scenario, settings: dict[str, str]) -> Scenario:
+    """The scenario with settings changed, each wherever it is read.
+
+    A broker setting goes to the brokers; a client setting to every group whose clients know it,
+    replacing what members had of their own. `partition.assignment.strategy` (names separated by
+    commas) and `connect.protocol` change the groups' fields.
+
+    Raises:
+        ConfigError: A name is unknown, a value is outside its bounds, or no group reads it.
+    """
+    for name in settings:
+        _check_read(scenario, name)
+    broker_names = SETTINGS[Scope.BROKER]
+    changed = {name: value for name, value in settings.items() if name in broker_names}
+    return msgspec.structs.replace(
+        scenario,
+        broker_settings={**scenario.broker_settings, **changed},
+        groups=tuple(_group_with(group, settings) for group in scenario.groups),
+    )
+
+
+def with_assignor(scenario: Scenario, name: str) -> Scenario:
+    """The scenario with one assignor for all its consumer groups, or one Connect protocol.
+
+    Args:
+        scenario: With at least one group of the assignor's kind.
+        name: A consumer assignor, or a value of `connect.protocol`.
+
+    Raises:
+        ConfigError: The name is unknown, or the scenario has no group of its kind.
+    """
+    if name in ASSIGNORS:
+        return with_settings(scenario, {"partition.assignment.strategy": name})
+    if name in CONNECT_PROTOCOLS:
+        return with_settings(scenario, {"connect.protocol": name})
+    known = ", ".join((*ASSIGNORS, *CONNECT_PROTOCOLS))
+    raise ConfigError(f"unknown assignor {name!r}: must be one of {known}")
+
+
+def _check_read(scenario: Scenario, name: str) -> None:
+    if name in SETTINGS[Scope.BROKER]:
+        return
+    if name not in known_names():
+        raise unknown_setting(name)
+    if not any(name in _names_read_by(group) for group in scenario.groups):
+        raise ConfigError(f"{name}: no group of scenario {scenario.name!r} reads it; leave it out")
+
+
+def _names_read_by(group: GroupSpec) -> tuple[str, ...]:
+    if isinstance(group, ConsumerGroupSpec):
+        return (*SETTINGS[Scope.CONSUMER], STRATEGY)
+    return (*SETTINGS[Scope.CONNECT], CONNECT_PROTOCOL)
+
+
+def _group_with(group: GroupSpec, settings: dict[str, str]) -> GroupSpec:
+    read = {name: value for name, value in settings.items() if name in _names_read_by(group)}
+    if isinstance(group, ConsumerGroupSpec):
+        strategy = read.pop(STRATEGY, ",".join(group.assignors))
+        return msgspec.structs.replace(
+            group,
+            assignors=tuple(strategy.split(",")),
+            settings={**group.settings, **read},
+            members=tuple(
+                msgspec.structs.replace(member, settings=_without(member.settings, read))
+                for member in group.members
+            ),
+        )
+    protocol = read.pop(CONNECT_PROTOCOL, group.connect_protocol)
+    return msgspec.structs.replace(
+        group,
+        connect_protocol=protocol,
+        settings={**group.settings, **read},
+        workers=tuple(
+            msgspec.structs.replace(worker, settings=_without(worker.settings, read))
+            for worker in group.workers
+        ),
+    )
+
+
+def _without(settings: dict[str, str], names: dict[str, str]) -> dict[str, str]:
+    return {key: value for key, value in settings.items() if key not in names}

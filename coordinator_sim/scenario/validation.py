@@ -1,0 +1,279 @@
+"""Checks that a scenario describes a world that can be.
+
+Every message names the value, the bound and the fix.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from coordinator_sim.errors import ConfigError, ScenarioError
+from coordinator_sim.protocol.messages import ApiKey
+from coordinator_sim.scenario.happenings import (
+    AddConnector,
+    AddPartitions,
+    ChangeSubscription,
+    ChangeTaskCount,
+    ConnectorHappening,
+    CrashBroker,
+    CrashMember,
+    DropResponse,
+    Happening,
+    MoveCoordinator,
+    PartitionNetwork,
+    PauseMember,
+    RemoveConnector,
+    RestartMember,
+    SlowPoll,
+    StartMember,
+    StopMember,
+)
+from coordinator_sim.scenario.settings import (
+    ASSIGNORS,
+    CONNECT_PROTOCOLS,
+    Scope,
+    check_settings,
+    int_setting,
+)
+from coordinator_sim.scenario.world import (
+    ConnectGroupSpec,
+    ConstantLatency,
+    ConsumerGroupSpec,
+    GroupSpec,
+    NetworkSpec,
+    TableLatency,
+    UniformLatency,
+    members_of,
+)
+
+if TYPE_CHECKING:
+    from coordinator_sim.scenario.scenario import Scenario
+
+MAX_TIME_MS: Final = 10_000 * 366 * 24 * 3_600_000
+"""Ten thousand years: microseconds of it still fit 64 bits."""
+MAX_BROKERS: Final = 1_000
+"""More brokers than any cluster; node ids stay apart from coordinator connections."""
+MAX_PARTITIONS: Final = 1_000_000
+"""Partitions of one topic, beyond what a Kafka controller serves."""
+DEFAULT_OFFSETS_PARTITIONS: Final = 50
+"""Default of `offsets.topic.num.partitions`."""
+
+
+def check_scenario(scenario: Scenario) -> None:
+    """Refuse a scenario whose world cannot be.
+
+    Raises:
+        ScenarioError: Names the value, the bound and the fix.
+        ConfigError: A setting is unknown or outside its bounds.
+    """
+    if not scenario.name or scenario.name != scenario.name.strip():
+        raise ScenarioError(f"name {scenario.name!r}: must be a word without outer spaces")
+    _within("duration_ms", scenario.duration_ms, 1, MAX_TIME_MS)
+    _within("brokers", scenario.brokers, 1, MAX_BROKERS)
+    _within("load_ms", scenario.load_ms, 0, MAX_TIME_MS)
+    _within("failover_ms", scenario.failover_ms, 0, MAX_TIME_MS)
+    check_settings(Scope.BROKER, scenario.broker_settings)
+    _check_network(scenario.network)
+    _check_topics(scenario)
+    _check_groups(scenario)
+    for happening in scenario.happenings:
+        _check_happening(scenario, happening)
+
+
+def _within(name: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise ScenarioError(f"{name}={value}: must be from {low} to {high}")
+
+
+def _unique(what: str, names: list[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if not name:
+            raise ScenarioError(f"a {what} has an empty name: give it one")
+        if name in seen:
+            raise ScenarioError(f"{what} {name!r} is defined twice: rename or remove one")
+        seen.add(name)
+
+
+def _known(what: str, name: str, names: list[str]) -> None:
+    if name not in names:
+        listed = ", ".join(names[:20]) or "none"
+        raise ScenarioError(f"unknown {what} {name!r}: the scenario has {listed}")
+
+
+def _check_network(network: NetworkSpec) -> None:
+    _within("network.connect_timeout_ms", network.connect_timeout_ms, 1, MAX_TIME_MS)
+    match network.latency:
+        case ConstantLatency(us=us):
+            _within("network.latency.us", us, 0, MAX_TIME_MS)
+        case UniformLatency(low_us=low_us, high_us=high_us):
+            _within("network.latency.low_us", low_us, 0, MAX_TIME_MS)
+            _within("network.latency.high_us", high_us, low_us, MAX_TIME_MS)
+        case TableLatency(quantiles_us=quantiles):
+            if len(quantiles) < 2:  # noqa: PLR2004 - a span has two ends
+                raise ScenarioError(f"network.latency.quantiles_us={quantiles}: give at least two")
+            _within("network.latency.quantiles_us[0]", quantiles[0], 0, MAX_TIME_MS)
+            for index, (before, after) in enumerate(pairwise(quantiles), start=1):
+                _within(f"network.latency.quantiles_us[{index}]", after, before, MAX_TIME_MS)
+
+
+def _check_topics(scenario: Scenario) -> None:
+    _unique("topic", [topic.name for topic in scenario.topics])
+    for topic in scenario.topics:
+        _within(f"partitions of topic {topic.name!r}", topic.partitions, 1, MAX_PARTITIONS)
+        _within(f"records_per_s of topic {topic.name!r}", topic.records_per_s, 0, 10**9)
+
+
+def _check_groups(scenario: Scenario) -> None:
+    _unique("group", [group.group_id for group in scenario.groups])
+    _unique("member", [member.name for member in scenario.members()])
+    for group in scenario.groups:
+        for member in members_of(group):
+            if member.start_ms is not None:
+                _within(f"start_ms of {member.name!r}", member.start_ms, 0, MAX_TIME_MS)
+        match group:
+            case ConsumerGroupSpec():
+                _check_consumers(scenario, group)
+            case ConnectGroupSpec():
+                _check_connect(group)
+
+
+def _check_consumers(scenario: Scenario, group: ConsumerGroupSpec) -> None:
+    topics = [topic.name for topic in scenario.topics]
+    if not group.assignors:
+        raise ConfigError(
+            f"group {group.group_id!r} has no assignor: name one of {', '.join(ASSIGNORS)}"
+        )
+    for assignor in group.assignors:
+        if assignor not in ASSIGNORS:
+            raise ConfigError(f"unknown assignor {assignor!r}: use one of {', '.join(ASSIGNORS)}")
+    check_settings(Scope.CONSUMER, group.settings)
+    for topic in group.topics:
+        _known("topic", topic, topics)
+    instances = [m.instance_id for m in group.members if m.instance_id is not None]
+    _unique(f"instance id of group {group.group_id!r}", instances)
+    for member in group.members:
+        check_settings(Scope.CONSUMER, {**group.settings, **member.settings})
+        _within(f"processing_ms of {member.name!r}", member.processing_ms, 0, MAX_TIME_MS)
+        _within(f"callback_ms of {member.name!r}", member.callback_ms, 0, MAX_TIME_MS)
+        for topic in member.topics or ():
+            _known("topic", topic, topics)
+
+
+def _check_connect(group: ConnectGroupSpec) -> None:
+    if group.connect_protocol not in CONNECT_PROTOCOLS:
+        raise ConfigError(
+            f"connect.protocol={group.connect_protocol}: "
+            f"must be one of {', '.join(CONNECT_PROTOCOLS)}"
+        )
+    check_settings(Scope.CONNECT, group.settings)
+    for worker in group.workers:
+        check_settings(Scope.CONNECT, {**group.settings, **worker.settings})
+    for connector, tasks in group.connectors.items():
+        _within(f"tasks of connector {connector!r}", tasks, 0, MAX_PARTITIONS)
+
+
+def _check_happening(scenario: Scenario, happening: Happening) -> None:
+    kind = type(happening).__name__
+    _within(f"at_ms of {kind}", happening.at_ms, 0, scenario.duration_ms)
+    match happening:
+        case StartMember() | StopMember() | CrashMember():
+            _check_member(scenario, happening.member)
+        case RestartMember():
+            _check_member(scenario, happening.member)
+            _within(f"down_ms of {kind}", happening.down_ms, 0, MAX_TIME_MS)
+        case PauseMember() | SlowPoll():
+            _check_member(scenario, happening.member)
+            _within(f"for_ms of {kind}", happening.for_ms, 1, MAX_TIME_MS)
+        case DropResponse():
+            _check_member(scenario, happening.member)
+            _within(f"count of {kind}", happening.count, 1, MAX_PARTITIONS)
+            _known("api", happening.api, [api.name for api in ApiKey])
+        case ChangeSubscription():
+            _check_subscription(scenario, happening)
+        case AddConnector() | RemoveConnector() | ChangeTaskCount():
+            _check_connector(scenario, happening)
+        case _:
+            _check_world_happening(scenario, happening)
+
+
+def _check_world_happening(
+    scenario: Scenario,
+    happening: PartitionNetwork | MoveCoordinator | CrashBroker | AddPartitions,
+) -> None:
+    match happening:
+        case PartitionNetwork():
+            _check_cut(scenario, happening)
+        case MoveCoordinator():
+            _check_move(scenario, happening)
+        case CrashBroker():
+            _within("broker of CrashBroker", happening.broker, 1, scenario.brokers)
+            _within("for_ms of CrashBroker", happening.for_ms, 1, MAX_TIME_MS)
+        case AddPartitions():
+            _known("topic", happening.topic, [topic.name for topic in scenario.topics])
+            before = next(t.partitions for t in scenario.topics if t.name == happening.topic)
+            _within(f"to of AddPartitions {happening.topic!r}", happening.to, before, 10**6)
+
+
+def _check_member(scenario: Scenario, member: str) -> None:
+    _known("member", member, [spec.name for spec in scenario.members()])
+
+
+def _group(scenario: Scenario, group_id: str) -> GroupSpec:
+    _known("group", group_id, [group.group_id for group in scenario.groups])
+    return next(group for group in scenario.groups if group.group_id == group_id)
+
+
+def _check_subscription(scenario: Scenario, happening: ChangeSubscription) -> None:
+    _check_member(scenario, happening.member)
+    if not isinstance(scenario.group_of(happening.member), ConsumerGroupSpec):
+        raise ScenarioError(f"{happening.member!r} is a Connect worker: only consumers subscribe")
+    if not happening.topics:
+        raise ScenarioError("ChangeSubscription without topics: name one, or stop the member")
+    for topic in happening.topics:
+        _known("topic", topic, [spec.name for spec in scenario.topics])
+
+
+def _check_connector(scenario: Scenario, happening: ConnectorHappening) -> None:
+    group = _group(scenario, happening.group_id)
+    if not isinstance(group, ConnectGroupSpec):
+        raise ScenarioError(f"group {group.group_id!r} is no Connect cluster: it has no connectors")
+    added = [
+        other.connector
+        for other in scenario.happenings
+        if isinstance(other, AddConnector) and other.group_id == group.group_id
+    ]
+    if isinstance(happening, AddConnector):
+        if happening.connector in group.connectors:
+            raise ScenarioError(
+                f"connector {happening.connector!r} exists from the start: use ChangeTaskCount"
+            )
+    else:
+        _known("connector", happening.connector, [*group.connectors, *added])
+    if not isinstance(happening, RemoveConnector):
+        _within(f"tasks of {happening.connector!r}", happening.tasks, 0, MAX_PARTITIONS)
+
+
+def _check_cut(scenario: Scenario, happening: PartitionNetwork) -> None:
+    if happening.member is None and happening.broker is None:
+        raise ScenarioError("PartitionNetwork names neither member nor broker: give one")
+    if happening.member is not None:
+        _check_member(scenario, happening.member)
+    if happening.broker is not None:
+        _within("broker of PartitionNetwork", happening.broker, 1, scenario.brokers)
+    _within("for_ms of PartitionNetwork", happening.for_ms, 1, MAX_TIME_MS)
+
+
+def _check_move(scenario: Scenario, happening: MoveCoordinator) -> None:
+    if (happening.group_id is None) == (happening.partition is None):
+        raise ScenarioError("MoveCoordinator needs a group_id or a partition, and not both")
+    if happening.group_id is not None:
+        _group(scenario, happening.group_id)
+    if happening.partition is not None:
+        count = int_setting(
+            scenario.broker_settings, "offsets.topic.num.partitions", DEFAULT_OFFSETS_PARTITIONS
+        )
+        _within("partition of MoveCoordinator", happening.partition, 0, count - 1)
+    if happening.to_broker is not None:
+        _within("to_broker of MoveCoordinator", happening.to_broker, 1, scenario.brokers)

@@ -1,0 +1,144 @@
+"""The parts a scenario is put together from: topics, network, groups and their members.
+
+Plain data without behaviour. What happens to these parts over time is in `happenings`.
+"""
+
+from msgspec import Struct
+
+
+class ConstantLatency(Struct, frozen=True, tag="constant", forbid_unknown_fields=True):
+    """Every message takes `us` microseconds one way. Draws no choice."""
+
+    us: int = 500
+
+
+class UniformLatency(Struct, frozen=True, tag="uniform", forbid_unknown_fields=True):
+    """Each message takes between `low_us` and `high_us` microseconds, both included."""
+
+    low_us: int
+    high_us: int
+
+
+class TableLatency(Struct, frozen=True, tag="table", forbid_unknown_fields=True):
+    """Latency drawn from a quantile table, interpolated with integers.
+
+    Args:
+        quantiles_us: At least two values in microseconds, never descending, at equal steps of
+            probability from the smallest latency to the largest. The default has the body of a
+            log-normal law with a median of 500 us and a tail of 20 ms.
+    """
+
+    quantiles_us: tuple[int, ...] = (
+        *(150, 250, 300, 340, 370, 400, 430, 450, 480, 490, 500),
+        *(520, 550, 590, 640, 700, 780, 900, 1_100, 1_800, 20_000),
+    )
+
+
+LatencyLaw = ConstantLatency | UniformLatency | TableLatency
+
+
+class NetworkSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The network between members and brokers.
+
+    Args:
+        latency: Law of the one-way latency, applied per message; a connection stays FIFO.
+        connect_timeout_ms: How long an attempt to connect into the void lasts. Kafka's clients
+            give up after `socket.connection.setup.timeout.ms`, 10 s.
+    """
+
+    latency: LatencyLaw = ConstantLatency()
+    connect_timeout_ms: int = 10_000
+
+
+class TopicSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A topic of the world.
+
+    Args:
+        partitions: Number of partitions at the start, at least 1.
+        records_per_s: Records produced to each partition every second from time 0.
+    """
+
+    name: str
+    partitions: int
+    records_per_s: int = 100
+
+
+class ConsumerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One consumer process. Its name is its client id and is unique in the scenario.
+
+    Args:
+        start_ms: When it starts; None for never by itself (see `StartMember`).
+        instance_id: `group.instance.id`; None makes the member dynamic.
+        processing_ms: Application work between two polls.
+        callback_ms: Time its rebalance callbacks take, revocation above all.
+        topics: Its own subscription; None takes the group's.
+        rack: `client.rack`.
+        settings: Client settings of this member alone, over the group's.
+    """
+
+    name: str
+    start_ms: int | None = 0
+    instance_id: str | None = None
+    processing_ms: int = 200
+    callback_ms: int = 0
+    topics: tuple[str, ...] | None = None
+    rack: str | None = None
+    settings: dict[str, str] = {}
+
+
+class ConsumerGroupSpec(
+    Struct, frozen=True, kw_only=True, tag="consumer", forbid_unknown_fields=True
+):
+    """A consumer group.
+
+    Args:
+        assignors: Names in the members' order of preference: `range`, `roundrobin`, `sticky`,
+            `cooperative-sticky`.
+        settings: Client settings by Kafka's names, for every member.
+    """
+
+    group_id: str
+    topics: tuple[str, ...]
+    members: tuple[ConsumerSpec, ...]
+    assignors: tuple[str, ...] = ("range", "cooperative-sticky")
+    settings: dict[str, str] = {}
+
+
+class WorkerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One Connect worker process. Its name is its client id and is unique in the scenario.
+
+    Args:
+        start_ms: When it starts; None for never by itself (see `StartMember`).
+        settings: Worker settings of this worker alone, over the cluster's.
+    """
+
+    name: str
+    start_ms: int | None = 0
+    settings: dict[str, str] = {}
+
+
+class ConnectGroupSpec(
+    Struct, frozen=True, kw_only=True, tag="connect", forbid_unknown_fields=True
+):
+    """A Connect cluster.
+
+    Args:
+        connect_protocol: `eager`, `compatible` or `sessioned`, as `connect.protocol`.
+        connectors: Task count of each connector present from the start.
+        settings: Worker settings by Kafka's names, for every worker.
+    """
+
+    group_id: str
+    workers: tuple[WorkerSpec, ...]
+    connect_protocol: str = "sessioned"
+    connectors: dict[str, int] = {}
+    settings: dict[str, str] = {}
+
+
+GroupSpec = ConsumerGroupSpec | ConnectGroupSpec
+MemberSpec = ConsumerSpec | WorkerSpec
+
+
+def members_of(group: GroupSpec) -> tuple[MemberSpec, ...]:
+    """The consumers or workers of a group, in the order written."""
+    return group.members if isinstance(group, ConsumerGroupSpec) else group.workers
