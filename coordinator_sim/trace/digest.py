@@ -12,6 +12,9 @@ import msgspec
 from coordinator_sim.trace.events import TraceEvent
 
 _FLUSH_BYTES: Final = 1 << 16
+_OBSERVED: Final = msgspec.structs.fields(TraceEvent)[
+    TraceEvent.__struct_fields__.index("confidence")
+].default
 
 
 class TraceDigest:
@@ -35,6 +38,9 @@ class TraceDigest:
         """Append one event; its `seq` should be final, as a recorder stamps it."""
         if event.raw is not None or event.source_ref is not None:
             event = msgspec.structs.replace(event, raw=None, source_ref=None)
+        # msgspec leaves a float out only if it is the default object itself, not its equal.
+        if event.confidence is not _OBSERVED and event.confidence == _OBSERVED:
+            event = msgspec.structs.replace(event, confidence=_OBSERVED)
         buffer = self._buffer
         self._encoder.encode_into(event, buffer, len(buffer))
         buffer += b"\n"

@@ -1,0 +1,234 @@
+"""A trace on disk: `run.json`, `events/`, and the dense `generations/` and `resources/`.
+
+`run.json` is written last, so a directory without it is no trace: its run did not end.
+"""
+
+import shutil
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Literal, Self, TypeVar
+
+import msgspec
+
+from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim.ingest.ownership import OwnershipTracker
+from coordinator_sim.trace.digest import TraceDigest
+from coordinator_sim.trace.events import RunInfo, TraceEvent
+from coordinator_sim.trace.jsonl import JsonLinesTable, read_lines
+from coordinator_sim.trace.parquet import (
+    ParquetEvents,
+    ParquetTable,
+    read_event_rows,
+    read_rows,
+)
+from coordinator_sim.trace.recorder import numbered
+from coordinator_sim.trace.schema import (
+    EVENTS_DIR,
+    GENERATIONS_DIR,
+    MANIFEST_NAME,
+    RESOURCES_DIR,
+    EventRow,
+    GenerationRow,
+    ResourceRow,
+    RunManifest,
+    event_of,
+    event_schema,
+    generation_schema,
+    resource_schema,
+    rows_of,
+)
+
+TraceFormat = Literal["parquet", "jsonl"]
+_RowT = TypeVar("_RowT", bound=msgspec.Struct)
+_TABLES: Final = (EVENTS_DIR, GENERATIONS_DIR, RESOURCES_DIR)
+
+
+class RunDirectoryWriter:
+    """Writes a run as it happens; a context manager and a `Recorder`.
+
+    An older trace in the same directory is replaced. When the block ends with an exception, no
+    `run.json` is left and the directory is not a trace.
+
+    Args:
+        path: The run's directory, created with its parents.
+        info: What the whole run shares.
+        format: `parquet`, or `jsonl` to read it without tools.
+        keep_raw: Whether the original text of ingested lines is kept.
+
+    Raises:
+        ConfigError: The directory holds something that is not a trace.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        info: RunInfo,
+        *,
+        format: TraceFormat = "parquet",  # noqa: A002 - the option's name on the command line
+        keep_raw: bool = False,
+    ) -> None:
+        self._path = path
+        self._info = info
+        self._format: TraceFormat = format
+        self._keep_raw = keep_raw
+        self._digest = TraceDigest()
+        self._ownership = OwnershipTracker(info.trace_id, info.cluster_id)
+        self._first_ts_us: int | None = None
+        self._last_ts_us: int | None = None
+        _clear(path)
+        self._events: ParquetEvents | JsonLinesTable
+        self._generations: ParquetTable | JsonLinesTable
+        self._resources: ParquetTable | JsonLinesTable
+        if format == "parquet":
+            self._events = ParquetEvents(path / EVENTS_DIR, info.cluster_id, event_schema())
+            self._generations = ParquetTable(
+                path / GENERATIONS_DIR, generation_schema(), lambda row: len(row.owners)
+            )
+            self._resources = ParquetTable(
+                path / RESOURCES_DIR, resource_schema(), lambda row: len(row.resources)
+            )
+        else:
+            self._events = JsonLinesTable(path / EVENTS_DIR, {"cluster_id": info.cluster_id})
+            self._generations = JsonLinesTable(path / GENERATIONS_DIR)
+            self._resources = JsonLinesTable(path / RESOURCES_DIR)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error_type is None:
+            self._ownership.finish()
+            self._write_dense()
+        for table in (self._events, self._generations, self._resources):
+            table.close()
+        if error_type is None:
+            self._write_manifest()
+
+    def record(self, event: TraceEvent) -> None:
+        """Take the next event of the run."""
+        event = numbered(event, self._digest.count)
+        if event.source is self._info.source:
+            event = msgspec.structs.replace(event, source=None)
+        ordinal = self._digest.count
+        self._digest.add(event)
+        if event.raw is not None and not self._keep_raw:
+            event = msgspec.structs.replace(event, raw=None)
+        for row in rows_of(event, ordinal, self._info):
+            self._events.write(row)
+        if isinstance(self._events, ParquetEvents):
+            self._events.flush_if_full()
+        if self._first_ts_us is None or event.ts_us < self._first_ts_us:
+            self._first_ts_us = event.ts_us
+        if self._last_ts_us is None or event.ts_us > self._last_ts_us:
+            self._last_ts_us = event.ts_us
+        self._ownership.record(event)
+        self._write_dense()
+
+    def _write_dense(self) -> None:
+        generations, resources = self._ownership.take()
+        for generation in generations:
+            self._generations.write(generation)
+        for resource in resources:
+            self._resources.write(resource)
+
+    def _write_manifest(self) -> None:
+        manifest = RunManifest(
+            **msgspec.structs.asdict(self._info),
+            format=self._format,
+            digest=self._digest.hexdigest(),
+            counts={
+                "events": self._digest.count,
+                "event_rows": self._events.count,
+                "generations": self._generations.count,
+                "resource_lists": self._resources.count,
+                "undecodable_assignments": self._ownership.undecodable_count,
+            },
+            first_ts_us=self._first_ts_us,
+            last_ts_us=self._last_ts_us,
+        )
+        text = msgspec.json.format(msgspec.json.encode(manifest, order="deterministic"), indent=2)
+        partial = self._path / f"{MANIFEST_NAME}.partial"
+        partial.write_bytes(text + b"\n")
+        partial.replace(self._path / MANIFEST_NAME)
+
+
+class RunDirectory:
+    """A finished trace on disk.
+
+    Args:
+        path: The run's directory.
+        info: What its `run.json` says.
+    """
+
+    def __init__(self, path: Path, info: RunManifest) -> None:
+        self.path = path
+        self.info = info
+
+    def events(self) -> Iterator[TraceEvent]:
+        """The events in emission order, numbered as they were recorded.
+
+        Raises:
+            DataError: A file of the trace cannot be read; names the file.
+        """
+        for _, rows in groupby(self._event_rows(), key=lambda row: row.ordinal):
+            yield event_of(list(rows), self.info)
+
+    def generations(self) -> Iterator[GenerationRow]:
+        """The dense assignment of every generation that has one, in order of completion."""
+        return self._table(GENERATIONS_DIR, GenerationRow)
+
+    def resources(self) -> Iterator[ResourceRow]:
+        """The resource lists that the generations point to."""
+        return self._table(RESOURCES_DIR, ResourceRow)
+
+    def _event_rows(self) -> Iterator[EventRow]:
+        if self.info.format == "parquet":
+            return read_event_rows(self.path / EVENTS_DIR)
+        return self._table(EVENTS_DIR, EventRow)
+
+    def _table(self, name: str, row_type: type[_RowT]) -> Iterator[_RowT]:
+        for path in sorted((self.path / name).glob("*")):
+            if path.suffix == ".jsonl":
+                yield from read_lines(path, row_type)
+            else:
+                yield from read_rows(path, row_type)
+
+
+def read_run(path: Path) -> RunDirectory:
+    """Open the trace in a directory.
+
+    Raises:
+        DataError: The directory is missing, is no trace, or its run did not end.
+    """
+    manifest = path / MANIFEST_NAME
+    if not manifest.is_file():
+        reason = "has no run.json" if path.is_dir() else "is no directory"
+        raise DataError(f"{path} is not a trace: it {reason}")
+    try:
+        info = msgspec.json.decode(manifest.read_bytes(), type=RunManifest)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{manifest} is not the record of a run: {error}") from error
+    return RunDirectory(path, info)
+
+
+def _clear(path: Path) -> None:
+    """Make the directory, without the trace that may be there."""
+    if path.exists() and not path.is_dir():
+        raise ConfigError(f"{path} is a file; name a directory for the trace")
+    path.mkdir(parents=True, exist_ok=True)
+    ours = {MANIFEST_NAME, f"{MANIFEST_NAME}.partial", *_TABLES}
+    foreign = sorted(entry.name for entry in path.iterdir() if entry.name not in ours)
+    if foreign:
+        raise ConfigError(
+            f"{path} holds {foreign[0]!r}, which is no part of a trace; name an empty directory"
+        )
+    (path / MANIFEST_NAME).unlink(missing_ok=True)
+    for table in _TABLES:
+        shutil.rmtree(path / table, ignore_errors=True)
