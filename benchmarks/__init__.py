@@ -1,0 +1,1 @@
+"""Benchmarks: each prints rates or ratios measured in one run, beside a peer or a limit."""

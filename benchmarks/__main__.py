@@ -1,0 +1,40 @@
+"""`./dev bench [NAME ...]`: runs the benchmarks named, or all of them, one after the other."""
+
+import importlib
+import platform
+import sys
+from pathlib import Path
+
+from coordinator_sim import __version__
+
+DESCRIPTIONS = {
+    "core": "the coordinator alone: heartbeats, commits, joins per CPU-second",
+    "simulator": "heartbeat round trips beside bare simpy",
+    "ingest": "broker-log lines per CPU-second",
+    "churn": "the Spark churn job on the dense trace form (also: --full in its own module)",
+}
+
+
+def main(names: list[str]) -> int:
+    """Run the benchmarks of those names; 2 when a name is unknown."""
+    unknown = [name for name in names if name not in DESCRIPTIONS]
+    if unknown:
+        print(f"unknown benchmark {unknown[0]!r}; there are: {', '.join(DESCRIPTIONS)}")
+        return 2
+    print(f"coordinator-sim {__version__}, Python {platform.python_version()}, {cpu_model()}")
+    for name in names or list(DESCRIPTIONS):
+        print(f"\n== {name}: {DESCRIPTIONS[name]}")
+        importlib.import_module(f"benchmarks.{name}").main()
+    return 0
+
+
+def cpu_model() -> str:
+    """The processor's name, as far as the system tells."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.is_file() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{models[0]} x{len(models)}" if models else platform.machine()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
