@@ -1,0 +1,83 @@
+"""The protocol's invariants, each a named checker over a trace.
+
+Pure: a trace goes in, findings come out. A checker that lacks its evidence answers UNKNOWN, never
+PASS. What each invariant means, and what it does not, is in `docs/invariants.md`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from conformance.bounds import GroupTiming
+from conformance.checkers.answers import ANSWERED_IN_TIME, IDS_ARE_ISSUED
+from conformance.checkers.contract import (
+    Checker,
+    CheckResult,
+    Findings,
+    Report,
+    Verdict,
+    Violation,
+)
+from conformance.checkers.convergence import CONVERGES
+from conformance.checkers.generations import GENERATIONS_GROW, ONE_LEADER
+from conformance.checkers.history import History
+from conformance.checkers.log_replay import LOAD_BRINGS_BACK_WHAT_WAS_STORED
+from conformance.checkers.offsets import LAST_COMMIT_WINS
+from conformance.checkers.ownership import ONE_OWNER
+from conformance.checkers.sessions import NO_HEALTHY_EVICTION
+from conformance.checkers.static_members import ONE_MEMBER_PER_INSTANCE
+from coordinator_sim.trace.events import TraceEvent
+
+CHECKERS: Final = (
+    ONE_OWNER,
+    GENERATIONS_GROW,
+    ANSWERED_IN_TIME,
+    ONE_LEADER,
+    IDS_ARE_ISSUED,
+    NO_HEALTHY_EVICTION,
+    CONVERGES,
+    LAST_COMMIT_WINS,
+    LOAD_BRINGS_BACK_WHAT_WAS_STORED,
+    ONE_MEMBER_PER_INSTANCE,
+)
+"""Every checker, by invariant I1 to I10."""
+
+
+def check_all(
+    events: Sequence[TraceEvent], timings: Mapping[str, GroupTiming] | None = None
+) -> Report:
+    """Judge a trace by every invariant.
+
+    Args:
+        events: In trace order, as a recorder numbered them.
+        timings: Group id -> its settings; what is absent is taken from the trace itself.
+
+    Returns:
+        One result an invariant, I1 to I10.
+    """
+    history = History(events, timings)
+    results: list[CheckResult] = []
+    for checker in CHECKERS:
+        findings = checker.judge(history)
+        results.append(
+            CheckResult(
+                invariant=checker.invariant,
+                name=checker.name,
+                verdict=findings.verdict,
+                judged=findings.judged,
+                violations=findings.violations,
+            )
+        )
+    return Report(tuple(results))
+
+
+__all__ = [
+    "CHECKERS",
+    "CheckResult",
+    "Checker",
+    "Findings",
+    "History",
+    "Report",
+    "Verdict",
+    "Violation",
+    "check_all",
+]

@@ -1,0 +1,143 @@
+"""I3 and I5: that requests are answered in time, and with member ids that exist."""
+
+from itertools import takewhile
+
+from conformance.bounds import parked_join_bound_ms, parked_sync_bound_ms
+from conformance.checkers.contract import Checker, Findings, Violation
+from conformance.checkers.history import REMOVALS, Exchange, History, Tenancy
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.trace.events import Event, TraceEvent
+
+ANSWERED_ON_REMOVAL = frozenset({Event.JOIN_REQ})
+"""Requests that are answered even when their member leaves; a parked SyncGroup is not."""
+
+
+def _judge_answers(history: History) -> Findings:
+    judged = 0
+    violations: list[Violation] = []
+    for exchange in history.exchanges:
+        bound_us = _bound_ms(history, exchange) * 1_000
+        due_us = exchange.request.ts_us + bound_us
+        answered_us = None if exchange.response is None else exchange.response.ts_us
+        if answered_us is None and (due_us >= history.ends_at_us or _is_excused(exchange, due_us)):
+            continue
+        judged += 1
+        if answered_us is None or answered_us > due_us:
+            violations.append(_unanswered(exchange, bound_us))
+    return Findings(judged, tuple(violations))
+
+
+def _bound_ms(history: History, exchange: Exchange) -> int:
+    timing = history.timing_of(exchange.tenancy.group_id)
+    is_join = exchange.request.event is Event.JOIN_REQ
+    return parked_join_bound_ms(timing) if is_join else parked_sync_bound_ms(timing)
+
+
+def _is_excused(exchange: Exchange, due_us: int) -> bool:
+    """Whether the coordinator went away, or the request was superseded, or its member left."""
+    tenancy, request = exchange.tenancy, exchange.request
+    if tenancy.ended_at_us is not None and tenancy.ended_at_us <= due_us:
+        return True
+    after = iter(tenancy.events)
+    for event in after:
+        if event is request:
+            break
+    in_time = takewhile(lambda event: event.ts_us <= due_us, after)
+    return any(_excuses(event, request) for event in in_time)
+
+
+def _excuses(event: TraceEvent, request: TraceEvent) -> bool:
+    if not _is_same_member(event, request):
+        return False
+    if event.event in REMOVALS or event.event is Event.MEMBER_FENCED:
+        return request.event not in ANSWERED_ON_REMOVAL
+    return event.event is request.event
+
+
+def _is_same_member(event: TraceEvent, request: TraceEvent) -> bool:
+    """Whether both speak of one member: by its id, or by its instance id or its client."""
+    if request.member_id:
+        return event.member_id == request.member_id
+    if request.group_instance_id is not None:
+        return event.group_instance_id == request.group_instance_id
+    return event.client_id is not None and event.client_id == request.client_id
+
+
+def _unanswered(exchange: Exchange, bound_us: int) -> Violation:
+    request, response = exchange.request, exchange.response
+    late = "was never answered" if response is None else "was answered too late"
+    who = request.member_id or request.group_instance_id or request.client_id or "a new member"
+    return Violation(
+        invariant="I3",
+        at_us=request.ts_us + bound_us,
+        group_id=exchange.tenancy.group_id,
+        message=f"{request.event.value} of {who} {late}: the bound is {bound_us // 1_000} ms",
+        evidence=(request.seq,) if response is None else (request.seq, response.seq),
+    )
+
+
+class _IssuedIds:
+    """The member ids that a group's coordinators gave out or know, over all its tenancies."""
+
+    def __init__(self) -> None:
+        self._stored: dict[str, dict[str, None]] = {}
+        """Group -> ids that were members in some tenancy, and may come back by a load."""
+
+    def judge(self, tenancy: Tenancy) -> tuple[int, list[Violation]]:
+        """Judge every id in the answers of one tenancy; tenancies come in trace order."""
+        stored = self._stored.setdefault(tenancy.group_id, {})
+        known = dict(stored) if tenancy.is_loaded else {}
+        judged = 0
+        violations: list[Violation] = []
+        for event in tenancy.events:
+            self._learn(event, known)
+            if not _carries_id(event):
+                continue
+            if tenancy.is_loaded and not stored and event.member_id not in known:
+                continue  # the trace begins after this member did
+            judged += 1
+            if event.member_id not in known:
+                violations.append(_unknown_id(tenancy, event))
+        stored |= known
+        return judged, violations
+
+    @staticmethod
+    def _learn(event: TraceEvent, known: dict[str, None]) -> None:
+        if event.member_id is None:
+            return
+        if event.event in (Event.MEMBER_ID_ASSIGNED, Event.MEMBER_ADDED, Event.STATIC_REPLACED):
+            known[event.member_id] = None
+        elif event.event in REMOVALS or event.event is Event.PENDING_EXPIRED:
+            known.pop(event.member_id, None)
+
+
+def _carries_id(event: TraceEvent) -> bool:
+    if event.event is Event.JOIN_RESP:
+        return event.error_code in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED)
+    return event.event is Event.SYNC_RESP and event.error_code is ErrorCode.NONE
+
+
+def _unknown_id(tenancy: Tenancy, event: TraceEvent) -> Violation:
+    return Violation(
+        invariant="I5",
+        at_us=event.ts_us,
+        group_id=tenancy.group_id,
+        message=f"{event.event.value} carries member id {event.member_id!r}, "
+        "which the coordinator did not issue",
+        evidence=(event.seq,),
+    )
+
+
+def _judge_ids(history: History) -> Findings:
+    ids = _IssuedIds()
+    judged = 0
+    violations: list[Violation] = []
+    for tenancy in history.tenancies:
+        counted, found = ids.judge(tenancy)
+        judged += counted
+        violations += found
+    return Findings(judged, tuple(violations))
+
+
+ANSWERED_IN_TIME = Checker(invariant="I3", name="parked-request-answered", judge=_judge_answers)
+IDS_ARE_ISSUED = Checker(invariant="I5", name="member-id-issued", judge=_judge_ids)

@@ -1,0 +1,116 @@
+"""What a checker is given and what it answers.
+
+Not here: the invariants themselves, each in the module of its subject.
+"""
+
+from collections.abc import Callable, Sequence
+from enum import IntEnum, unique
+
+from msgspec import Struct
+
+from conformance.checkers.history import History
+from coordinator_sim.trace.events import TraceEvent
+
+
+@unique
+class Verdict(IntEnum):
+    """The outcome of a check; of several outcomes the highest counts."""
+
+    PASS = 0
+    UNKNOWN = 1
+    FAIL = 2
+
+
+class Violation(Struct, frozen=True, kw_only=True):
+    """One proof that an invariant does not hold.
+
+    Args:
+        invariant: Identifier of the invariant, `I1` to `I10`.
+        at_us: Time of the event that completes the proof.
+        evidence: `seq` of the events to look at, in trace order.
+    """
+
+    invariant: str
+    at_us: int
+    group_id: str | None
+    message: str
+    evidence: tuple[int, ...] = ()
+
+
+class Findings(Struct, frozen=True):
+    """What a checker saw in one history.
+
+    Args:
+        judged: How many instances of the invariant the history let it judge; 0 means that the
+            history lacks the evidence, and the verdict is UNKNOWN.
+        violations: In trace order.
+    """
+
+    judged: int
+    violations: tuple[Violation, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """FAIL with any violation, UNKNOWN where nothing could be judged, else PASS."""
+        if self.violations:
+            return Verdict.FAIL
+        return Verdict.PASS if self.judged else Verdict.UNKNOWN
+
+
+class Checker(Struct, frozen=True, kw_only=True):
+    """A named invariant over a history.
+
+    Args:
+        invariant: Stable identifier, `I1` to `I10`.
+        name: Stable name, as in `docs/invariants.md`.
+        judge: Decides; pure.
+    """
+
+    invariant: str
+    name: str
+    judge: Callable[[History], Findings]
+
+    def check(self, events: Sequence[TraceEvent]) -> list[Violation]:
+        """The violations of this invariant alone, in trace order."""
+        return list(self.judge(History(events)).violations)
+
+
+class CheckResult(Struct, frozen=True, kw_only=True):
+    """One checker's line in a report."""
+
+    invariant: str
+    name: str
+    verdict: Verdict
+    judged: int
+    violations: tuple[Violation, ...]
+
+
+class Report(Struct, frozen=True):
+    """What every checker said of one history, in the order of the invariants."""
+
+    results: tuple[CheckResult, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The highest verdict of all checkers: FAIL over UNKNOWN over PASS."""
+        return max(result.verdict for result in self.results)
+
+    @property
+    def violations(self) -> tuple[Violation, ...]:
+        """Every violation, by invariant, then in trace order."""
+        return tuple(found for result in self.results for found in result.violations)
+
+    def of(self, invariant: str) -> CheckResult:
+        """The result of one invariant.
+
+        Raises:
+            KeyError: no such invariant was checked.
+        """
+        for result in self.results:
+            if result.invariant == invariant:
+                return result
+        raise KeyError(invariant)
+
+    def having(self, verdict: Verdict) -> tuple[str, ...]:
+        """Identifiers of the invariants with that verdict, in order."""
+        return tuple(result.invariant for result in self.results if result.verdict == verdict)

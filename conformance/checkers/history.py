@@ -1,0 +1,167 @@
+"""A trace as the checkers read it: cut into tenancies, and with requests beside their answers.
+
+A *tenancy* is one life of one group on one coordinator: from its load, or its creation, to its
+unload, its death or the coordinator's next load of that partition. Generation numbers, member
+ids and timers are comparable only inside a tenancy; a failover starts a new one.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from conformance.bounds import GroupTiming, observed_timing
+from coordinator_sim.trace.events import Event, TraceEvent
+
+CLIENT_EVENTS: Final = frozenset(
+    {
+        Event.REVOKED,
+        Event.LOST,
+        Event.TASKS_STARTED,
+        Event.TASKS_STOPPED,
+        Event.POSITION,
+        Event.FAULT,
+        Event.LIFECYCLE,
+        Event.UNPARSED,
+        Event.GAP,
+    }
+)
+"""Events of clients and of the world around the coordinator."""
+REMOVALS: Final = frozenset({Event.MEMBER_LEFT, Event.MEMBER_FAILED, Event.MEMBER_KICKED})
+"""Events after which the member's id is no longer a member."""
+ENDINGS: Final = frozenset({Event.GROUP_DEAD, Event.GROUP_UNLOADED})
+RESPONSE_OF: Final = {Event.JOIN_REQ: Event.JOIN_RESP, Event.SYNC_REQ: Event.SYNC_RESP}
+
+Place = tuple[int | None, str]
+"""A broker and a group."""
+
+
+@dataclass(slots=True)
+class Tenancy:
+    """One life of one group on one coordinator."""
+
+    group_id: str
+    broker_id: int | None
+    offsets_partition: int | None
+    incarnation: int
+    is_loaded: bool
+    """Whether it began with a load of stored state, so that members may precede it."""
+    events: list[TraceEvent] = field(default_factory=list)
+    """The coordinator's events about the group, in trace order."""
+    ended_at_us: int | None = None
+    """When it was unloaded, died or was replaced by a new load; None while it lives."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A JoinGroup or SyncGroup with its answer, if the trace has one."""
+
+    tenancy: Tenancy
+    request: TraceEvent
+    response: TraceEvent | None = None
+
+
+class History:
+    """Views over one trace.
+
+    Args:
+        events: In trace order.
+        timings: Settings of the groups that are known; those of other groups are taken from what
+            their members say in the trace.
+    """
+
+    def __init__(
+        self, events: Sequence[TraceEvent], timings: Mapping[str, GroupTiming] | None = None
+    ) -> None:
+        self.events = events
+        self._timings = dict(timings or {})
+
+    @property
+    def ends_at_us(self) -> int:
+        """Time of the last event; 0 for an empty trace."""
+        return self.events[-1].ts_us if self.events else 0
+
+    @cached_property
+    def tenancies(self) -> list[Tenancy]:
+        """Every tenancy, by its first event."""
+        return _Cutter().cut(self.events)
+
+    def timing_of(self, group_id: str) -> GroupTiming:
+        """The settings that bound the group's steps."""
+        timing = self._timings.get(group_id)
+        if timing is None:
+            of_group = (event for event in self.events if event.group_id == group_id)
+            timing = self._timings[group_id] = observed_timing(of_group)
+        return timing
+
+    @cached_property
+    def exchanges(self) -> list[Exchange]:
+        """Every JoinGroup and SyncGroup of every tenancy, in order of tenancy, then of request."""
+        return [exchange for tenancy in self.tenancies for exchange in _exchanges_of(tenancy)]
+
+    @cached_property
+    def disturbances(self) -> list[TraceEvent]:
+        """What was done to the world: faults, their ends, and starts and stops of processes."""
+        return [e for e in self.events if e.event in (Event.FAULT, Event.LIFECYCLE)]
+
+
+class _Cutter:
+    """Assigns the coordinator's events to tenancies."""
+
+    def __init__(self) -> None:
+        self._open: dict[Place, Tenancy] = {}
+        self._all: list[Tenancy] = []
+
+    def cut(self, events: Sequence[TraceEvent]) -> list[Tenancy]:
+        for event in events:
+            if event.event is Event.LOAD_START:
+                self._close_partition(event)
+            if event.group_id is None or event.event in CLIENT_EVENTS:
+                continue
+            tenancy = self._tenancy_of(event, event.group_id)
+            tenancy.events.append(event)
+            if event.event in ENDINGS:
+                self._close(tenancy, event.ts_us)
+        return self._all
+
+    def _close_partition(self, load: TraceEvent) -> None:
+        """A load replaces what its broker held of that partition, also after a crash."""
+        for (broker_id, _), tenancy in list(self._open.items()):
+            same = load.offsets_partition in (None, tenancy.offsets_partition)
+            if broker_id == load.broker_id and same:
+                self._close(tenancy, load.ts_us)
+
+    def _close(self, tenancy: Tenancy, at_us: int) -> None:
+        tenancy.ended_at_us = at_us
+        del self._open[tenancy.broker_id, tenancy.group_id]
+
+    def _tenancy_of(self, event: TraceEvent, group_id: str) -> Tenancy:
+        place = (event.broker_id, group_id)
+        tenancy = self._open.get(place)
+        is_load = event.event is Event.GROUP_LOADED
+        if tenancy is not None and (is_load or tenancy.incarnation != event.incarnation):
+            self._close(tenancy, event.ts_us)
+            tenancy = None
+        if tenancy is None:
+            tenancy = Tenancy(
+                group_id, event.broker_id, event.offsets_partition, event.incarnation, is_load
+            )
+            self._open[place] = tenancy
+            self._all.append(tenancy)
+        return tenancy
+
+
+def _exchanges_of(tenancy: Tenancy) -> Iterator[Exchange]:
+    waiting: dict[tuple[Event, int | None], Exchange] = {}
+    found: list[Exchange] = []
+    for event in tenancy.events:
+        awaited = RESPONSE_OF.get(event.event)
+        if awaited is not None:
+            exchange = Exchange(tenancy, event)
+            found.append(exchange)
+            waiting[awaited, event.correlation_id] = exchange
+        elif event.event in (Event.JOIN_RESP, Event.SYNC_RESP):
+            answered = waiting.pop((event.event, event.correlation_id), None)
+            if answered is not None:
+                answered.response = event
+    return iter(found)

@@ -1,0 +1,62 @@
+"""I9, told by a trace: what a load brings back is what was stored.
+
+Not here: the same invariant over batches and a live coordinator, in `conformance.log_replay`.
+"""
+
+from dataclasses import dataclass, field
+
+from conformance.checkers.contract import Checker, Findings, Violation
+from conformance.checkers.history import History
+from coordinator_sim.trace.events import Event, TraceEvent
+
+STORING = frozenset({Event.SYNC_LEADER, Event.GROUP_EMPTY, Event.GROUP_STABLE, Event.GROUP_LOADED})
+"""Events after which the log's last record of the group has their generation."""
+
+
+@dataclass(slots=True)
+class _Stored:
+    """The last stored generation of each group, and what may yet replace it."""
+
+    last: dict[str, TraceEvent] = field(default_factory=dict)
+    judged: int = 0
+    violations: list[Violation] = field(default_factory=list)
+
+    def take(self, event: TraceEvent) -> None:
+        group_id = event.group_id
+        if group_id is None or event.generation is None:
+            return
+        if event.event is Event.GROUP_LOADED:
+            self._loaded(event, group_id)
+        if event.event in STORING:
+            self.last[group_id] = event
+        elif event.event is Event.GROUP_DEAD:
+            self.last.pop(group_id, None)
+
+    def _loaded(self, event: TraceEvent, group_id: str) -> None:
+        stored = self.last.get(group_id)
+        if stored is None:
+            return
+        self.judged += 1
+        if event.generation == stored.generation:
+            return
+        self.violations.append(
+            Violation(
+                invariant="I9",
+                at_us=event.ts_us,
+                group_id=group_id,
+                message=f"loaded with generation {event.generation}; "
+                f"the last one stored is {stored.generation}",
+                evidence=(stored.seq, event.seq),
+            )
+        )
+
+
+def judge(history: History) -> Findings:
+    """A loaded group continues the last generation that was stored."""
+    stored = _Stored()
+    for event in history.events:
+        stored.take(event)
+    return Findings(stored.judged, tuple(stored.violations))
+
+
+LOAD_BRINGS_BACK_WHAT_WAS_STORED = Checker(invariant="I9", name="log-replay", judge=judge)

@@ -1,0 +1,78 @@
+"""I8: that a fetched offset is the last one that was accepted."""
+
+from dataclasses import dataclass, field
+
+from conformance.checkers.contract import Checker, Findings, Violation
+from conformance.checkers.history import History
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.trace.events import Event, OffsetEntry, TraceEvent
+
+NO_OFFSET = -1
+"""What a fetch answers for a partition without a stored offset."""
+Place = tuple[str, str, int]
+"""Group, topic, partition."""
+
+
+@dataclass(slots=True)
+class _Stored:
+    """The offsets that the log holds, in log order, whichever broker appended them."""
+
+    by_place: dict[Place, TraceEvent] = field(default_factory=dict)
+    offsets: dict[Place, int] = field(default_factory=dict)
+    loaded: dict[str, None] = field(default_factory=dict)
+    """Groups whose log began before the trace did."""
+    judged: int = 0
+    violations: list[Violation] = field(default_factory=list)
+
+    def take(self, event: TraceEvent) -> None:
+        group_id = event.group_id or ""
+        if event.event is Event.GROUP_LOADED and not self._knows(group_id):
+            self.loaded[group_id] = None
+        if event.error_code not in (None, ErrorCode.NONE):
+            return
+        for entry in event.offsets:
+            place = (group_id, entry.topic, entry.partition)
+            match event.event:
+                case Event.OFFSET_COMMIT:
+                    self.by_place[place] = event
+                    self.offsets[place] = entry.offset
+                case Event.OFFSET_TOMBSTONE | Event.OFFSET_EXPIRED:
+                    self.by_place[place] = event
+                    self.offsets[place] = NO_OFFSET
+                case Event.OFFSET_FETCH:
+                    self._fetched(event, place, entry)
+                case _:
+                    pass
+
+    def _knows(self, group_id: str) -> bool:
+        return any(place[0] == group_id for place in self.offsets)
+
+    def _fetched(self, event: TraceEvent, place: Place, entry: OffsetEntry) -> None:
+        stored = self.by_place.get(place)
+        if stored is None and place[0] in self.loaded:
+            return
+        self.judged += 1
+        expected = self.offsets.get(place, NO_OFFSET)
+        if entry.offset == expected:
+            return
+        self.violations.append(
+            Violation(
+                invariant="I8",
+                at_us=event.ts_us,
+                group_id=event.group_id,
+                message=f"{entry.topic}-{entry.partition} was fetched as {entry.offset}; "
+                f"the last accepted offset is {expected}",
+                evidence=(event.seq,) if stored is None else (stored.seq, event.seq),
+            )
+        )
+
+
+def judge(history: History) -> Findings:
+    """The committed offset is the last one accepted, in log order, also after a failover."""
+    stored = _Stored()
+    for event in history.events:
+        stored.take(event)
+    return Findings(stored.judged, tuple(stored.violations))
+
+
+LAST_COMMIT_WINS = Checker(invariant="I8", name="last-commit-wins", judge=judge)

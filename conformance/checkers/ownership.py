@@ -1,0 +1,180 @@
+"""I1: who owns what, as the group's leader decided it.
+
+Not here: what clients believe meanwhile; a zombie may run what it has lost until it notices.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from conformance.checkers.contract import Checker, Findings, Violation
+from conformance.checkers.history import REMOVALS, History, Tenancy
+from coordinator_sim.errors import WireFormatError
+from coordinator_sim.protocol.embedded import ConnectAssignment
+from coordinator_sim.protocol.resources import connector_resource
+from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.wire.connect_protocol import decode_connect_assignment, decode_worker_metadata
+from coordinator_sim.wire.consumer_protocol import decode_assignment
+
+INVARIANT: Final = "I1"
+CONNECT: Final = "connect"
+Resources = dict[str, None]
+"""Resource names as an ordered set."""
+
+
+@dataclass(slots=True)
+class _Holdings:
+    """What each member of a tenancy holds, folded over its generations."""
+
+    protocol_type: str | None = None
+    base: dict[str, Resources] = field(default_factory=dict)
+    """Member id -> what a Connect worker said it runs when it last joined."""
+    held: dict[str, Resources] = field(default_factory=dict)
+    """Member id -> what it was told to run."""
+
+    def forget(self, member_id: str) -> None:
+        """The member is gone: nobody may count its work any more."""
+        self.base.pop(member_id, None)
+        self.held.pop(member_id, None)
+
+    def rename(self, old: str, new: str) -> None:
+        """A static member's new id inherits what the old one held."""
+        if old in self.held:
+            self.held[new] = self.held.pop(old)
+
+    def joined(self, event: TraceEvent) -> None:
+        """A Connect worker says what it runs when it joins; a delta builds upon that."""
+        self.protocol_type = event.protocol_type or self.protocol_type
+        if self.protocol_type != CONNECT or event.subscription is None or not event.member_id:
+            return
+        try:
+            metadata = decode_worker_metadata(event.subscription)
+        except WireFormatError:
+            return
+        allocation = metadata.allocation
+        base = {} if allocation is None else _assigned_resources(allocation)
+        self.base[event.member_id] = base
+
+    def assigned(self, event: TraceEvent) -> bool:
+        """Take the leader's decision for one member; False if its bytes cannot be read."""
+        self.joined(event)
+        member_id = event.member_id or ""
+        base = self.base.get(member_id)
+        if base is None:
+            base = self.held.get(member_id, {})
+        held = self._fold(event.assignment or b"", base)
+        self.held[member_id] = held or {}
+        return held is not None
+
+    def _fold(self, assignment: bytes, base: Resources) -> Resources | None:
+        if not assignment:
+            return {}
+        try:
+            match self.protocol_type:
+                case "consumer":
+                    partitions = decode_assignment(assignment).partitions
+                    return dict.fromkeys(partition.resource() for partition in partitions)
+                case "connect":
+                    return _fold_connect(decode_connect_assignment(assignment), base)
+                case _:
+                    return None
+        except WireFormatError:
+            return None
+
+
+def _fold_connect(assignment: ConnectAssignment, base: Resources) -> Resources:
+    assigned = _assigned_resources(assignment)
+    if assignment.version == 0:
+        return assigned
+    revoked = {connector_resource(name) for name in assignment.revoked_connectors}
+    revoked |= {task.resource() for task in assignment.revoked_tasks}
+    return {name: None for name in base if name not in revoked} | assigned
+
+
+def _assigned_resources(assignment: ConnectAssignment) -> Resources:
+    connectors = [connector_resource(name) for name in assignment.connectors]
+    return dict.fromkeys(connectors + [task.resource() for task in assignment.tasks])
+
+
+def _double_owners(
+    tenancy: Tenancy, generation: int, assigned: list[TraceEvent], holdings: _Holdings
+) -> Iterator[Violation]:
+    owners: dict[str, TraceEvent] = {}
+    for event in assigned:
+        for resource in holdings.held.get(event.member_id or "", {}):
+            first = owners.setdefault(resource, event)
+            if first is not event:
+                yield Violation(
+                    invariant=INVARIANT,
+                    at_us=event.ts_us,
+                    group_id=tenancy.group_id,
+                    message=f"{resource} has two owners in generation {generation}: "
+                    f"{first.member_id} and {event.member_id}",
+                    evidence=(first.seq, event.seq),
+                )
+
+
+class _GenerationCutter:
+    """Gathers the ASSIGNED events of each generation of one tenancy and judges them together."""
+
+    def __init__(self, tenancy: Tenancy) -> None:
+        self._tenancy = tenancy
+        self._holdings = _Holdings()
+        self._assigned: dict[str, TraceEvent] = {}
+        self._generation = -1
+        self._is_readable = True
+        self.judged = 0
+        self.violations: list[Violation] = []
+
+    def run(self) -> None:
+        for event in self._tenancy.events:
+            self._take(event)
+        self._judge()
+
+    def _take(self, event: TraceEvent) -> None:
+        match event.event:
+            case Event.JOIN_REQ:
+                self._holdings.joined(event)
+            case Event.STATIC_REPLACED:
+                self._holdings.rename(event.attrs.get("old_member_id", ""), event.member_id or "")
+            case Event.ASSIGNED:
+                self._assign(event)
+            case kind if kind in REMOVALS and event.member_id:
+                self._judge()
+                self._holdings.forget(event.member_id)
+
+    def _assign(self, event: TraceEvent) -> None:
+        if event.generation is None or not event.member_id:
+            return
+        if event.generation != self._generation:
+            self._judge()
+            self._generation = event.generation
+        owner = event.group_instance_id or event.member_id
+        self._assigned[owner] = event
+        if not self._holdings.assigned(event):
+            self._is_readable = False
+
+    def _judge(self) -> None:
+        if self._assigned and self._is_readable:
+            self.judged += 1
+            assigned = list(self._assigned.values())
+            self.violations += _double_owners(
+                self._tenancy, self._generation, assigned, self._holdings
+            )
+        self._assigned = {}
+        self._is_readable = True
+
+
+def judge(history: History) -> Findings:
+    """At most one owner of a resource within a generation, by the leader's decisions."""
+    judged = 0
+    violations: list[Violation] = []
+    for tenancy in history.tenancies:
+        cutter = _GenerationCutter(tenancy)
+        cutter.run()
+        judged += cutter.judged
+        violations += cutter.violations
+    return Findings(judged, tuple(violations))
+
+
+ONE_OWNER = Checker(invariant=INVARIANT, name="no-double-owner", judge=judge)

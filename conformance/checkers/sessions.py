@@ -1,0 +1,92 @@
+"""I6: that the session timer removes nobody who is alive."""
+
+from dataclasses import dataclass, field
+
+from conformance.checkers.contract import Checker, Findings, Violation
+from conformance.checkers.history import History, Tenancy
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.trace.events import Event, TraceEvent
+
+ALIVE = frozenset({ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS})
+"""Answers to a heartbeat that restart the session timer."""
+
+
+@dataclass(slots=True)
+class _Session:
+    """One member's session timer as the trace shows it."""
+
+    timeout_ms: int | None = None
+    armed_by: TraceEvent | None = None
+    armed_timeout_ms: int | None = None
+
+    def arm(self, event: TraceEvent) -> None:
+        """The timer starts anew with the timeout in force."""
+        self.armed_by = event
+        self.armed_timeout_ms = self.timeout_ms
+
+
+@dataclass(slots=True)
+class _Sessions:
+    """The session timers of one tenancy."""
+
+    tenancy: Tenancy
+    by_member: dict[str, _Session] = field(default_factory=dict)
+    judged: int = 0
+    violations: list[Violation] = field(default_factory=list)
+
+    def take(self, event: TraceEvent) -> None:
+        if event.event is Event.JOIN_COMPLETE:
+            for session in self.by_member.values():
+                session.arm(event)
+        if not event.member_id:
+            return
+        session = self.by_member.setdefault(event.member_id, _Session())
+        if event.session_timeout_ms is not None:
+            session.timeout_ms = event.session_timeout_ms
+        match event.event:
+            case Event.HEARTBEAT if event.error_code in ALIVE:
+                self.judged += 1
+                session.arm(event)
+            case Event.MEMBER_FAILED:
+                self._failed(event, session)
+            case Event.MEMBER_LEFT | Event.MEMBER_KICKED:
+                del self.by_member[event.member_id]
+            case _:
+                pass
+
+    def _failed(self, event: TraceEvent, session: _Session) -> None:
+        del self.by_member[event.member_id or ""]
+        armed, timeout_ms = session.armed_by, session.armed_timeout_ms
+        if armed is None or timeout_ms is None:
+            return
+        self.judged += 1
+        silent_us = event.ts_us - armed.ts_us
+        if silent_us >= timeout_ms * 1_000:
+            return
+        self.violations.append(
+            Violation(
+                invariant="I6",
+                at_us=event.ts_us,
+                group_id=self.tenancy.group_id,
+                message=f"{event.member_id} was removed by its session timer "
+                f"{silent_us // 1_000} ms after its last sign of life; "
+                f"its session is {timeout_ms} ms",
+                evidence=(armed.seq, event.seq),
+            )
+        )
+
+
+def judge(history: History) -> Findings:
+    """A member whose heartbeats arrive within its session is never removed by its session timer."""
+    judged = 0
+    violations: list[Violation] = []
+    for tenancy in history.tenancies:
+        sessions = _Sessions(tenancy)
+        for event in tenancy.events:
+            sessions.take(event)
+        judged += sessions.judged
+        violations += sessions.violations
+    return Findings(judged, tuple(violations))
+
+
+NO_HEALTHY_EVICTION = Checker(invariant="I6", name="no-healthy-eviction", judge=judge)
