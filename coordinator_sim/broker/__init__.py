@@ -1,4 +1,9 @@
-"""What a group coordinator needs around it: the cluster, its metadata and the replicated log.
+"""What a group needs around its coordinator: brokers, metadata, leaders, the offsets log.
 
-Routes a request to the coordinator that owns the group. Pure: a driver delivers and times.
+Pure: a driver carries time and messages; every verb here returns values.
 """
+
+from coordinator_sim.broker.broker import Broker, Coordinator
+from coordinator_sim.broker.cluster import Cluster, CoordinatorFactory, Load, Outcome
+
+__all__ = ["Broker", "Cluster", "Coordinator", "CoordinatorFactory", "Load", "Outcome"]

@@ -1,1 +1,5 @@
-"""Time as the core and its drivers see it: the clock interface and the timer heap they share."""
+"""The clock interface, and the single alarm that every driver arms on it."""
+
+from coordinator_sim.clock.clock import Action, Alarm, Clock
+
+__all__ = ["Action", "Alarm", "Clock"]

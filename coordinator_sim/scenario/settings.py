@@ -58,6 +58,8 @@ _COMMON_CLIENT: Final[dict[str, Setting]] = {
     "reconnect.backoff.ms": IntSetting(),
     "reconnect.backoff.max.ms": IntSetting(),
     "metadata.max.age.ms": IntSetting(),
+    "socket.connection.setup.timeout.ms": IntSetting(),
+    "socket.connection.setup.timeout.max.ms": IntSetting(),
 }
 
 SETTINGS: Final[dict[Scope, dict[str, Setting]]] = {
@@ -79,7 +81,6 @@ SETTINGS: Final[dict[Scope, dict[str, Setting]]] = {
         "enable.auto.commit": _BOOLEAN,
         "auto.commit.interval.ms": IntSetting(),
         "internal.leave.group.on.close": _BOOLEAN,
-        "auto.offset.reset": ChoiceSetting(("earliest", "latest", "none")),
     },
     Scope.CONNECT: {
         **_COMMON_CLIENT,

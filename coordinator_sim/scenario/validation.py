@@ -103,7 +103,6 @@ def _known(what: str, name: str, names: list[str]) -> None:
 
 
 def _check_network(network: NetworkSpec) -> None:
-    _within("network.connect_timeout_ms", network.connect_timeout_ms, 1, MAX_TIME_MS)
     match network.latency:
         case ConstantLatency(us=us):
             _within("network.latency.us", us, 0, MAX_TIME_MS)

@@ -42,12 +42,9 @@ class NetworkSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     Args:
         latency: Law of the one-way latency, applied per message; a connection stays FIFO.
-        connect_timeout_ms: How long an attempt to connect into the void lasts. Kafka's clients
-            give up after `socket.connection.setup.timeout.ms`, 10 s.
     """
 
     latency: LatencyLaw = ConstantLatency()
-    connect_timeout_ms: int = 10_000
 
 
 class TopicSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

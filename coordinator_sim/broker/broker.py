@@ -1,0 +1,76 @@
+"""One broker: answers what any broker may, and routes the rest to its group coordinator."""
+
+from typing import Protocol
+
+from coordinator_sim.broker.view import ClusterView
+from coordinator_sim.coordinator.contract import CoordinatorResult, Reply
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    FindCoordinatorRequest,
+    GroupRequest,
+    MetadataRequest,
+    Request,
+    RequestContext,
+)
+from coordinator_sim.protocol.records import LogBatch
+
+
+class Coordinator(Protocol):
+    """The verbs of a group coordinator that a broker uses; see `GroupCoordinator`."""
+
+    def handle(
+        self, request: GroupRequest, context: RequestContext, now_ms: int
+    ) -> CoordinatorResult:
+        """Take one request."""
+        ...
+
+    def expire(self, now_ms: int) -> CoordinatorResult:
+        """Fire every deadline up to now."""
+        ...
+
+    def next_deadline_ms(self) -> int | None:
+        """The earliest deadline, or None."""
+        ...
+
+    def begin_load(self, partition: int, leader_epoch: int, now_ms: int) -> CoordinatorResult:
+        """Become leader of an offsets partition and start to load it."""
+        ...
+
+    def replay(self, partition: int, batch: LogBatch) -> None:
+        """Apply one batch of the partition's log."""
+        ...
+
+    def finish_load(self, partition: int, error: ErrorCode, now_ms: int) -> CoordinatorResult:
+        """End the load and serve the partition."""
+        ...
+
+    def unload(self, partition: int, leader_epoch: int, now_ms: int) -> CoordinatorResult:
+        """Give the partition up."""
+        ...
+
+
+class Broker:
+    """A living broker process.
+
+    Args:
+        broker_id: Its id, 1 or more.
+        view: The metadata image that all brokers share.
+        coordinator: Its group coordinator, empty at first.
+    """
+
+    __slots__ = ("_view", "broker_id", "coordinator")
+
+    def __init__(self, broker_id: int, view: ClusterView, coordinator: Coordinator) -> None:
+        self.broker_id = broker_id
+        self.coordinator = coordinator
+        self._view = view
+
+    def handle(self, request: Request, context: RequestContext, now_ms: int) -> CoordinatorResult:
+        """Answer the request, or hand it to the group coordinator."""
+        if isinstance(request, MetadataRequest):
+            return CoordinatorResult(replies=(Reply(context.token, self._view.metadata(request)),))
+        if isinstance(request, FindCoordinatorRequest):
+            return CoordinatorResult(
+                replies=(Reply(context.token, self._view.find_coordinator(request)),)
+            )
+        return self.coordinator.handle(request, context, now_ms)

@@ -1,0 +1,116 @@
+"""What every broker knows of the cluster: who is there and who leads which partition.
+
+As metadata that the controller has spread to all brokers at once.
+"""
+
+from dataclasses import dataclass, field
+
+from coordinator_sim.errors import ScenarioError
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    CoordinatorOfKey,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    MetadataRequest,
+    MetadataResponse,
+    Node,
+    PartitionMetadata,
+    TopicMetadata,
+)
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
+
+NO_LEADER = -1
+_GROUP_KEY_TYPE = 0
+
+
+@dataclass(slots=True)
+class Leadership:
+    """Who leads one partition; `leader_id` is -1 while nobody can."""
+
+    leader_id: int
+    leader_epoch: int = 0
+
+
+@dataclass(slots=True)
+class ClusterView:
+    """The metadata image.
+
+    Args:
+        nodes: Registered brokers by id, the dead ones too until they are fenced.
+        topics: Leaders of each topic's partitions, in partition order.
+    """
+
+    nodes: dict[int, Node] = field(default_factory=dict)
+    fenced: dict[int, bool] = field(default_factory=dict)
+    topics: dict[str, list[Leadership]] = field(default_factory=dict)
+
+    def living_ids(self) -> list[int]:
+        """Ids of the brokers that are not fenced, ascending."""
+        return [node_id for node_id in sorted(self.nodes) if not self.fenced[node_id]]
+
+    def offsets_partition_of(self, group_id: str) -> int:
+        """The partition of `__consumer_offsets` that a group belongs to."""
+        return partition_for(group_id, len(self.topics[OFFSETS_TOPIC]))
+
+    def create_topic(self, name: str, partitions: int) -> None:
+        """Add a topic, or partitions up to that number, spread over the living brokers.
+
+        Raises:
+            ScenarioError: The topic has more partitions already.
+        """
+        leaders = self.topics.setdefault(name, [])
+        if partitions < len(leaders):
+            raise ScenarioError(
+                f"topic {name!r} has {len(leaders)} partitions: it cannot shrink to {partitions}"
+            )
+        living = self.living_ids()
+        for partition in range(len(leaders), partitions):
+            leader_id = living[partition % len(living)] if living else NO_LEADER
+            leaders.append(Leadership(leader_id))
+
+    def metadata(self, request: MetadataRequest) -> MetadataResponse:
+        """Brokers that are not fenced, and the topics asked for, in request order.
+
+        An unknown topic has UNKNOWN_TOPIC_OR_PARTITION and no partitions.
+        """
+        names = self.topics if request.topics is None else request.topics
+        return MetadataResponse(
+            brokers=tuple(self.nodes[node_id] for node_id in self.living_ids()),
+            topics=tuple(self._topic(name) for name in names),
+        )
+
+    def find_coordinator(self, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+        """The leader of each group's offsets partition, in request order.
+
+        Source: kafka trunk, KafkaApis.getCoordinator.
+        """
+        return FindCoordinatorResponse(
+            coordinators=tuple(self._coordinator(key, request.key_type) for key in request.keys)
+        )
+
+    def _topic(self, name: str) -> TopicMetadata:
+        leaders = self.topics.get(name)
+        if leaders is None:
+            return TopicMetadata(
+                name=name, partitions=(), error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            )
+        return TopicMetadata(
+            name=name,
+            partitions=tuple(
+                PartitionMetadata(
+                    partition=partition,
+                    leader_id=leadership.leader_id,
+                    leader_epoch=leadership.leader_epoch,
+                )
+                for partition, leadership in enumerate(leaders)
+            ),
+        )
+
+    def _coordinator(self, key: str, key_type: int) -> CoordinatorOfKey:
+        if key_type != _GROUP_KEY_TYPE:
+            return CoordinatorOfKey(key=key, error_code=ErrorCode.INVALID_REQUEST)
+        leader_id = self.topics[OFFSETS_TOPIC][self.offsets_partition_of(key)].leader_id
+        node = self.nodes.get(leader_id)
+        if node is None or self.fenced[leader_id]:
+            return CoordinatorOfKey(key=key, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return CoordinatorOfKey(key=key, node_id=node.node_id, host=node.host, port=node.port)

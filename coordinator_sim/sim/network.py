@@ -1,0 +1,337 @@
+"""The network: connections between members and brokers, their latency and their faults.
+
+A connection is first in, first out in both directions. No protocol is known here beyond the api
+of a response that is to be lost. What faults do:
+
+- Cut: messages sent while a link is cut are lost silently; those already under way arrive. When
+  the cut heals, every connection that lost something is reset: both ends see it closed one
+  latency later, as TCP cannot skip bytes. A connection that lost nothing lives on. Attempts to
+  connect wait for the heal; giving up earlier is the client's business.
+- Dead broker: its connections close one latency later, and attempts to connect are refused.
+- Closing end: what was sent before the close still arrives, then the other end learns of it.
+- Lost response: the connection stays, and the client waits until its request times out.
+"""
+
+from collections import deque
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from coordinator_sim.protocol.messages import ApiKey, Request, Response
+from coordinator_sim.scenario.choices import Choices
+from coordinator_sim.scenario.world import ConstantLatency, LatencyLaw
+from coordinator_sim.sim.environment import Environment
+from coordinator_sim.sim.latency import drawn_latency
+
+
+class RequestMessage(Struct, frozen=True, gc=False):
+    """A request under way, with the id its answer will carry and the version it was sent in."""
+
+    correlation_id: int
+    api_version: int
+    request: Request
+
+
+class ResponseMessage(Struct, frozen=True, gc=False):
+    """A response under way."""
+
+    correlation_id: int
+    response: Response
+
+
+class _Signal(Struct, frozen=True, gc=False):
+    """A message of the connection itself."""
+
+    name: str
+
+
+_OPEN: Final = _Signal("open")
+_CLOSE: Final = _Signal("close")
+
+
+class ClientEnd(Protocol):
+    """The member's side of a connection."""
+
+    def connected(self, connection: "Connection") -> None:
+        """The broker accepted the connection."""
+        ...
+
+    def disconnected(self, connection: "Connection") -> None:
+        """The connection is gone, or was refused."""
+        ...
+
+    def received(self, message: ResponseMessage) -> None:
+        """A response arrived."""
+        ...
+
+
+class ServerEnd(Protocol):
+    """The broker's side of its connections."""
+
+    def received(self, connection: "Connection", message: RequestMessage) -> None:
+        """A request arrived."""
+        ...
+
+    def closed(self, connection: "Connection") -> None:
+        """The client closed the connection, or it was reset."""
+        ...
+
+
+class Connection:
+    """One connection from a member to a broker; made by `Network.connect`.
+
+    Args:
+        network: Where it belongs.
+        member: Name of the member, for faults.
+        broker_id: The broker it leads to.
+        client: The member's side.
+    """
+
+    __slots__ = (
+        "_arrive_at_client",
+        "_arrive_at_server",
+        "_call_at",
+        "_client_clear_us",
+        "_clock",
+        "_constant_us",
+        "_network",
+        "_server_clear_us",
+        "_to_client",
+        "_to_server",
+        "answering",
+        "broker_id",
+        "client",
+        "client_host",
+        "is_client_open",
+        "is_cut",
+        "is_lossy",
+        "is_server_open",
+        "member",
+        "node_id",
+        "server",
+        "waiting",
+    )
+
+    def __init__(
+        self, network: "Network", member: str, *, broker_id: int, client: ClientEnd
+    ) -> None:
+        self._network = network
+        self._clock = network.environment
+        self._call_at = network.environment.call_at
+        self._constant_us = network.constant_us
+        self._to_server: deque[RequestMessage | _Signal] = deque()
+        self._to_client: deque[ResponseMessage | _Signal] = deque()
+        self._server_clear_us = 0
+        self._client_clear_us = 0
+        self._arrive_at_server = self._deliver_to_server
+        self._arrive_at_client = self._deliver_to_client
+        self.member = member
+        self.broker_id = broker_id
+        self.client = client
+        self.server: ServerEnd | None = None
+        self.node_id = broker_id
+        """The name the client knows the other end by."""
+        self.client_host = network.host_of(member)
+        self.is_client_open = True
+        self.is_server_open = False
+        self.is_cut = network.is_cut(member, broker_id)
+        self.is_lossy = False
+        self.answering = False
+        """For the broker: a request is being answered, so nothing more is read."""
+        self.waiting: deque[RequestMessage] = deque()
+        """For the broker: what arrived meanwhile. Bounded by what clients have in flight."""
+
+    def request(self, message: RequestMessage) -> None:
+        """Send a request."""
+        self._send_to_server(message)
+
+    def respond(self, message: ResponseMessage) -> None:
+        """Send a response; lost when the other end is gone."""
+        self._send_to_client(message)
+
+    def close(self) -> None:
+        """Close the member's end."""
+        if self.is_client_open:
+            self.is_client_open = False
+            self._send_to_server(_CLOSE)
+            self._network.forget(self)
+
+    def close_by_server(self) -> None:
+        """Close the broker's end."""
+        if self.is_server_open:
+            self.is_server_open = False
+            self._send_to_client(_CLOSE)
+
+    def open(self) -> None:
+        """Ask the broker to accept; lost with the connection kept waiting when the link is cut."""
+        self._send_to_server(_OPEN)
+
+    def reset(self) -> None:
+        """Drop the connection at both ends, one latency later."""
+        self.is_lossy = False
+        if self.is_server_open:
+            self.is_server_open = False
+            if self.server is not None:
+                self.server.closed(self)
+        self._send_to_client(_CLOSE)
+
+    def _send_to_server(self, message: RequestMessage | _Signal) -> None:
+        if self.is_cut:
+            self.is_lossy = True
+            return
+        at_us = self._clock.now_us + (
+            self._constant_us
+            if self._constant_us is not None
+            else self._network.draw_us(f"{self.member}>{self.broker_id}")
+        )
+        if at_us < self._server_clear_us:  # noqa: PLR1730 - hot, max() is a call
+            at_us = self._server_clear_us
+        self._server_clear_us = at_us
+        self._to_server.append(message)
+        self._call_at(at_us, self._arrive_at_server)
+
+    def _send_to_client(self, message: ResponseMessage | _Signal) -> None:
+        if self.is_cut:
+            self.is_lossy = True
+            return
+        at_us = self._clock.now_us + (
+            self._constant_us
+            if self._constant_us is not None
+            else self._network.draw_us(f"{self.broker_id}>{self.member}")
+        )
+        if at_us < self._client_clear_us:  # noqa: PLR1730 - hot, max() is a call
+            at_us = self._client_clear_us
+        self._client_clear_us = at_us
+        self._to_client.append(message)
+        self._call_at(at_us, self._arrive_at_client)
+
+    def _deliver_to_server(self) -> None:
+        message = self._to_server.popleft()
+        if type(message) is RequestMessage:
+            if self.is_server_open and self.server is not None:
+                self.server.received(self, message)
+        elif message is _OPEN:
+            self._accept()
+        elif self.is_server_open:
+            self.is_server_open = False
+            if self.server is not None:
+                self.server.closed(self)
+
+    def _accept(self) -> None:
+        self.server = self._network.server_of(self.broker_id)
+        self.is_server_open = self.server is not None
+        self._send_to_client(_CLOSE if self.server is None else _OPEN)
+
+    def _deliver_to_client(self) -> None:
+        message = self._to_client.popleft()
+        if not self.is_client_open:
+            return
+        if type(message) is ResponseMessage:
+            self.client.received(message)
+        elif message is _OPEN:
+            self.client.connected(self)
+        else:
+            self.is_client_open = False
+            self._network.forget(self)
+            self.client.disconnected(self)
+
+
+class Network:
+    """All connections of a run, and the faults upon them.
+
+    Args:
+        environment: The clock.
+        law: One-way latency of every message.
+        choices: Where latencies are drawn; a constant law draws none.
+    """
+
+    def __init__(self, environment: Environment, law: LatencyLaw, choices: Choices) -> None:
+        self.environment = environment
+        self.constant_us = law.us if isinstance(law, ConstantLatency) else None
+        self.draw_us = drawn_latency(law, choices)
+        self._servers: dict[int, ServerEnd] = {}
+        self._connections: dict[Connection, None] = {}
+        self._cuts: list[tuple[str | None, int | None]] = []
+        self._drops: dict[str, dict[ApiKey, int]] = {}
+        self._hosts: dict[str, str] = {}
+
+    def attach(self, broker_id: int, server: ServerEnd) -> None:
+        """Let a broker accept connections."""
+        self._servers[broker_id] = server
+
+    def detach(self, broker_id: int) -> None:
+        """Take a dead broker away: its connections close, and new ones are refused."""
+        self._servers.pop(broker_id, None)
+        for connection in list(self._connections):
+            if connection.broker_id == broker_id:
+                connection.close_by_server()
+
+    def connect(self, member: str, broker_id: int, client: ClientEnd) -> Connection:
+        """Start to open a connection; the client's end learns how it went."""
+        connection = Connection(self, member, broker_id=broker_id, client=client)
+        self._connections[connection] = None
+        connection.open()
+        return connection
+
+    def cut(self, member: str | None, broker_id: int | None) -> None:
+        """Cut a member off, a broker off, or the link between the two."""
+        self._cuts.append((member, broker_id))
+        self._renew_cuts()
+
+    def heal(self, member: str | None, broker_id: int | None) -> None:
+        """End one such cut; connections that lost something and are free of cuts are reset."""
+        self._cuts.remove((member, broker_id))
+        self._renew_cuts()
+
+    def drop_responses(self, member: str, api: ApiKey, count: int) -> None:
+        """Lose the next `count` responses of the api to the member."""
+        drops = self._drops.setdefault(member, {})
+        drops[api] = drops.get(api, 0) + count
+
+    def is_dropped(self, member: str, api: ApiKey) -> bool:
+        """Whether this response is one of those to be lost; counts it if so."""
+        if not self._drops:
+            return False
+        left = self._drops.get(member, {}).get(api, 0)
+        if not left:
+            return False
+        self._drops[member][api] = left - 1
+        return True
+
+    def is_cut(self, member: str, broker_id: int) -> bool:
+        """Whether messages between the two are lost at present."""
+        return any(
+            cut_member in (None, member) and cut_broker in (None, broker_id)
+            for cut_member, cut_broker in self._cuts
+        )
+
+    def server_of(self, broker_id: int) -> ServerEnd | None:
+        """The broker's side, or None when it is dead."""
+        return self._servers.get(broker_id)
+
+    def host_of(self, member: str) -> str:
+        """The member's address as Java prints it; each member has its own, in order of arrival."""
+        host = self._hosts.get(member)
+        if host is None:
+            number = len(self._hosts) + 1
+            host = f"/10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
+            self._hosts[member] = host
+        return host
+
+    def forget(self, connection: Connection) -> None:
+        """Drop a connection that its client no longer has."""
+        self._connections.pop(connection, None)
+
+    def _renew_cuts(self) -> None:
+        for connection in list(self._connections):
+            was_cut = connection.is_cut
+            connection.is_cut = self.is_cut(connection.member, connection.broker_id)
+            if was_cut and not connection.is_cut and connection.is_lossy:
+                self._recover(connection)
+
+    def _recover(self, connection: Connection) -> None:
+        if connection.server is None and not connection.is_server_open:
+            connection.is_lossy = False
+            connection.open()
+        else:
+            connection.reset()
