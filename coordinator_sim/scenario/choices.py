@@ -108,6 +108,10 @@ class Choices:
             self.tape.append(Choice(site, key, use, options, chosen))
         return chosen
 
+    def draw(self, site: str, key: str, n: int) -> int:
+        """`choose` under the name that client ports know it by."""
+        return self.choose(site, key, n)
+
 
 class ChosenIds:
     """Random ids drawn from the choices of a run, distinct even on an all-dull tape.

@@ -1,0 +1,209 @@
+"""Drivers of the cluster: they carry requests, replies, deadlines and loads, and decide nothing.
+
+One request of a connection is answered at a time, as a broker mutes a channel while it works on
+one; a parked JoinGroup therefore holds up everything behind it on its connection.
+"""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Final
+
+from msgspec import structs
+
+from coordinator_sim.broker import Broker, Cluster, Load, Outcome
+from coordinator_sim.clock import Alarm
+from coordinator_sim.coordinator.contract import CoordinatorResult
+from coordinator_sim.protocol.messages import ApiKey, RequestContext
+from coordinator_sim.sim.environment import Environment
+from coordinator_sim.sim.network import Connection, Network, RequestMessage, ResponseMessage
+from coordinator_sim.trace.recorder import Recorder
+
+_US_PER_MS: Final = 1_000
+
+
+class BrokerDriver:
+    """One living broker process at the network.
+
+    Args:
+        broker: What decides.
+        cluster: Stores the batches that the broker appends.
+        environment: The clock.
+        network: For responses that are to be lost.
+        recorder: Takes the core's events, with the instant of the simulation.
+    """
+
+    __slots__ = (
+        "_alarm",
+        "_broker",
+        "_cluster",
+        "_connections",
+        "_environment",
+        "_network",
+        "_next_token",
+        "_recorder",
+        "_unanswered",
+    )
+
+    def __init__(
+        self,
+        broker: Broker,
+        cluster: Cluster,
+        *,
+        environment: Environment,
+        network: Network,
+        recorder: Recorder,
+    ) -> None:
+        self._broker = broker
+        self._cluster = cluster
+        self._environment = environment
+        self._network = network
+        self._recorder = recorder
+        self._unanswered: dict[int, tuple[Connection, int, ApiKey]] = {}
+        self._next_token = 0
+        self._alarm = Alarm(environment, self._expire)
+
+    def received(self, connection: Connection, message: RequestMessage) -> None:
+        """Work on the request now, or after the one that its connection waits for."""
+        if connection.answering:
+            connection.waiting.append(message)
+        else:
+            self._handle(connection, message)
+
+    def closed(self, connection: Connection) -> None:
+        """Forget what the gone client had still to say; what it asked stays asked."""
+        connection.waiting.clear()
+
+    def stop(self) -> None:
+        """The process is dead: nothing fires any more."""
+        self._alarm.set(None)
+        self._unanswered.clear()
+
+    def apply(self, result: CoordinatorResult) -> None:
+        """Carry out what a verb caused, then go on with requests that were held up."""
+        if result.events:
+            self._record(result)
+        if result.batches:
+            self._cluster.store(result.batches)
+        held_up: list[Connection] | None = None
+        for reply in result.replies:
+            connection, correlation_id, api = self._unanswered.pop(reply.token)
+            connection.answering = False
+            if connection.is_server_open and not self._network.is_dropped(connection.member, api):
+                connection.respond(ResponseMessage(correlation_id, reply.response))
+            if connection.waiting:
+                held_up = [connection] if held_up is None else [*held_up, connection]
+        deadline_ms = self._broker.coordinator.next_deadline_ms()
+        self._alarm.set(None if deadline_ms is None else deadline_ms * _US_PER_MS)
+        if held_up is not None:
+            self._resume(held_up)
+
+    def _resume(self, connections: list[Connection]) -> None:
+        for connection in connections:
+            if connection.waiting and not connection.answering:
+                self._handle(connection, connection.waiting.popleft())
+
+    def _record(self, result: CoordinatorResult) -> None:
+        now_us = self._environment.now_us
+        record = self._recorder.record
+        for event in result.events:
+            record(event if event.ts_us == now_us else structs.replace(event, ts_us=now_us))
+
+    def _expire(self) -> None:
+        now_ms = self._environment.now_us // _US_PER_MS
+        self.apply(self._broker.coordinator.expire(now_ms))
+
+    def _handle(self, connection: Connection, message: RequestMessage) -> None:
+        token = self._next_token
+        self._next_token = token + 1
+        connection.answering = True
+        request = message.request
+        self._unanswered[token] = (connection, message.correlation_id, request.api_key)
+        context = RequestContext(
+            token=token,
+            api_version=message.api_version,
+            client_id=connection.member,
+            client_host=connection.client_host,
+        )
+        self.apply(self._broker.handle(request, context, self._environment.now_us // _US_PER_MS))
+
+
+class ClusterDriver:
+    """All brokers at the network, and the happenings that concern them.
+
+    Args:
+        cluster: What decides.
+        environment: The clock.
+        network: Where the living brokers accept connections.
+        recorder: Takes the core's events.
+        load_ms: How long the load of an offsets partition takes.
+        failover_ms: From a broker's death to the election of new leaders.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        environment: Environment,
+        network: Network,
+        recorder: Recorder,
+        load_ms: int,
+        failover_ms: int,
+    ) -> None:
+        self.cluster = cluster
+        self._environment = environment
+        self._network = network
+        self._recorder = recorder
+        self._load_us = load_ms * _US_PER_MS
+        self._failover_us = failover_ms * _US_PER_MS
+        self._drivers: dict[int, BrokerDriver] = {}
+        for broker_id in cluster.brokers:
+            self._attach(broker_id)
+
+    def move(self, partition: int, to_broker: int | None) -> None:
+        """Elect another leader for an offsets partition; None takes the next living broker."""
+        self._deliver(self.cluster.move(partition, to_broker, self._now_ms()))
+
+    def crash(self, broker_id: int, down_ms: int) -> None:
+        """Kill a broker, and start it again after `down_ms`. One that is dead stays as it is."""
+        if broker_id not in self.cluster.brokers:
+            return
+        self.cluster.crash(broker_id)
+        self._network.detach(broker_id)
+        self._drivers.pop(broker_id).stop()
+        now_us = self._environment.now_us
+        down_us = down_ms * _US_PER_MS
+        if self._failover_us < down_us:
+            self._environment.call_at(now_us + self._failover_us, partial(self._fence, broker_id))
+        self._environment.call_at(now_us + down_us, partial(self._restart, broker_id))
+
+    def _now_ms(self) -> int:
+        return self._environment.now_us // _US_PER_MS
+
+    def _attach(self, broker_id: int) -> None:
+        driver = BrokerDriver(
+            self.cluster.brokers[broker_id],
+            self.cluster,
+            environment=self._environment,
+            network=self._network,
+            recorder=self._recorder,
+        )
+        self._drivers[broker_id] = driver
+        self._network.attach(broker_id, driver)
+
+    def _fence(self, broker_id: int) -> None:
+        self._deliver(self.cluster.fence(broker_id, self._now_ms()))
+
+    def _restart(self, broker_id: int) -> None:
+        outcomes = self.cluster.restart(broker_id, self._now_ms())
+        self._attach(broker_id)
+        self._deliver(outcomes)
+
+    def _finish_load(self, load: Load) -> None:
+        self._deliver(self.cluster.finish_load(load, self._now_ms()))
+
+    def _deliver(self, outcomes: Iterable[Outcome]) -> None:
+        for outcome in outcomes:
+            self._drivers[outcome.broker_id].apply(outcome.result)
+            if outcome.load is not None:
+                done = partial(self._finish_load, outcome.load)
+                self._environment.call_at(self._environment.now_us + self._load_us, done)
