@@ -1,0 +1,207 @@
+"""Lines of consumers and Connect workers to trace events.
+
+A client's messages build on each other: a member id is told once and meant later. What one client
+said last is kept here, per client and group.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from coordinator_sim.ingest.client_messages import find_client
+from coordinator_sim.ingest.event_builder import (
+    Line,
+    Match,
+    base_columns,
+    build_events,
+    error_of,
+    line_attrs,
+    read_match,
+)
+from coordinator_sim.protocol.embedded import ConnectAssignment, ConnectError, ConsumerAssignment
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition
+from coordinator_sim.trace.events import Event, Source, TraceEvent
+from coordinator_sim.wire.connect_protocol import encode_connect_assignment
+from coordinator_sim.wire.consumer_protocol import encode_assignment
+
+_PREFIX: Final = re.compile(
+    r"\[(?P<kind>Consumer|Worker) (?:instanceId=(?P<instance>.*?), )?clientId=(?P<client>.*?), "
+    r"groupId=(?P<group>.*?)\](?= |$)"
+)
+_LOGGERS: Final = (
+    *("AbstractCoordinator", "ConsumerCoordinator", "WorkerCoordinator", "DistributedHerder"),
+    *("ConsumerRebalanceListenerInvoker", "kafka.coordinator", "kafka.coordinator.consumer"),
+    "rdkafka",
+)
+_CONNECT: Final = ("WorkerCoordinator", "DistributedHerder")
+_MEMBER: Final = re.compile(r"(?:^|, )(.+?)=Assignment\(partitions=\[(.*?)\](?:, userData.*?)?\)")
+_FIELD: Final = re.compile(r"(\w+)=(?:'([^']*)'|\[([^\]]*)\]|([^,}]*))")
+_PROTOCOLS: Final = {0: "default", 1: "compatible", 2: "sessioned"}
+"""Connect's protocol by version. Source: ConnectProtocolCompatibility.java."""
+_ERRORS_TOLD: Final = frozenset({Event.JOIN_RESP, Event.SYNC_RESP, Event.HEARTBEAT})
+
+
+@dataclass(slots=True)
+class _Client:
+    """What one client last said."""
+
+    member_id: str | None = None
+    generation: int | None = None
+    protocol_name: str | None = None
+    rejoin_reason: str | None = None
+
+
+class ClientLog:
+    """The clients of one log.
+
+    Args:
+        source_ref: Of the events.
+        keep_raw: Whether events carry their line.
+    """
+
+    def __init__(self, source_ref: str, *, keep_raw: bool) -> None:
+        self._source_ref = source_ref
+        self._keep_raw = keep_raw
+        self._clients: dict[tuple[str, str], _Client] = {}
+
+    def read(self, line: Line) -> list[TraceEvent] | None:
+        """The events of a client's line; empty for one of no consequence, None for no client's."""
+        message, logger = line.envelope.message, line.envelope.logger
+        prefix = _PREFIX.search(message)
+        if prefix is None and not logger.endswith(_LOGGERS):
+            return None
+        found = find_client(message)
+        if found is None:
+            return []
+        match = read_match(found[0], found[1], line)
+        if match.lost_group:
+            return []
+        is_connect = logger.endswith(_CONNECT) or (
+            prefix is not None and prefix["kind"] == "Worker"
+        )
+        source = Source.CONNECT_LOG if is_connect else Source.CONSUMER_LOG
+        columns = base_columns(line, source, self._source_ref, keep_raw=self._keep_raw)
+        columns["protocol_type"] = "connect" if is_connect else "consumer"
+        if prefix is not None:
+            columns["group_id"] = prefix["group"]
+            columns["client_id"] = prefix["client"]
+            columns["group_instance_id"] = prefix["instance"]
+        return self._events(match, line, columns)
+
+    def _events(self, match: Match, line: Line, columns: dict[str, object]) -> list[TraceEvent]:
+        group_id = str(match.values.get("group_id", columns.get("group_id", "")))
+        client = self._clients.setdefault((str(columns.get("client_id", "")), group_id), _Client())
+        event = match.template.event
+        if match.template.name == "c-rejoin-reason":
+            client.rejoin_reason = match.values.get("client_reason")
+        if event is None:
+            return []
+        if event is Event.JOIN_REQ:
+            columns["client_reason"], client.rejoin_reason = client.rejoin_reason, None
+        attrs = line_attrs(line, match.template.attrs)
+        if event in _ERRORS_TOLD:
+            no_error = attrs.pop("error", None) is not None
+            columns["error_code"] = (
+                ErrorCode.NONE if no_error else error_of(match.values.get("a_error_text", ""))
+            )
+        _remember(client, match)
+        if client.member_id:
+            columns["member_id"] = client.member_id
+        if client.generation is not None and "delta" not in attrs:
+            columns["generation"] = client.generation
+        if event is not Event.JOIN_REQ:
+            columns["protocol_name"] = client.protocol_name
+        if match.template.name == "c-computed":
+            return _computed(match, line, columns, attrs)
+        if match.template.name == "w-assigned":
+            _fill_worker(match, columns, attrs)
+        return build_events(match, line, columns, attrs)
+
+
+def _remember(client: _Client, match: Match) -> None:
+    values = match.values
+    if "member_id" in values:
+        client.member_id = values["member_id"]
+    if "generation" in values:
+        client.generation = int(values["generation"])
+    client.protocol_name = values.get("protocol_name", client.protocol_name)
+    if "version" in values:
+        client.protocol_name = _PROTOCOLS.get(int(values["version"]))
+
+
+def _computed(
+    match: Match, line: Line, columns: dict[str, object], attrs: dict[str, str]
+) -> list[TraceEvent]:
+    """The leader's whole plan: one ASSIGNED per member whose entry is complete."""
+    columns["generation"] = (
+        int(match.values["generation"]) if "generation" in match.values else None
+    )
+    columns["leader_id"] = columns.pop("member_id", None)
+    # The client named in the prefix is the leader; the members' own ids are in the plan alone.
+    columns["client_id"] = None
+    columns["group_instance_id"] = None
+    text = match.values.get("map", line.envelope.message.partition(": {")[2])
+    events = []
+    for member_id, partitions in _MEMBER.findall(text):
+        assignment = ConsumerAssignment(partitions=_partitions(partitions))
+        events.append(
+            TraceEvent(
+                event=Event.ASSIGNED,
+                attrs=attrs,
+                **columns  # type: ignore[arg-type]
+                | {"member_id": member_id, "assignment": encode_assignment(assignment)},
+            )
+        )
+    return events
+
+
+def _fill_worker(match: Match, columns: dict[str, object], attrs: dict[str, str]) -> None:
+    """A worker's own assignment, as the bytes that it was read from."""
+    text = match.values.get("assignment_text")
+    if text is None:
+        return
+    fields = {
+        name: single or several or bare for name, single, several, bare in _FIELD.findall(text)
+    }
+    version = int(match.values.get("version", "0"))
+    assignment = ConnectAssignment(
+        version=version,
+        error=ConnectError(int(fields.get("error") or 0)),
+        leader=fields.get("leader", ""),
+        leader_url=fields.get("leaderUrl", ""),
+        config_offset=int(fields.get("offset") or -1),
+        connectors=_names(fields.get("connectorIds")),
+        tasks=_tasks(fields.get("taskIds")),
+        revoked_connectors=_names(fields.get("revokedConnectorIds")),
+        revoked_tasks=_tasks(fields.get("revokedTaskIds")),
+        delay_ms=int(fields.get("delay") or 0),
+    )
+    columns["assignment"] = encode_connect_assignment(assignment)
+    columns["leader_id"] = assignment.leader or None
+    columns["protocol_name"] = _PROTOCOLS.get(version)
+    attrs["error"] = str(int(assignment.error))
+    if version:
+        attrs["delta"] = "1"
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    return tuple(name for name in (text or "").split(", ") if name)
+
+
+def _tasks(text: str | None) -> tuple[ConnectorTaskId, ...]:
+    return tuple(
+        ConnectorTaskId(name, int(number)) for name, number in map(_split_number, _names(text))
+    )
+
+
+def _partitions(text: str) -> tuple[TopicPartition, ...]:
+    return tuple(
+        TopicPartition(topic, int(number)) for topic, number in map(_split_number, _names(text))
+    )
+
+
+def _split_number(name: str) -> tuple[str, str]:
+    """`a-b-3` is number 3 of `a-b`; a name without a number counts as number 0."""
+    topic, _, number = name.rpartition("-")
+    return (topic, number) if number.isdigit() else (name, "0")

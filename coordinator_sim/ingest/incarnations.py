@@ -1,0 +1,61 @@
+"""Which life of a group an event belongs to.
+
+Generations restart when a group is gone and comes back under its name, so a generation alone
+names nothing: (group, incarnation, generation) does.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from coordinator_sim.trace.events import Event, Source, TraceEvent
+
+_AFTER_DEATH: Final = frozenset({Event.GROUP_DEAD, Event.GROUP_UNLOADED, Event.OFFSET_TOMBSTONE})
+"""Events that may follow a group's end without starting it anew."""
+_CLIENT_LOGS: Final = frozenset({Source.CONSUMER_LOG, Source.CONNECT_LOG})
+
+
+@dataclass(slots=True)
+class _Life:
+    incarnation: int = 0
+    generation: int = -1
+    is_over: bool = False
+
+
+class IncarnationCounter:
+    """Numbers the incarnations of every group of one cluster, from 0.
+
+    A group begins a new one with the first event after its death, and when a coordinator tells of
+    a generation lower than the one before. What clients log late does not count: a client's
+    generation may be one behind.
+    """
+
+    def __init__(self) -> None:
+        self._lives: dict[str, _Life] = {}
+
+    def number(self, event: TraceEvent) -> TraceEvent:
+        """The event with its incarnation; events must come in the order they happened."""
+        if event.group_id is None:
+            return event
+        life = self._lives.get(event.group_id)
+        if life is None:
+            life = self._lives[event.group_id] = _Life()
+        self._follow(life, event)
+        if life.incarnation == event.incarnation:
+            return event
+        return msgspec.structs.replace(event, incarnation=life.incarnation)
+
+    def _follow(self, life: _Life, event: TraceEvent) -> None:
+        if event.source in _CLIENT_LOGS or event.event is Event.UNPARSED:
+            return
+        if life.is_over and event.event not in _AFTER_DEATH:
+            life.incarnation += 1
+            life.generation = -1
+            life.is_over = False
+        if event.event is Event.GROUP_DEAD:
+            life.is_over = True
+        elif event.generation is not None and not life.is_over:
+            if event.generation < life.generation:
+                life.incarnation += 1
+            life.generation = event.generation

@@ -1,0 +1,21 @@
+"""The catalogue of a coordinator's log messages. A template matches by its fixed words alone."""
+
+import re
+from typing import Final
+
+from coordinator_sim.ingest.group_messages import CONSUMER_GROUPS, MEMBERS, REBALANCE
+from coordinator_sim.ingest.log_messages import KNOWN, LOADING, OFFSETS
+from coordinator_sim.ingest.templates import Template
+
+CATALOGUE: Final = (*REBALANCE, *MEMBERS, *CONSUMER_GROUPS, *LOADING, *OFFSETS, *KNOWN)
+"""In order: the first template whose anchor and pattern match wins."""
+
+
+def find(message: str) -> tuple[Template, re.Match[str]] | None:
+    """The template of a coordinator's message and its match; None for an unknown message."""
+    for template in CATALOGUE:
+        if template.anchor in message:
+            match = template.pattern.search(message)
+            if match is not None:
+                return template, match
+    return None

@@ -1,0 +1,52 @@
+"""Lines as people paste them, made plain: what surrounds a log line is taken off here.
+
+Nothing here knows what a log line means; layouts are in `envelopes`, messages in `messages`.
+"""
+
+import re
+from typing import Final
+
+_ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07)")
+_JUNK: Final = str.maketrans("", "", "\x00\r\n\ufeff\u200b")
+_LEADING: Final = re.compile(r"^(?:[\s>*#│┃║▏▌`]|\"(?=\[?\d))+")
+_TRAILING: Final = re.compile(r"(?:\s+[/\\]|[\s│┃║`\"]|\*\*)+$")
+_BORDERS: Final = frozenset("│┃║▏▌")
+_STACK: Final = re.compile(
+    r"^\s+at |^\s*Caused by:|^\s*Suppressed:|^\s+\.\.\. \d+ (?:more|common)"
+    r"|^[\w.$]+(?:Exception|Error)(?::|$)"
+)
+_DIGITS: Final = re.compile(r"\d+")
+_UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_NAMED: Final = re.compile(r"((?:[Gg]roup|[Mm]ember|GroupId|MemberId)[ =])[^\s\])]+")
+_PATTERN_LENGTH: Final = 100
+
+
+def clean(line: str) -> str:
+    """The line without terminal codes, borders, quoting marks and surrounding blanks.
+
+    Back-ticks inside the line stay: Kafka writes some of its own.
+    """
+    if "\x1b" in line:
+        line = _ANSI.sub("", line)
+    return _TRAILING.sub("", _LEADING.sub("", line.translate(_JUNK)))
+
+
+def is_stack_trace(line: str) -> bool:
+    """Whether a line continues an exception that the line before it reported."""
+    return _STACK.match(line) is not None
+
+
+def is_open(text: str) -> bool:
+    """Whether a line breaks off inside parentheses, brackets or a shortened word.
+
+    A cleaned line is expected. A wrapped line and one cut at the screen's edge look alike here.
+    """
+    if "…" in text:
+        return True
+    return text.count("(") > text.count(")") or text.count("[") > text.count("]")
+
+
+def pattern_of(message: str) -> str:
+    """A message with ids and numbers replaced by signs, to count alike messages together."""
+    text = _NAMED.sub(r"\1{}", _UUID.sub("{}", message))
+    return _DIGITS.sub("#", text)[:_PATTERN_LENGTH]
