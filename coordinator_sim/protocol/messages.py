@@ -251,10 +251,11 @@ class OffsetCommitPartition(Struct, frozen=True, gc=False):
 
 
 class OffsetCommitTopic(Struct, frozen=True):
-    """The partitions of one topic in a commit."""
+    """The partitions of one topic in a commit; the broker adds the topic's id, if it knows it."""
 
     name: str
     partitions: tuple[OffsetCommitPartition, ...]
+    topic_id: bytes | None = None
 
 
 class OffsetCommitRequest(Struct, frozen=True, kw_only=True):

@@ -1,0 +1,335 @@
+"""The group coordinator of one broker: the verbs that its drivers call.
+
+A function of (state, request, now): no clock, no sockets, no threads. Requests are routed to the
+offsets partition of their group, checked, and given to the handlers of `join`, `sync`,
+`membership` and `offsets`; timers that came due are given to the same handlers.
+
+Source: kafka trunk, GroupCoordinatorService.java and GroupCoordinatorShard.java.
+"""
+
+from functools import lru_cache
+from typing import Final
+
+from coordinator_sim.clock.timer_queue import Timer, TimerKind
+from coordinator_sim.coordinator.contract import (
+    AppendPolicy,
+    CoordinatorConfig,
+    CoordinatorResult,
+    IdSource,
+    Reply,
+)
+from coordinator_sim.coordinator.fetch import FetchUnderWay
+from coordinator_sim.coordinator.group import Group
+from coordinator_sim.coordinator.join import (
+    InitialDelay,
+    Join,
+    complete_join,
+    expire_initial_join,
+    handle_join,
+)
+from coordinator_sim.coordinator.loading import finish_load, replay_batch, unload
+from coordinator_sim.coordinator.membership import (
+    expire_pending_sync,
+    expire_session,
+    handle_heartbeat,
+    handle_leave,
+)
+from coordinator_sim.coordinator.offsets import handle_commit
+from coordinator_sim.coordinator.runtime import (
+    NO_EFFECT,
+    Effect,
+    Parked,
+    Partition,
+    PartitionState,
+    Runtime,
+    Write,
+)
+from coordinator_sim.coordinator.sync import handle_sync
+from coordinator_sim.coordinator.tracing import trace_request
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    GroupRequest,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    RequestContext,
+    SyncGroupRequest,
+)
+from coordinator_sim.protocol.partitioning import partition_for
+from coordinator_sim.protocol.profiles import Profile
+from coordinator_sim.protocol.records import LogBatch
+from coordinator_sim.trace.events import Event
+
+_partition_of: Final = lru_cache(maxsize=65_536)(partition_for)
+
+
+class GroupCoordinator:
+    """One broker's group coordinator.
+
+    Args:
+        ids: Draws the random part of member ids.
+        append_policy: Decides which appends fail; None lets all through.
+    """
+
+    __slots__ = ("_runtime",)
+
+    def __init__(
+        self,
+        config: CoordinatorConfig,
+        profile: Profile,
+        *,
+        ids: IdSource,
+        append_policy: AppendPolicy | None = None,
+    ) -> None:
+        self._runtime = Runtime(config, profile, ids, append_policy)
+
+    # -- requests --------------------------------------------------------------------------
+
+    def handle(
+        self, request: GroupRequest, context: RequestContext, now_ms: int
+    ) -> CoordinatorResult:
+        """Take a request: answer it, park it, or refuse it.
+
+        Args:
+            now_ms: Milliseconds on the caller's clock; never decreases between calls.
+
+        Returns:
+            The answer may come with a later verb, and answers of other requests may come with this
+            one. A parked request that is superseded by another of the same member never gets one.
+        """
+        runtime = self._runtime
+        runtime.now_ms = now_ms
+        if type(request) is HeartbeatRequest and not runtime.tracing:
+            return self._heartbeat(request, context)
+        if runtime.tracing:
+            trace_request(runtime, request, context)
+        parked = Parked(context.token, request, context.api_version)
+        if isinstance(request, OffsetFetchRequest):
+            FetchUnderWay(runtime, request, parked).start(self._partition_index)
+            return runtime.take()
+        error = self._check(request)
+        if error is not ErrorCode.NONE:
+            if isinstance(request, JoinGroupRequest):
+                answer = JoinGroupResponse(error_code=error, member_id=request.member_id)
+                runtime.answer(parked, answer)
+            else:
+                runtime.refuse(parked, error)
+            return runtime.take()
+        partition = runtime.partitions.get(self._partition_index(request.group_id))
+        if partition is None or partition.state is not PartitionState.ACTIVE:
+            runtime.refuse(parked, partition_error(partition))
+            return runtime.take()
+        self._dispatch(partition, request, context, parked)
+        return runtime.take()
+
+    def _dispatch(
+        self,
+        partition: Partition,
+        request: GroupRequest,
+        context: RequestContext,
+        parked: Parked,
+    ) -> None:
+        runtime = self._runtime
+        outcome: Effect | ErrorCode = NO_EFFECT
+        match request:
+            case JoinGroupRequest():
+                outcome = handle_join(runtime, partition, Join(request, context, parked))
+            case SyncGroupRequest():
+                outcome = handle_sync(runtime, partition, request, parked)
+            case HeartbeatRequest():
+                group = partition.groups.get(request.group_id)
+                answer = handle_heartbeat(runtime, group, request)
+                outcome = answer if isinstance(answer, ErrorCode) else Effect(response=answer)
+            case LeaveGroupRequest():
+                outcome = handle_leave(runtime, partition, request)
+            case OffsetCommitRequest():
+                handle_commit(runtime, partition, request, parked)
+                return
+        if isinstance(outcome, ErrorCode):
+            runtime.refuse(parked, outcome)
+        else:
+            runtime.submit(partition, parked, outcome)
+
+    def _heartbeat(self, request: HeartbeatRequest, context: RequestContext) -> CoordinatorResult:
+        """The short way of the most frequent request: nothing waits, nothing is traced."""
+        runtime = self._runtime
+        group = runtime.groups.get(request.group_id)
+        if group is not None:
+            partition = runtime.partitions[group.offsets_partition]
+            if partition.high_watermark >= partition.end_offset and not partition.deferred:
+                answer = handle_heartbeat(runtime, group, request)
+                if isinstance(answer, HeartbeatResponse):
+                    return CoordinatorResult((Reply(context.token, answer),))
+                parked = Parked(context.token, request, context.api_version)
+                runtime.refuse(parked, answer)
+                return runtime.take()
+        parked = Parked(context.token, request, context.api_version)
+        partition = runtime.partitions.get(self._partition_index(request.group_id))  # type: ignore[assignment]
+        if not request.group_id:
+            runtime.refuse(parked, ErrorCode.INVALID_GROUP_ID)
+        elif partition is None or partition.state is not PartitionState.ACTIVE:
+            runtime.refuse(parked, partition_error(partition))
+        else:
+            self._dispatch(partition, request, context, parked)
+        return runtime.take()
+
+    def _check(self, request: GroupRequest) -> ErrorCode:
+        """The checks before the partition is looked at. Source: GroupCoordinatorService."""
+        if isinstance(request, OffsetCommitRequest | OffsetFetchRequest):
+            return ErrorCode.NONE
+        if not request.group_id:
+            return ErrorCode.INVALID_GROUP_ID
+        if isinstance(request, JoinGroupRequest):
+            config = self._runtime.config
+            low, high = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
+            if not low <= request.session_timeout_ms <= high:
+                return ErrorCode.INVALID_SESSION_TIMEOUT
+        return ErrorCode.NONE
+
+    def _partition_index(self, group_id: str) -> int:
+        return _partition_of(group_id, self._runtime.config.offsets_topic_num_partitions)
+
+    # -- time ------------------------------------------------------------------------------
+
+    def expire(self, now_ms: int) -> CoordinatorResult:
+        """Fire every timer that is due, in the order of Kafka's timing wheel.
+
+        A timer that a fired one arms for the same instant fires too. This ends because every such
+        chain does: an initial delay of 0 ms is followed by a generation.
+        """
+        runtime = self._runtime
+        runtime.now_ms = now_ms
+        while (timer := runtime.timers.pop_due(now_ms)) is not None:
+            self._fire(timer)
+        return runtime.take()
+
+    def next_deadline_ms(self) -> int | None:
+        """When `expire` has something to do next; None when nothing is armed."""
+        return self._runtime.timers.next_deadline_ms()
+
+    def timers(self) -> tuple[Timer, ...]:
+        """The armed timers in firing order, for inspection."""
+        return tuple(self._runtime.timers)
+
+    def _fire(self, timer: Timer) -> None:
+        runtime = self._runtime
+        key = timer.key
+        if key.kind is TimerKind.WRITE:
+            if isinstance(timer.data, Write):
+                runtime.expire_write(timer.data)
+            return
+        group = runtime.groups.get(key.group_id)
+        if group is None:
+            return
+        match key.kind:
+            case TimerKind.SESSION:
+                effect = expire_session(runtime, group, key.member_id)
+            case TimerKind.SYNC:
+                effect = expire_pending_sync(runtime, group, timer.data)
+            case TimerKind.JOIN:
+                effect = (
+                    expire_initial_join(runtime, group, timer.data)
+                    if isinstance(timer.data, InitialDelay)
+                    else complete_join(runtime, group)
+                )
+        if effect is not NO_EFFECT:
+            runtime.submit(runtime.partitions[group.offsets_partition], None, effect)
+
+    # -- the log ---------------------------------------------------------------------------
+
+    def advance_high_watermark(self, partition: int, offset: int, now_ms: int) -> CoordinatorResult:
+        """Replication caught up to `offset`: answer, in order, what waited for it.
+
+        Args:
+            offset: The new high watermark; one below the present is ignored.
+        """
+        runtime = self._runtime
+        runtime.now_ms = now_ms
+        part = runtime.partitions.get(partition)
+        if part is not None and offset >= part.high_watermark:
+            part.high_watermark = min(offset, part.end_offset)
+            part.offsets.settle(part.high_watermark)
+            if part.state is PartitionState.ACTIVE:
+                runtime.release(part)
+        return runtime.take()
+
+    def hold_high_watermark(self, hold: bool) -> None:
+        """From now on, whether appends wait for `advance_high_watermark` to be committed."""
+        self._runtime.hold_high_watermark = hold
+
+    def end_offset(self, partition: int) -> int:
+        """Where the next record of that offsets partition goes; 0 for one never led."""
+        part = self._runtime.partitions.get(partition)
+        return 0 if part is None else part.end_offset
+
+    # -- leadership ------------------------------------------------------------------------
+
+    def begin_load(self, partition: int, leader_epoch: int, now_ms: int) -> CoordinatorResult:
+        """This broker leads the partition now; requests are told to wait until `finish_load`.
+
+        An epoch not above the one known is ignored. A partition that is active goes on as it is,
+        under the new epoch.
+
+        Source: CoordinatorRuntime.scheduleLoadOperation.
+        """
+        runtime = self._runtime
+        runtime.now_ms = now_ms
+        part = runtime.partitions.get(partition)
+        if part is None:
+            part = runtime.partitions[partition] = Partition(partition)
+        if leader_epoch > part.leader_epoch or part.state is PartitionState.CLOSED:
+            part.leader_epoch = leader_epoch
+            if part.state in {PartitionState.CLOSED, PartitionState.FAILED}:
+                part.state = PartitionState.LOADING
+                if runtime.tracing:
+                    runtime.emit(Event.LOAD_START, offsets_partition=partition)
+        return runtime.take()
+
+    def replay(self, partition: int, batch: LogBatch) -> None:
+        """Apply a stored batch of a partition that is loading; batches come in log order."""
+        part = self._runtime.partitions.get(partition)
+        if part is not None and part.state is PartitionState.LOADING:
+            replay_batch(self._runtime, part, batch)
+
+    def finish_load(self, partition: int, error: ErrorCode, now_ms: int) -> CoordinatorResult:
+        """The log is replayed, or could not be: with an error the partition stays closed."""
+        runtime = self._runtime
+        runtime.now_ms = now_ms
+        part = runtime.partitions.get(partition)
+        if part is not None and part.state is PartitionState.LOADING:
+            finish_load(runtime, part, error)
+        return runtime.take()
+
+    def unload(self, partition: int, leader_epoch: int | None, now_ms: int) -> CoordinatorResult:
+        """This broker leads the partition no more: everything parked is told NOT_COORDINATOR.
+
+        Args:
+            leader_epoch: The new leader's; one below the epoch known is ignored. None always
+                counts.
+
+        Source: CoordinatorRuntime.scheduleUnloadOperation.
+        """
+        runtime = self._runtime
+        runtime.now_ms = now_ms
+        part = runtime.partitions.get(partition)
+        if part is not None and part.state is not PartitionState.CLOSED:
+            if leader_epoch is None or part.leader_epoch < leader_epoch:
+                unload(runtime, part)
+        return runtime.take()
+
+    # -- inspection ------------------------------------------------------------------------
+
+    def group(self, group_id: str) -> Group | None:
+        """The group as it is now, for inspection; None when it is unknown or not led here."""
+        return self._runtime.groups.get(group_id)
+
+
+def partition_error(partition: Partition | None) -> ErrorCode:
+    """Why a partition takes no requests. Source: CoordinatorRuntime.withActiveContextOrThrow."""
+    if partition is not None and partition.state is PartitionState.LOADING:
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    return ErrorCode.NOT_COORDINATOR

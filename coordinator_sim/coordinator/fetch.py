@@ -1,0 +1,80 @@
+"""An OffsetFetch of several groups, each on its own offsets partition.
+
+Each group is read alone, and may fail alone; the request is answered when all are read.
+
+Source: kafka trunk, KafkaApis.handleOffsetFetchRequest and GroupCoordinatorService.fetchOffsets.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from coordinator_sim.coordinator.offsets import fetch_group
+from coordinator_sim.coordinator.refusals import fetch_error
+from coordinator_sim.coordinator.runtime import Effect, Parked, PartitionState, Runtime
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    FetchedGroup,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
+
+
+class FetchUnderWay:
+    """One OffsetFetch and the groups of it that are read."""
+
+    __slots__ = ("_found", "_missing_count", "_parked", "_request", "_runtime")
+
+    def __init__(self, runtime: Runtime, request: OffsetFetchRequest, parked: Parked) -> None:
+        self._runtime = runtime
+        self._request = request
+        self._parked = parked
+        self._found: list[FetchedGroup | None] = [None] * len(request.groups)
+        self._missing_count = len(request.groups)
+
+    def start(self, partition_of: Callable[[str], int]) -> None:
+        """Read every group; a require-stable read waits for the writes before it."""
+        runtime = self._runtime
+        for index, wanted in enumerate(self._request.groups):
+            partition = runtime.partitions.get(partition_of(wanted.group_id))
+            if partition is None or partition.state is not PartitionState.ACTIVE:
+                is_loading = partition is not None and partition.state is PartitionState.LOADING
+                error = (
+                    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+                    if is_loading
+                    else ErrorCode.NOT_COORDINATOR
+                )
+                self.found(index, FetchedGroup(group_id=wanted.group_id, error_code=error))
+                continue
+            stable = self._request.require_stable
+            group = fetch_group(partition, wanted, sees_uncommitted=stable)
+            if stable:
+                runtime.settle(partition, None, Effect(follow=FetchOne(self, index, group)))
+            else:
+                self.found(index, group)
+        if not self._request.groups:
+            runtime.answer(self._parked, OffsetFetchResponse(groups=()))
+
+    def found(self, index: int, group: FetchedGroup) -> None:
+        """One group is read; answer when it was the last."""
+        self._found[index] = group
+        self._missing_count -= 1
+        if self._missing_count == 0:
+            groups = tuple(group for group in self._found if group is not None)
+            self._runtime.answer(self._parked, OffsetFetchResponse(groups=groups))
+
+
+@dataclass(slots=True, eq=False)
+class FetchOne:
+    """One group of a require-stable fetch, read and waiting for the log."""
+
+    fetch: FetchUnderWay
+    index: int
+    group: FetchedGroup
+
+    def finish(self, error: ErrorCode) -> None:
+        """What was read is committed, or will not be in time."""
+        if error is not ErrorCode.NONE:
+            failed = FetchedGroup(group_id=self.group.group_id, error_code=fetch_error(error))
+            self.fetch.found(self.index, failed)
+        else:
+            self.fetch.found(self.index, self.group)

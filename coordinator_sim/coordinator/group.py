@@ -1,0 +1,482 @@
+"""A classic group and its members: the data, and the changes that keep it consistent.
+
+State changes go through `Group._transition` alone, which checks the transition table, drops the
+timers that the old state needed, and tells the trace. Which change a request causes is decided in
+`join`, `sync` and `membership`; nothing here knows requests, records or replies.
+
+Source: kafka trunk, group-coordinator/.../classic/ClassicGroup.java and ClassicGroupMember.java.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from coordinator_sim.clock.timer_queue import Timer, TimerKey, TimerKind
+from coordinator_sim.coordinator.runtime import Parked, Runtime
+from coordinator_sim.errors import IllegalTransition, InvariantViolation
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.iteration_order import (
+    MIN_TABLE_CAPACITY,
+    java_bucket,
+    java_hash_order,
+)
+from coordinator_sim.protocol.messages import JoinGroupMember, JoinGroupProtocol
+from coordinator_sim.protocol.partitioning import java_string_hash
+from coordinator_sim.protocol.records import GroupMetadataMember, GroupMetadataValue
+from coordinator_sim.protocol.states import PREDECESSORS, GroupState
+from coordinator_sim.trace.events import Event, RebalanceReason
+
+_CAN_REBALANCE: Final = PREDECESSORS[GroupState.PREPARING_REBALANCE]
+
+Protocols = tuple[JoinGroupProtocol, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """One member of a classic group.
+
+    Args:
+        client_host: As in the request that created the member; never refreshed.
+        protocols: In the member's order of preference.
+        awaiting_join: The JoinGroup parked for the next generation.
+        awaiting_sync: The SyncGroup parked for the leader's assignment.
+        is_new: Joined in this rebalance, and so has no session yet.
+        session: The session timer; inactive once fired or cancelled.
+        name_hash: Java's hash of the id, which decides the member's place in every listing.
+    """
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocol_type: str
+    protocols: Protocols
+    assignment: bytes = b""
+    awaiting_join: Parked | None = None
+    awaiting_sync: Parked | None = None
+    is_new: bool = False
+    session: Timer | None = None
+    name_hash: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.name_hash = java_string_hash(self.member_id)
+
+    def metadata(self, protocol_name: str | None) -> bytes:
+        """The member's subscription for that protocol.
+
+        Raises:
+            InvariantViolation: the member does not support it.
+        """
+        for protocol in self.protocols:
+            if protocol.name == protocol_name:
+                return protocol.metadata
+        raise InvariantViolation(f"member {self.member_id} does not support {protocol_name!r}")
+
+    def has_satisfied_heartbeat(self) -> bool:
+        """Whether a session expiry must be ignored: the member waits for the coordinator.
+
+        Source: ClassicGroupMember.hasSatisfiedHeartbeat.
+        """
+        return not self.is_new and (
+            self.awaiting_join is not None or self.awaiting_sync is not None
+        )
+
+
+class Group:
+    """One classic group.
+
+    Attributes:
+        members: By id, in order of insertion; `ordered` gives the order Kafka lists them in.
+        static_members: Instance id to member id.
+        pending_members: Ids handed out by MEMBER_ID_REQUIRED and not yet joined.
+        pending_sync: Members of this generation that have not synced.
+        protocol_counts: Protocol name to the number of members that support it.
+        awaiting_join_count: Members with a parked JoinGroup.
+        current_state_timestamp_ms: Entry into the state, -1 when unknown (old record).
+        visible_from: Committed log position from which readers see the group.
+    """
+
+    __slots__ = (
+        "_ordered",
+        "_table_capacity",
+        "awaiting_join_count",
+        "current_state_timestamp_ms",
+        "generation_id",
+        "group_id",
+        "leader_id",
+        "members",
+        "new_member_added",
+        "offsets_partition",
+        "pending_members",
+        "pending_sync",
+        "previous_state",
+        "protocol_counts",
+        "protocol_name",
+        "protocol_type",
+        "runtime",
+        "state",
+        "static_members",
+        "visible_from",
+    )
+
+    def __init__(self, runtime: Runtime, group_id: str, offsets_partition: int) -> None:
+        self.runtime = runtime
+        self.group_id = group_id
+        self.offsets_partition = offsets_partition
+        self.state = GroupState.EMPTY
+        self.previous_state = GroupState.DEAD
+        self.current_state_timestamp_ms = runtime.now_ms
+        self.generation_id = 0
+        self.protocol_type: str | None = None
+        self.protocol_name: str | None = None
+        self.leader_id: str | None = None
+        self.members: dict[str, Member] = {}
+        self.static_members: dict[str, str] = {}
+        self.pending_members: dict[str, None] = {}
+        self.pending_sync: dict[str, None] = {}
+        self.protocol_counts: dict[str, int] = {}
+        self.awaiting_join_count = 0
+        self.new_member_added = False
+        self.visible_from = 0
+        self._ordered: list[Member] | None = None
+        self._table_capacity = MIN_TABLE_CAPACITY
+
+    # -- questions -------------------------------------------------------------------------
+
+    def can_rebalance(self) -> bool:
+        """Whether the group may enter PreparingRebalance. Source: ClassicGroup.canRebalance."""
+        return self.state in _CAN_REBALANCE
+
+    def has_all_joined(self) -> bool:
+        """Whether every member has a parked JoinGroup and no handed-out id is outstanding."""
+        return len(self.members) == self.awaiting_join_count and not self.pending_members
+
+    def ordered(self) -> list[Member]:
+        """The members in the order of Java's HashMap of their ids. The list must not be changed."""
+        if self._ordered is None:
+            capacity = self._table_capacity
+            self._ordered = sorted(
+                self.members.values(), key=lambda member: java_bucket(member.name_hash, capacity)
+            )
+        return self._ordered
+
+    def rebalance_timeout_ms(self) -> int:
+        """The largest rebalance timeout of the members, 0 when there are none."""
+        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+
+    def supports_protocols(self, protocol_type: str, protocols: Protocols) -> bool:
+        """Whether a member offering these could be in the group. Source: supportsProtocols."""
+        if self.state is GroupState.EMPTY:
+            return bool(protocol_type) and bool(protocols)
+        if protocol_type != self.protocol_type:
+            return False
+        size = len(self.members)
+        counts = self.protocol_counts
+        return any(counts.get(protocol.name, 0) == size for protocol in protocols)
+
+    def validate_member(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
+        """NONE if the ids name a current member. Source: ClassicGroup.validateMember."""
+        if group_instance_id is not None:
+            mapped = self.static_members.get(group_instance_id)
+            if mapped is None:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+            if mapped != member_id:
+                return ErrorCode.FENCED_INSTANCE_ID
+        return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
+
+    def select_protocol(self) -> str:
+        """The protocol that most members prefer among those all of them support.
+
+        A tie goes to the name that Java's HashMap of votes yields first.
+
+        Source: ClassicGroup.selectProtocol and candidateProtocols.
+        """
+        size = len(self.members)
+        candidates = {name for name, count in self.protocol_counts.items() if count == size}
+        votes: dict[str, int] = {}
+        for member in self.ordered():
+            vote = next((p.name for p in member.protocols if p.name in candidates), None)
+            if vote is None:
+                raise InvariantViolation(f"group {self.group_id} has no common protocol")
+            votes[vote] = votes.get(vote, 0) + 1
+        if len(votes) == 1:
+            return next(iter(votes))
+        return max(java_hash_order(votes), key=votes.__getitem__)
+
+    def member_list(self) -> tuple[JoinGroupMember, ...]:
+        """The members as the leader is told of them. Source: currentClassicGroupMembers."""
+        name = self.protocol_name
+        return tuple(
+            JoinGroupMember(member.member_id, member.group_instance_id, member.metadata(name))
+            for member in self.ordered()
+        )
+
+    def as_record(self, assignments: dict[str, bytes]) -> GroupMetadataValue:
+        """The generation as stored. Source: GroupCoordinatorRecordHelpers.newGroupMetadataRecord.
+
+        Args:
+            assignments: Member id to assignment bytes; a member absent here gets none.
+        """
+        name = self.protocol_name
+        members = tuple(
+            GroupMetadataMember(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout_ms=member.rebalance_timeout_ms,
+                session_timeout_ms=member.session_timeout_ms,
+                subscription=member.metadata(name),
+                assignment=assignments.get(member.member_id, b""),
+            )
+            for member in self.ordered()
+        )
+        return GroupMetadataValue(
+            protocol_type=self.protocol_type or "",
+            generation_id=self.generation_id,
+            protocol_name=name,
+            leader=self.leader_id,
+            current_state_timestamp_ms=self.current_state_timestamp_ms,
+            members=members,
+        )
+
+    # -- members ---------------------------------------------------------------------------
+
+    def add(self, member: Member) -> None:
+        """Add a member, parked or (from a load) not. Source: ClassicGroup.add."""
+        instance_id = member.group_instance_id
+        if instance_id is not None:
+            if instance_id in self.static_members:
+                raise InvariantViolation(f"instance {instance_id} is already in {self.group_id}")
+            self.static_members[instance_id] = member.member_id
+        if not self.members:
+            self.protocol_type = member.protocol_type
+        if self.leader_id is None:
+            self.leader_id = member.member_id
+        self._insert(member)
+        self._count_protocols(member.protocols, 1)
+        if member.awaiting_join is not None:
+            self.awaiting_join_count += 1
+        self.pending_members.pop(member.member_id, None)
+
+    def update(self, member: Member, protocols: Protocols, parked: Parked | None) -> None:
+        """Replace a member's protocols and its parked JoinGroup.
+
+        A JoinGroup parked before is forgotten and never answered (Kafka does the same).
+
+        Source: ClassicGroup.updateMember.
+        """
+        self._count_protocols(member.protocols, -1)
+        member.protocols = protocols
+        self._count_protocols(protocols, 1)
+        self.awaiting_join_count += (parked is not None) - (member.awaiting_join is not None)
+        member.awaiting_join = parked
+
+    def remove(self, member_id: str) -> None:
+        """Forget a member or a pending id. Source: ClassicGroup.remove."""
+        self.remove_all((member_id,))
+
+    def remove_all(self, member_ids: Iterable[str]) -> None:
+        """Forget members or pending ids, one after the other, without answering them.
+
+        The leadership passes to the first remaining member in Kafka's order. Removing one by one
+        would end with the same leader, at the price of one search for each.
+        """
+        for member_id in member_ids:
+            member = self.members.pop(member_id, None)
+            if member is not None:
+                self._ordered = None
+                self._count_protocols(member.protocols, -1)
+                if member.awaiting_join is not None:
+                    self.awaiting_join_count -= 1
+                if member.group_instance_id is not None:
+                    self.static_members.pop(member.group_instance_id, None)
+            self.pending_members.pop(member_id, None)
+            self.pending_sync.pop(member_id, None)
+        if self.leader_id is not None and self.leader_id not in self.members:
+            self.leader_id = self._first_member_id()
+
+    def replace_static(self, old: Member, new_member_id: str) -> Member:
+        """Give a static member a new id; everything else it has is kept, except parked requests.
+
+        Source: ClassicGroup.replaceStaticMember.
+        """
+        del self.members[old.member_id]
+        new = Member(
+            new_member_id,
+            old.group_instance_id,
+            old.client_id,
+            old.client_host,
+            old.session_timeout_ms,
+            old.rebalance_timeout_ms,
+            old.protocol_type,
+            old.protocols,
+            old.assignment,
+        )
+        self._insert(new)
+        if self.leader_id == old.member_id:
+            self.leader_id = new_member_id
+        if old.group_instance_id is not None:
+            self.static_members[old.group_instance_id] = new_member_id
+        return new
+
+    def elect_joined_leader(self) -> bool:
+        """Make sure that the leader has rejoined, or pass its role to a member that has.
+
+        Returns:
+            False when nobody rejoined or the group is empty.
+
+        Source: ClassicGroup.maybeElectNewJoinedLeader.
+        """
+        if self.leader_id is None:
+            return False
+        if self.members[self.leader_id].awaiting_join is not None:
+            return True
+        for member in self.ordered():
+            if member.awaiting_join is not None:
+                if self.runtime.tracing:
+                    self.emit(Event.LEADER_REPLACED, member, reason_text=f"was {self.leader_id}")
+                self.leader_id = member.member_id
+                return True
+        return False
+
+    # -- states ----------------------------------------------------------------------------
+
+    def begin_rebalance(self, reason: RebalanceReason, text: str) -> None:
+        """Leave the current generation and wait for every member to rejoin."""
+        self.pending_sync.clear()
+        self._transition(GroupState.PREPARING_REBALANCE, reason, text)
+
+    def begin_generation(self) -> None:
+        """Count up the generation and wait for the leader's assignment, or for members.
+
+        QUIRK: the generation grows even when nobody is left, so a group that empties and refills
+        skips a number. Source: ClassicGroup.initNextGeneration.
+        """
+        self.generation_id += 1
+        if self.members:
+            self.protocol_name = self.select_protocol()
+            self._transition(GroupState.AWAITING_SYNC)
+        else:
+            self.protocol_name = None
+            self._transition(GroupState.EMPTY)
+        self.pending_sync.clear()
+
+    def stabilise(self) -> None:
+        """The assignment is stored and handed out."""
+        self._transition(GroupState.STABLE)
+
+    def die(self) -> None:
+        """The group is unloaded."""
+        self._transition(GroupState.DEAD)
+
+    def restore(self, value: GroupMetadataValue) -> None:
+        """Take over a stored generation; the members are added by the caller.
+
+        Source: the constructor ClassicGroup(..., initialState, ...) as GroupMetadataManager.replay
+        uses it.
+        """
+        self.generation_id = value.generation_id
+        self.protocol_type = value.protocol_type or None
+        self.protocol_name = value.protocol_name
+        self.leader_id = value.leader
+        self.current_state_timestamp_ms = value.current_state_timestamp_ms
+        self.state = GroupState.STABLE if value.members else GroupState.EMPTY
+
+    def _transition(
+        self, to: GroupState, reason: RebalanceReason | None = None, text: str | None = None
+    ) -> None:
+        """Enter a state: the one door. Checks the table, drops stale timers, tells the trace.
+
+        Raises:
+            IllegalTransition: the table has no such step (a bug here, not a client's error).
+
+        Source: ClassicGroup.transitionTo.
+        """
+        if self.state not in PREDECESSORS[to]:
+            raise IllegalTransition(f"{self.group_id}: {self.state.value} to {to.value}")
+        self.previous_state = self.state
+        self.state = to
+        self.current_state_timestamp_ms = self.runtime.now_ms
+        timers = self.runtime.timers
+        if to is GroupState.PREPARING_REBALANCE:
+            timers.cancel(TimerKey(TimerKind.SYNC, self.group_id))
+        elif to is not GroupState.STABLE:
+            timers.cancel(TimerKey(TimerKind.JOIN, self.group_id))
+        if self.runtime.tracing:
+            self._emit_transition(to, reason, text)
+
+    # -- trace -----------------------------------------------------------------------------
+
+    def emit(
+        self, event: Event, member: Member | None = None, *, reason_text: str | None = None
+    ) -> None:
+        """Tell the trace of something in this group, and about which member."""
+        self.runtime.emit(
+            event,
+            group_id=self.group_id,
+            offsets_partition=self.offsets_partition,
+            generation=self.generation_id,
+            protocol_type=self.protocol_type,
+            member_id=None if member is None else member.member_id,
+            group_instance_id=None if member is None else member.group_instance_id,
+            client_id=None if member is None else member.client_id,
+            client_host=None if member is None else member.client_host,
+            session_timeout_ms=None if member is None else member.session_timeout_ms,
+            rebalance_timeout_ms=None if member is None else member.rebalance_timeout_ms,
+            reason_text=reason_text,
+        )
+
+    def _emit_transition(
+        self, to: GroupState, reason: RebalanceReason | None, text: str | None
+    ) -> None:
+        self.runtime.emit(
+            _TRANSITION_EVENTS[to],
+            group_id=self.group_id,
+            offsets_partition=self.offsets_partition,
+            generation=self.generation_id,
+            protocol_type=self.protocol_type,
+            protocol_name=self.protocol_name,
+            leader_id=self.leader_id,
+            members=len(self.members),
+            static_members=len(self.static_members),
+            reason=reason,
+            reason_text=text,
+            state_from=self.previous_state,
+            state_to=to,
+        )
+
+    # -- inside ----------------------------------------------------------------------------
+
+    def _insert(self, member: Member) -> None:
+        members = self.members
+        members[member.member_id] = member
+        self._ordered = None
+        while len(members) * 4 > self._table_capacity * 3:
+            self._table_capacity *= 2
+
+    def _first_member_id(self) -> str | None:
+        if not self.members:
+            return None
+        if self._ordered is not None:
+            return self._ordered[0].member_id
+        capacity = self._table_capacity
+        return min(
+            self.members.values(), key=lambda member: java_bucket(member.name_hash, capacity)
+        ).member_id
+
+    def _count_protocols(self, protocols: Protocols, step: int) -> None:
+        counts = self.protocol_counts
+        for protocol in protocols:
+            counts[protocol.name] = counts.get(protocol.name, 0) + step
+
+
+_TRANSITION_EVENTS: Final = {
+    GroupState.PREPARING_REBALANCE: Event.PREPARE_REBALANCE,
+    GroupState.AWAITING_SYNC: Event.JOIN_COMPLETE,
+    GroupState.STABLE: Event.GROUP_STABLE,
+    GroupState.EMPTY: Event.GROUP_EMPTY,
+    GroupState.DEAD: Event.GROUP_DEAD,
+}

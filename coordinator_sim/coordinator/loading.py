@@ -1,0 +1,173 @@
+"""Taking over a partition of `__consumer_offsets`, and giving it up.
+
+What survives a failover is exactly what a replay of the partition gives.
+
+Source: kafka trunk, GroupMetadataManager.replay, onLoaded and onUnloaded;
+OffsetMetadataManager.replay; CoordinatorRuntime.CoordinatorContext.unload.
+"""
+
+from coordinator_sim.coordinator.group import Group, Member
+from coordinator_sim.coordinator.join import complete_join_of, prepare_rebalance
+from coordinator_sim.coordinator.offset_store import OffsetStore
+from coordinator_sim.coordinator.runtime import NO_EFFECT, Partition, PartitionState, Runtime
+from coordinator_sim.coordinator.sessions import start_session
+from coordinator_sim.coordinator.timeline import timeline_order
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    JoinGroupProtocol,
+    JoinGroupResponse,
+    SyncGroupResponse,
+)
+from coordinator_sim.protocol.records import (
+    GroupMetadataKey,
+    GroupMetadataMember,
+    GroupMetadataValue,
+    LogBatch,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.trace.events import Event, RebalanceReason
+
+
+def replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> None:
+    """Apply a stored batch; the last record of a key wins.
+
+    A batch above the high watermark is applied too, and is seen by readers once committed.
+    """
+    position = batch.base_offset + 1
+    partition.end_offset = max(partition.end_offset, batch.base_offset + len(batch.records))
+    if not runtime.hold_high_watermark:
+        partition.high_watermark = partition.end_offset
+    seen_from = 0 if position <= partition.high_watermark else position
+    for record in batch.records:
+        key, value = record.key, record.value
+        if isinstance(key, GroupMetadataKey):
+            if isinstance(value, GroupMetadataValue):
+                _replay_group(runtime, partition, key.group_id, value, seen_from)
+            else:
+                partition.groups.pop(key.group_id, None)
+        elif isinstance(value, OffsetCommitValue):
+            if key.group_id not in partition.groups:
+                group = Group(runtime, key.group_id, partition.index)
+                group.visible_from = seen_from
+                partition.groups[key.group_id] = group
+            partition.offsets.put(key, value, seen_from)
+        elif isinstance(key, OffsetCommitKey):
+            partition.offsets.remove(key, seen_from)
+
+
+def _replay_group(
+    runtime: Runtime,
+    partition: Partition,
+    group_id: str,
+    value: GroupMetadataValue,
+    seen_from: int,
+) -> None:
+    known = partition.groups.get(group_id)
+    group = Group(runtime, group_id, partition.index)
+    group.visible_from = seen_from if known is None else known.visible_from
+    group.restore(value)
+    for stored in value.members:
+        group.add(_member_of(stored, value))
+    partition.groups[group_id] = group
+
+
+def _member_of(stored: GroupMetadataMember, value: GroupMetadataValue) -> Member:
+    """A stored member: of its protocols only the chosen one is known.
+
+    QUIRK: until it rejoins, a member with several protocols therefore looks changed.
+    """
+    timeout_ms = stored.rebalance_timeout_ms
+    return Member(
+        stored.member_id,
+        stored.group_instance_id,
+        stored.client_id,
+        stored.client_host,
+        stored.session_timeout_ms,
+        stored.session_timeout_ms if timeout_ms == -1 else timeout_ms,
+        value.protocol_type,
+        (JoinGroupProtocol(value.protocol_name or "", stored.subscription),),
+        stored.assignment,
+    )
+
+
+def finish_load(runtime: Runtime, partition: Partition, error: ErrorCode) -> None:
+    """Open the partition for requests and start every member's session. Source: onLoaded."""
+    if error is not ErrorCode.NONE:
+        partition.state = PartitionState.FAILED
+        partition.groups.clear()
+        partition.offsets = OffsetStore()
+        if runtime.tracing:
+            runtime.emit(Event.LOAD_FAILED, offsets_partition=partition.index, error_code=error)
+        return
+    partition.state = PartitionState.ACTIVE
+    limit = runtime.config.group_max_size
+    for group_id in timeline_order(partition.groups):
+        group = partition.groups[group_id]
+        runtime.groups[group_id] = group
+        if runtime.tracing:
+            _trace_loaded(group)
+        for member in group.ordered():
+            start_session(runtime, group, member)
+        if len(group.members) > limit:
+            text = f"Freshly-loaded group {group_id} is over capacity {limit}"
+            effect = prepare_rebalance(runtime, group, RebalanceReason.OVER_CAPACITY, text)
+            if effect is not NO_EFFECT:
+                runtime.submit(partition, None, effect)
+    if runtime.tracing:
+        runtime.emit(Event.LOAD_DONE, offsets_partition=partition.index)
+
+
+def _trace_loaded(group: Group) -> None:
+    group.runtime.emit(
+        Event.GROUP_LOADED,
+        group_id=group.group_id,
+        offsets_partition=group.offsets_partition,
+        generation=group.generation_id,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        leader_id=group.leader_id,
+        members=len(group.members),
+        static_members=len(group.static_members),
+        state_to=group.state,
+    )
+
+
+def unload(runtime: Runtime, partition: Partition) -> None:
+    """Close the partition: answer what is parked, drop timers, forget groups and offsets."""
+    _cancel_timers(runtime, partition)
+    runtime.fail_deferred(partition, ErrorCode.NOT_COORDINATOR)
+    for group_id in timeline_order(partition.groups):
+        group = partition.groups[group_id]
+        runtime.groups.pop(group_id, None)
+        _kill(runtime, group)
+    # A follow-up of a failed write may have armed timers again.
+    _cancel_timers(runtime, partition)
+    partition.groups.clear()
+    partition.uncommitted_groups.clear()
+    partition.offsets = OffsetStore()
+    partition.state = PartitionState.CLOSED
+    if runtime.tracing:
+        runtime.emit(Event.UNLOAD_DONE, offsets_partition=partition.index)
+
+
+def _cancel_timers(runtime: Runtime, partition: Partition) -> None:
+    for timer in list(runtime.timers):
+        if timer.key.group_id in partition.groups:
+            runtime.timers.cancel(timer.key)
+
+
+def _kill(runtime: Runtime, group: Group) -> None:
+    """Make a group Dead and tell its parked members. Source: onUnloaded."""
+    if runtime.tracing:
+        group.emit(Event.GROUP_UNLOADED)
+    group.die()
+    refused = ErrorCode.NOT_COORDINATOR
+    for member in group.ordered():
+        if group.previous_state is GroupState.PREPARING_REBALANCE:
+            answer = JoinGroupResponse(error_code=refused, member_id=member.member_id)
+            complete_join_of(runtime, group, member, answer)
+        elif member.awaiting_sync is not None:
+            runtime.answer(member.awaiting_sync, SyncGroupResponse(error_code=refused))
+            member.awaiting_sync = None

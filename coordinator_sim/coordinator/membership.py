@@ -1,0 +1,185 @@
+"""Heartbeat, LeaveGroup, and what happens to members whose time runs out.
+
+Source: kafka trunk, GroupMetadataManager: classicGroupHeartbeat, classicGroupLeave,
+expireClassicGroupMemberHeartbeat, expirePendingSync.
+"""
+
+from msgspec.structs import replace
+
+from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
+from coordinator_sim.coordinator.group import Group, Member
+from coordinator_sim.coordinator.join import (
+    complete_join,
+    complete_join_of,
+    maybe_complete_join,
+    prepare_rebalance,
+    rebalance_or_complete,
+)
+from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Partition, Runtime
+from coordinator_sim.coordinator.sessions import start_session
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    LeavingMember,
+    LeftMember,
+)
+from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.trace.events import Event, RebalanceReason
+
+HEARTBEAT_OK = HeartbeatResponse()
+_HEARTBEAT_REBALANCE = HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
+_HEARTBEAT_UNKNOWN = HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+def handle_heartbeat(
+    runtime: Runtime, group: Group | None, request: HeartbeatRequest
+) -> HeartbeatResponse | ErrorCode:
+    """Restart a session. An error code is an error to be sent at once, past waiting writes.
+
+    Source: classicGroupHeartbeatToClassicGroup and validateClassicGroupHeartbeat.
+    """
+    if group is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    state = group.state
+    if state is GroupState.DEAD:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    error = group.validate_member(request.member_id, request.group_instance_id)
+    if error is not ErrorCode.NONE:
+        return error
+    if request.generation_id != group.generation_id:
+        return ErrorCode.ILLEGAL_GENERATION
+    if state is GroupState.EMPTY:
+        return _HEARTBEAT_UNKNOWN
+    start_session(runtime, group, group.members[request.member_id])
+    return _HEARTBEAT_REBALANCE if state is GroupState.PREPARING_REBALANCE else HEARTBEAT_OK
+
+
+def handle_leave(
+    runtime: Runtime, partition: Partition, request: LeaveGroupRequest
+) -> Effect | ErrorCode:
+    """Remove members. Source: classicGroupLeaveToClassicGroup."""
+    group = partition.groups.get(request.group_id)
+    if group is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    if group.state is GroupState.DEAD:
+        return Effect(response=LeaveGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE))
+    results = tuple(_leave(runtime, group, entry) for entry in request.members)
+    left = [result.member_id for result in results if result.error_code is ErrorCode.NONE]
+    effect = NO_EFFECT
+    if left:
+        text = f"explicit `LeaveGroup` request for ({', '.join(left)}) members."
+        effect = _after_leaving(runtime, group, text)
+    return replace(effect, response=LeaveGroupResponse(members=results))
+
+
+def _after_leaving(runtime: Runtime, group: Group, text: str) -> Effect:
+    if group.state in {GroupState.STABLE, GroupState.AWAITING_SYNC}:
+        return rebalance_or_complete(runtime, group, RebalanceReason.MEMBER_LEFT, text)
+    return maybe_complete_join(runtime, group)
+
+
+def _leave(runtime: Runtime, group: Group, entry: LeavingMember) -> LeftMember:
+    """One entry; ids are echoed as sent."""
+    error = ErrorCode.NONE
+    if not entry.member_id:
+        # An administrator removes a static member by its instance id alone.
+        member_id = group.static_members.get(entry.group_instance_id or "")
+        if entry.group_instance_id is None or member_id is None:
+            error = ErrorCode.UNKNOWN_MEMBER_ID
+        else:
+            _remove_leaver(runtime, group, group.members[member_id], entry)
+    elif entry.member_id in group.pending_members:
+        group.remove(entry.member_id)
+        _cancel_session(runtime, group, entry.member_id)
+    else:
+        error = group.validate_member(entry.member_id, entry.group_instance_id)
+        if error is ErrorCode.NONE:
+            _remove_leaver(runtime, group, group.members[entry.member_id], entry)
+    return LeftMember(
+        member_id=entry.member_id, group_instance_id=entry.group_instance_id, error_code=error
+    )
+
+
+def _remove_leaver(runtime: Runtime, group: Group, member: Member, entry: LeavingMember) -> None:
+    """Source: removeCurrentMemberFromClassicGroup.
+
+    QUIRK: a SyncGroup that the leaver parked is never answered.
+    """
+    _cancel_session(runtime, group, member.member_id)
+    if runtime.tracing:
+        group.emit(Event.MEMBER_LEFT, member, reason_text=entry.reason)
+    _remove_member(runtime, group, member)
+
+
+def _remove_member(runtime: Runtime, group: Group, member: Member) -> None:
+    """Tell a parked JoinGroup that its id is gone, and forget the member."""
+    gone = JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
+    complete_join_of(runtime, group, member, gone)
+    group.remove(member.member_id)
+
+
+def _cancel_session(runtime: Runtime, group: Group, member_id: str) -> None:
+    runtime.timers.cancel(TimerKey(TimerKind.SESSION, group.group_id, member_id))
+
+
+def expire_session(runtime: Runtime, group: Group, member_id: str) -> Effect:
+    """A session, a new member's wait, or a handed-out id ran out.
+
+    Source: expireClassicGroupMemberHeartbeat.
+    """
+    if group.state is GroupState.DEAD:
+        return NO_EFFECT
+    if member_id in group.pending_members:
+        group.remove(member_id)
+        if runtime.tracing:
+            runtime.emit(
+                Event.PENDING_EXPIRED,
+                group_id=group.group_id,
+                offsets_partition=group.offsets_partition,
+                generation=group.generation_id,
+                member_id=member_id,
+            )
+        return _complete_after_expiry(runtime, group)
+    member = group.members.get(member_id)
+    if member is None or member.has_satisfied_heartbeat():
+        return NO_EFFECT
+    if runtime.tracing:
+        group.emit(Event.MEMBER_FAILED, member, reason_text="session expired")
+    _remove_member(runtime, group, member)
+    if group.state in {GroupState.STABLE, GroupState.AWAITING_SYNC}:
+        text = f"removing member {member_id} on heartbeat expiration."
+        return rebalance_or_complete(runtime, group, RebalanceReason.MEMBER_FAILED, text)
+    return _complete_after_expiry(runtime, group)
+
+
+def _complete_after_expiry(runtime: Runtime, group: Group) -> Effect:
+    """QUIRK: an expiry ends an initial rebalance early. Source: removeMemberAndUpdateClassicGroup.
+
+    The Scala coordinator leaves the initial delay running.
+    """
+    if not runtime.profile.expiry_completes_initial_join:
+        return maybe_complete_join(runtime, group)
+    if group.state is GroupState.PREPARING_REBALANCE and group.has_all_joined():
+        return complete_join(runtime, group)
+    return NO_EFFECT
+
+
+def expire_pending_sync(runtime: Runtime, group: Group, generation: object) -> Effect:
+    """Evict the members that have not synced, static ones too. Source: expirePendingSync."""
+    if generation != group.generation_id or not group.pending_sync:
+        return NO_EFFECT
+    if group.state not in {GroupState.AWAITING_SYNC, GroupState.STABLE}:
+        return NO_EFFECT
+    evicted = list(group.pending_sync)
+    for member_id in evicted:
+        _cancel_session(runtime, group, member_id)
+        if runtime.tracing:
+            member = group.members[member_id]
+            group.emit(Event.MEMBER_KICKED, member, reason_text="did not sync in time")
+    group.remove_all(evicted)
+    text = f"Removing {', '.join(evicted)} on pending sync request expiration"
+    return prepare_rebalance(runtime, group, RebalanceReason.SYNC_TIMEOUT, text)

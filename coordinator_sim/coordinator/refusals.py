@@ -1,0 +1,134 @@
+"""How failures become answers: the error of an append, the answer of a failed operation.
+
+Source: kafka trunk, GroupCoordinatorService (handleOperationException and the error branches of
+each API) and GroupMetadataManager.appendGroupMetadataErrorToResponseError.
+"""
+
+from typing import Final, assert_never
+
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    FetchedGroup,
+    GroupRequest,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    LeftMember,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitTopicResult,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    PartitionError,
+    Response,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from coordinator_sim.protocol.profiles import Profile
+
+_METADATA_ERRORS: Final = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+_FETCH_ERRORS: Final = {
+    **_METADATA_ERRORS,
+    ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.NOT_COORDINATOR,
+}
+
+
+def metadata_append_error(error: ErrorCode, profile: Profile) -> ErrorCode:
+    """What a member is told when storing its group failed.
+
+    Source: GroupMetadataManager.appendGroupMetadataErrorToResponseError.
+    """
+    if error is ErrorCode.REQUEST_TIMED_OUT:
+        if profile.append_timeout_is_not_available:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return _METADATA_ERRORS.get(error, error)
+
+
+def operation_error(error: ErrorCode, profile: Profile) -> ErrorCode:
+    """What a client is told when the operation itself failed. Source: handleOperationException."""
+    if error is ErrorCode.NETWORK_EXCEPTION:
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    return metadata_append_error(error, profile)
+
+
+def fetch_error(error: ErrorCode) -> ErrorCode:
+    """What a require-stable OffsetFetch is told. Source: handleOffsetFetchException."""
+    return _FETCH_ERRORS.get(error, error)
+
+
+def commit_response(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
+    """The same outcome for every partition of a commit, which has no error of its own."""
+    return OffsetCommitResponse(
+        topics=tuple(
+            OffsetCommitTopicResult(
+                topic.name, tuple(PartitionError(p.partition, error) for p in topic.partitions)
+            )
+            for topic in request.topics
+        )
+    )
+
+
+def error_response(request: GroupRequest, error: ErrorCode, profile: Profile) -> Response:
+    """The answer of an operation that failed with that error.
+
+    Source: GroupCoordinatorService.joinGroup, syncGroup, heartbeat, leaveGroup, commitOffsets and
+    fetchOffsets.
+    """
+    code = operation_error(error, profile)
+    match request:
+        case JoinGroupRequest():
+            return JoinGroupResponse(error_code=code)
+        case SyncGroupRequest():
+            if profile.sync_loading_is_rebalance and code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                code = ErrorCode.REBALANCE_IN_PROGRESS
+            return SyncGroupResponse(error_code=code)
+        case HeartbeatRequest():
+            # The offsets topic is being loaded; the member is told that all is well.
+            if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                code = ErrorCode.NONE
+            return HeartbeatResponse(error_code=code)
+        case LeaveGroupRequest():
+            return _leave_error(request, code)
+        case OffsetCommitRequest():
+            return commit_response(request, code)
+        case OffsetFetchRequest():
+            failed = fetch_error(error)
+            return OffsetFetchResponse(
+                groups=tuple(
+                    FetchedGroup(group_id=group.group_id, error_code=failed)
+                    for group in request.groups
+                )
+            )
+        case _:
+            assert_never(request)
+
+
+def _leave_error(request: LeaveGroupRequest, error: ErrorCode) -> LeaveGroupResponse:
+    """An unknown group is told entry by entry, anything else at the top."""
+    if error is not ErrorCode.UNKNOWN_MEMBER_ID:
+        return LeaveGroupResponse(error_code=error)
+    return LeaveGroupResponse(
+        members=tuple(
+            LeftMember(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                error_code=error,
+            )
+            for member in request.members
+        )
+    )

@@ -1,0 +1,303 @@
+"""What every handler of a coordinator works on: time, timers, partitions, and what leaves.
+
+Here lives the way of a write: appended or refused, parked until the log position it saw is
+committed, answered in order, timed out. Nothing here knows groups' states.
+
+Source: kafka trunk, coordinator-common/.../runtime/CoordinatorRuntime.java: CoordinatorContext
+(append, failCurrentBatch, waitForPendingWrites), CoordinatorWriteEvent, DeferredEventQueue.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import Enum, unique
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from msgspec import Struct
+
+from coordinator_sim.clock.timer_queue import TimerKey, TimerKind, TimerQueue
+from coordinator_sim.coordinator.contract import (
+    NOTHING,
+    AppendPolicy,
+    CoordinatorConfig,
+    CoordinatorResult,
+    IdSource,
+    Reply,
+)
+from coordinator_sim.coordinator.offset_store import OffsetStore
+from coordinator_sim.coordinator.refusals import error_response
+from coordinator_sim.coordinator.tracing import trace_response
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import GroupRequest, Response
+from coordinator_sim.protocol.profiles import Profile
+from coordinator_sim.protocol.records import LogBatch, LogRecord
+from coordinator_sim.trace.events import Event, TraceEvent
+
+if TYPE_CHECKING:
+    from coordinator_sim.coordinator.group import Group
+
+
+@dataclass(slots=True, eq=False)
+class Parked:
+    """A request that is not answered yet. It is answered once; later answers are dropped."""
+
+    token: int
+    request: GroupRequest
+    api_version: int
+    is_answered: bool = False
+
+
+class Follow(Protocol):
+    """What a write does once it is committed, or has failed."""
+
+    def finish(self, error: ErrorCode) -> None:
+        """Go on with NONE, or undo because of the error of the append."""
+        ...
+
+
+class Effect(Struct, frozen=True):
+    """What a handler wants: records to append, an answer, and what to do after the append.
+
+    Args:
+        response: Sent when the write is through; None when the request is parked in its group or
+            was answered already.
+    """
+
+    records: tuple[LogRecord, ...] = ()
+    response: Response | None = None
+    follow: Follow | None = None
+
+
+NO_EFFECT: Final = Effect()
+"""Nothing to append and nothing to say."""
+
+
+@dataclass(slots=True, eq=False)
+class Write:
+    """An operation that waits for a log position.
+
+    Args:
+        parked: Whose request it is; None for the work of a timer.
+        timer: Name of its write timeout, once armed.
+    """
+
+    parked: Parked | None
+    effect: Effect
+    timer: TimerKey | None = None
+    is_done: bool = False
+
+
+@unique
+class PartitionState(Enum):
+    """What a partition of `__consumer_offsets` is to this broker."""
+
+    LOADING = "loading"
+    ACTIVE = "active"
+    FAILED = "failed"
+    CLOSED = "closed"
+
+
+@dataclass(slots=True, eq=False)
+class Partition:
+    """One partition of `__consumer_offsets`: its groups, its offsets, and its end of the log.
+
+    Args:
+        end_offset: Where the next record goes.
+        high_watermark: Everything below is committed.
+        deferred: Writes waiting for the high watermark, by the end offset they saw.
+        uncommitted_groups: Created since the last successful append; a failed one removes them.
+    """
+
+    index: int
+    leader_epoch: int = -1
+    state: PartitionState = PartitionState.CLOSED
+    end_offset: int = 0
+    high_watermark: int = 0
+    groups: "dict[str, Group]" = field(default_factory=dict)
+    offsets: OffsetStore = field(default_factory=OffsetStore)
+    deferred: deque[tuple[int, Write]] = field(default_factory=deque)
+    uncommitted_groups: list[str] = field(default_factory=list)
+
+
+class Runtime:
+    """The shared workbench of one coordinator's handlers.
+
+    Attributes:
+        now_ms: Instant of the verb under way.
+        tracing: Whether events are wanted; callers ask before building one.
+        groups: Every group of every active partition.
+    """
+
+    __slots__ = (
+        "_batches",
+        "_events",
+        "_replies",
+        "_write_seq",
+        "append_policy",
+        "config",
+        "groups",
+        "hold_high_watermark",
+        "ids",
+        "now_ms",
+        "partitions",
+        "profile",
+        "timers",
+        "tracing",
+    )
+
+    def __init__(
+        self,
+        config: CoordinatorConfig,
+        profile: Profile,
+        ids: IdSource,
+        append_policy: AppendPolicy | None,
+    ) -> None:
+        self.config = config
+        self.profile = profile
+        self.ids = ids
+        self.append_policy = append_policy
+        self.hold_high_watermark = config.hold_high_watermark
+        self.tracing = config.trace
+        self.now_ms = 0
+        self.timers = TimerQueue()
+        self.partitions: dict[int, Partition] = {}
+        self.groups: dict[str, Group] = {}
+        self._write_seq = 0
+        self._replies: list[Reply] = []
+        self._batches: list[LogBatch] = []
+        self._events: list[TraceEvent] = []
+
+    # -- what leaves -----------------------------------------------------------------------
+
+    def take(self) -> CoordinatorResult:
+        """Everything gathered since the last call."""
+        replies, batches, events = self._replies, self._batches, self._events
+        if not (replies or batches or events):
+            return NOTHING
+        self._replies, self._batches, self._events = [], [], []
+        return CoordinatorResult(tuple(replies), tuple(batches), tuple(events))
+
+    def answer(self, parked: Parked, response: Response) -> None:
+        """Answer a request, unless it has been answered before."""
+        if parked.is_answered:
+            return
+        parked.is_answered = True
+        self._replies.append(Reply(parked.token, response))
+        if self.tracing:
+            trace_response(self, parked, response)
+
+    def emit(self, event: Event, **columns: Any) -> None:  # noqa: ANN401 - columns differ in type
+        """Add an event to the trace; the columns are those of `TraceEvent`."""
+        self._events.append(
+            TraceEvent(
+                event=event,
+                ts_us=self.now_ms * 1_000,
+                broker_id=self.config.broker_id,
+                **columns,
+            )
+        )
+
+    # -- writes ----------------------------------------------------------------------------
+
+    def submit(self, partition: Partition, parked: Parked | None, effect: Effect) -> None:
+        """Append an operation's records, then finish it when it may be finished.
+
+        Source: CoordinatorWriteEvent.run and CoordinatorContext.append.
+        """
+        if effect.records:
+            error = self.append(partition, effect.records)
+            if error is not ErrorCode.NONE:
+                self._finish(Write(parked, effect), error)
+                return
+        self.settle(partition, parked, effect)
+
+    def settle(self, partition: Partition, parked: Parked | None, effect: Effect) -> None:
+        """Finish an operation once the log position it saw is committed.
+
+        An operation without records still waits behind the writes before it.
+        """
+        write = Write(parked, effect)
+        if partition.high_watermark < partition.end_offset:
+            partition.deferred.append((partition.end_offset, write))
+            self._arm_write_timeout(write)
+        elif partition.deferred:
+            partition.deferred.append((partition.end_offset, write))
+            self.release(partition)
+        else:
+            self._finish(write, ErrorCode.NONE)
+
+    def append(self, partition: Partition, records: tuple[LogRecord, ...]) -> ErrorCode:
+        """Append a batch; a refusal takes back the groups created since the last append.
+
+        Source: CoordinatorContext.flushCurrentBatch and failCurrentBatch.
+        """
+        batch = LogBatch(
+            partition=partition.index,
+            base_offset=partition.end_offset,
+            timestamp_ms=self.now_ms,
+            records=records,
+        )
+        if self.append_policy is not None:
+            verdict = self.append_policy.verdict(batch)
+            if verdict is not ErrorCode.NONE:
+                self._undo_groups(partition)
+                return verdict
+        partition.end_offset += len(records)
+        partition.uncommitted_groups.clear()
+        self._batches.append(batch)
+        if not self.hold_high_watermark:
+            partition.high_watermark = partition.end_offset
+        return ErrorCode.NONE
+
+    def release(self, partition: Partition) -> None:
+        """Finish, in order, the writes whose log position is committed."""
+        deferred = partition.deferred
+        while deferred and deferred[0][0] <= partition.high_watermark:
+            self._finish(deferred.popleft()[1], ErrorCode.NONE)
+
+    def fail_deferred(self, partition: Partition, error: ErrorCode) -> None:
+        """Finish every waiting write of a partition with an error, in order."""
+        while partition.deferred:
+            self._finish(partition.deferred.popleft()[1], error)
+
+    def expire_write(self, write: Write) -> None:
+        """A write was not committed in time. Source: CoordinatorRuntime.OperationTimeout."""
+        write.timer = None
+        self._finish(write, ErrorCode.REQUEST_TIMED_OUT)
+
+    def _undo_groups(self, partition: Partition) -> None:
+        for group_id in partition.uncommitted_groups:
+            partition.groups.pop(group_id, None)
+            self.groups.pop(group_id, None)
+        partition.uncommitted_groups.clear()
+
+    def _arm_write_timeout(self, write: Write) -> None:
+        self._write_seq += 1
+        key = TimerKey(TimerKind.WRITE, "", str(self._write_seq))
+        write.timer = key
+        deadline_ms = self.now_ms + self.config.offsets_commit_timeout_ms
+        self.timers.schedule(key, deadline_ms, now_ms=self.now_ms, data=write)
+
+    def _finish(self, write: Write, error: ErrorCode) -> None:
+        """Complete a write once: its follow-up first, then its answer.
+
+        Source: CoordinatorWriteEvent.complete.
+        """
+        if write.is_done:
+            return
+        write.is_done = True
+        if write.timer is not None:
+            self.timers.cancel(write.timer)
+        effect = write.effect
+        if effect.follow is not None:
+            effect.follow.finish(error)
+        if write.parked is None:
+            return
+        if error is not ErrorCode.NONE:
+            self.refuse(write.parked, error)
+        elif effect.response is not None:
+            self.answer(write.parked, effect.response)
+
+    def refuse(self, parked: Parked, error: ErrorCode) -> None:
+        """Answer a request whose operation failed. Source: handleOperationException."""
+        if not parked.is_answered:
+            self.answer(parked, error_response(parked.request, error, self.profile))

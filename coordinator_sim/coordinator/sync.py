@@ -1,0 +1,184 @@
+"""SyncGroup: the leader's assignment is stored and handed out.
+
+Source: kafka trunk, GroupMetadataManager.classicGroupSync and below.
+"""
+
+from dataclasses import dataclass
+
+from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
+from coordinator_sim.coordinator.group import Group, Member
+from coordinator_sim.coordinator.join import group_record, rebalance_or_complete, reset_assignments
+from coordinator_sim.coordinator.refusals import metadata_append_error
+from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Parked, Partition, Runtime
+from coordinator_sim.coordinator.sessions import start_session
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import SyncGroupRequest, SyncGroupResponse
+from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.trace.events import Event, RebalanceReason
+
+
+def handle_sync(
+    runtime: Runtime, partition: Partition, request: SyncGroupRequest, parked: Parked
+) -> Effect:
+    """Answer or park a SyncGroup. Source: classicGroupSyncToClassicGroup."""
+    group = partition.groups.get(request.group_id)
+    error = _validate(runtime, group, request)
+    if group is None or error is not ErrorCode.NONE:
+        runtime.answer(parked, SyncGroupResponse(error_code=error))
+        return NO_EFFECT
+    if group.state is GroupState.PREPARING_REBALANCE:
+        runtime.answer(parked, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+        return NO_EFFECT
+    member = group.members[request.member_id]
+    if group.state is GroupState.AWAITING_SYNC:
+        member.awaiting_sync = parked
+        _has_synced(runtime, group, member)
+        if group.leader_id == member.member_id:
+            return _store_assignment(runtime, group, request)
+        return NO_EFFECT
+    _has_synced(runtime, group, member)
+    if runtime.profile.sync_extends_session:
+        start_session(runtime, group, member)
+    runtime.answer(
+        parked,
+        SyncGroupResponse(
+            protocol_type=group.protocol_type,
+            protocol_name=group.protocol_name,
+            assignment=member.assignment,
+        ),
+    )
+    return NO_EFFECT
+
+
+def _validate(runtime: Runtime, group: Group | None, request: SyncGroupRequest) -> ErrorCode:
+    """Source: classicGroupSync and validateSyncGroup."""
+    if group is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    if group.state is GroupState.EMPTY and runtime.profile.empty_group_refuses_sync_first:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    if group.state is GroupState.DEAD:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    error = group.validate_member(request.member_id, request.group_instance_id)
+    if error is not ErrorCode.NONE:
+        return error
+    if request.generation_id != group.generation_id:
+        return ErrorCode.ILLEGAL_GENERATION
+    if _differs(runtime, request.protocol_type, group.protocol_type) or _differs(
+        runtime, request.protocol_name, group.protocol_name
+    ):
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    return ErrorCode.NONE
+
+
+def _differs(runtime: Runtime, given: str | None, known: str | None) -> bool:
+    """Source: isProtocolInconsistent; Scala counts a given value against none as different."""
+    if given is None or (known is None and runtime.profile.null_protocol_is_consistent):
+        return False
+    return given != known
+
+
+def _has_synced(runtime: Runtime, group: Group, member: Member) -> None:
+    """Source: removePendingSyncMember."""
+    group.pending_sync.pop(member.member_id, None)
+    if not group.pending_sync:
+        runtime.timers.cancel(TimerKey(TimerKind.SYNC, group.group_id))
+
+
+def _store_assignment(runtime: Runtime, group: Group, request: SyncGroupRequest) -> Effect:
+    given = {entry.member_id: entry.assignment for entry in request.assignments}
+    if runtime.tracing:
+        runtime.emit(
+            Event.SYNC_LEADER,
+            group_id=group.group_id,
+            offsets_partition=group.offsets_partition,
+            generation=group.generation_id,
+            leader_id=group.leader_id,
+            member_id=request.member_id,
+            members=len(group.members),
+            static_members=len(group.static_members),
+        )
+    return Effect(
+        records=(group_record(runtime, group, group.as_record(given)),),
+        follow=StoreAssignment(runtime, group, request, given),
+    )
+
+
+@dataclass(slots=True, eq=False)
+class StoreAssignment:
+    """The record of a generation's assignment."""
+
+    runtime: Runtime
+    group: Group
+    request: SyncGroupRequest
+    assignments: dict[str, bytes]
+
+    def finish(self, error: ErrorCode) -> None:
+        """Hand the assignment out, unless the group moved on while it was being stored.
+
+        Source: the append callback of classicGroupSyncToClassicGroup.
+        """
+        runtime, group = self.runtime, self.group
+        if group.state is not GroupState.AWAITING_SYNC:
+            return
+        if group.generation_id != self.request.generation_id:
+            return
+        if error is ErrorCode.NONE:
+            self._hand_out()
+            group.stabilise()
+            return
+        code = metadata_append_error(error, runtime.profile)
+        if runtime.tracing:
+            group.emit(Event.STORE_FAILED, reason_text=error.name)
+        reset_assignments(runtime, group, code)
+        # The effect is dropped, as in Kafka: a record of this rebalance would have to wait for the
+        # append under way.
+        rebalance_or_complete(
+            runtime,
+            group,
+            RebalanceReason.STORE_ERROR,
+            f"Error {code.name} when storing group assignment during SyncGroup "
+            f"(member: {self.request.member_id}).",
+        )
+
+    def _hand_out(self) -> None:
+        """Source: setAndPropagateAssignment and propagateAssignment."""
+        runtime, group = self.runtime, self.group
+        members = group.ordered()
+        for member in members:
+            member.assignment = self.assignments.get(member.member_id, b"")
+        if runtime.tracing:
+            self._trace_assignments()
+        protocol_type, protocol_name = group.protocol_type, group.protocol_name
+        for member in members:
+            parked = member.awaiting_sync
+            if parked is None:
+                continue
+            member.awaiting_sync = None
+            runtime.answer(
+                parked,
+                SyncGroupResponse(
+                    protocol_type=protocol_type,
+                    protocol_name=protocol_name,
+                    assignment=member.assignment,
+                ),
+            )
+            start_session(runtime, group, member)
+
+    def _trace_assignments(self) -> None:
+        group = self.group
+        for member in group.ordered():
+            self.runtime.emit(
+                Event.ASSIGNED if member.assignment else Event.EMPTY_ASSIGNMENT,
+                group_id=group.group_id,
+                offsets_partition=group.offsets_partition,
+                generation=group.generation_id,
+                protocol_type=group.protocol_type,
+                protocol_name=group.protocol_name,
+                leader_id=group.leader_id,
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                subscription=member.metadata(group.protocol_name),
+                assignment=member.assignment,
+            )

@@ -1,0 +1,172 @@
+"""How requests and answers are told to the trace.
+
+Called only while the trace is on.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    GroupRequest,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    RequestContext,
+    Response,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from coordinator_sim.protocol.partitioning import partition_for
+from coordinator_sim.trace.events import Event, OffsetEntry
+
+if TYPE_CHECKING:
+    from coordinator_sim.coordinator.runtime import Parked, Runtime
+
+
+def trace_request(runtime: "Runtime", request: GroupRequest, context: RequestContext) -> None:
+    """Tell of a request that asks for a change of membership; commits are told when answered."""
+    common: dict[str, Any] = {
+        "api_key": int(request.api_key),
+        "api_version": context.api_version,
+        "correlation_id": context.token,
+        "client_id": context.client_id,
+        "client_host": context.client_host,
+    }
+    match request:
+        case JoinGroupRequest():
+            runtime.emit(
+                Event.JOIN_REQ,
+                **common,
+                **_place(runtime, request.group_id),
+                member_id=request.member_id,
+                group_instance_id=request.group_instance_id,
+                protocol_type=request.protocol_type,
+                session_timeout_ms=request.session_timeout_ms,
+                rebalance_timeout_ms=request.rebalance_timeout_ms,
+                client_reason=request.reason,
+                subscription=request.protocols[0].metadata if request.protocols else None,
+            )
+        case SyncGroupRequest():
+            runtime.emit(
+                Event.SYNC_REQ,
+                **common,
+                **_place(runtime, request.group_id),
+                member_id=request.member_id,
+                group_instance_id=request.group_instance_id,
+                generation=request.generation_id,
+                protocol_type=request.protocol_type,
+                protocol_name=request.protocol_name,
+            )
+        case LeaveGroupRequest():
+            for member in request.members:
+                runtime.emit(
+                    Event.LEAVE_REQ,
+                    **common,
+                    **_place(runtime, request.group_id),
+                    member_id=member.member_id,
+                    group_instance_id=member.group_instance_id,
+                    client_reason=member.reason,
+                )
+        case _:
+            return
+
+
+def trace_response(runtime: "Runtime", parked: "Parked", response: Response) -> None:
+    """Tell of an answer."""
+    request = parked.request
+    common: dict[str, Any] = {
+        "api_key": int(request.api_key),
+        "api_version": parked.api_version,
+        "correlation_id": parked.token,
+    }
+    match request, response:
+        case JoinGroupRequest(), JoinGroupResponse():
+            runtime.emit(
+                Event.JOIN_RESP,
+                **common,
+                **_place(runtime, request.group_id),
+                member_id=response.member_id or request.member_id,
+                group_instance_id=request.group_instance_id,
+                error_code=response.error_code,
+                generation=response.generation_id,
+                leader_id=response.leader,
+                protocol_type=response.protocol_type,
+                protocol_name=response.protocol_name,
+            )
+        case SyncGroupRequest(), SyncGroupResponse():
+            runtime.emit(
+                Event.SYNC_RESP,
+                **common,
+                **_place(runtime, request.group_id),
+                member_id=request.member_id,
+                group_instance_id=request.group_instance_id,
+                generation=request.generation_id,
+                error_code=response.error_code,
+                protocol_type=response.protocol_type,
+                protocol_name=response.protocol_name,
+                assignment=response.assignment,
+            )
+        case HeartbeatRequest(), HeartbeatResponse():
+            runtime.emit(
+                Event.HEARTBEAT,
+                **common,
+                **_place(runtime, request.group_id),
+                member_id=request.member_id,
+                group_instance_id=request.group_instance_id,
+                generation=request.generation_id,
+                error_code=response.error_code,
+            )
+        case OffsetCommitRequest(), OffsetCommitResponse():
+            runtime.emit(
+                Event.OFFSET_COMMIT,
+                **common,
+                **_place(runtime, request.group_id),
+                member_id=request.member_id,
+                group_instance_id=request.group_instance_id,
+                generation=request.generation_id,
+                error_code=_first_error(response),
+                offsets=_committed(request),
+            )
+        case OffsetFetchRequest(), OffsetFetchResponse():
+            for group in response.groups:
+                runtime.emit(
+                    Event.OFFSET_FETCH,
+                    **common,
+                    **_place(runtime, group.group_id),
+                    error_code=group.error_code,
+                    offsets=tuple(
+                        OffsetEntry(topic.name, p.partition, p.offset, p.leader_epoch, p.metadata)
+                        for topic in group.topics
+                        for p in topic.partitions
+                    ),
+                )
+        case _:
+            return
+
+
+def _place(runtime: "Runtime", group_id: str) -> dict[str, Any]:
+    count = runtime.config.offsets_topic_num_partitions
+    return {"group_id": group_id, "offsets_partition": partition_for(group_id, count)}
+
+
+def _committed(request: OffsetCommitRequest) -> tuple[OffsetEntry, ...]:
+    return tuple(
+        OffsetEntry(topic.name, p.partition, p.offset, p.leader_epoch, p.metadata)
+        for topic in request.topics
+        for p in topic.partitions
+    )
+
+
+def _first_error(response: OffsetCommitResponse) -> ErrorCode:
+    """The first outcome that is not NONE: a commit has no error of its own."""
+    for topic in response.topics:
+        for partition in topic.partitions:
+            if partition.error_code is not ErrorCode.NONE:
+                return partition.error_code
+    return ErrorCode.NONE

@@ -1,0 +1,150 @@
+"""Which Kafka a coordinator behaves like: named switches, each with its origin.
+
+A profile is plain data. Code asks for a switch, never for a version number. Profiles are named
+after the Kafka they behave like; a family name stands for its newest member.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from coordinator_sim.errors import ConfigError
+
+
+class Profile(Struct, frozen=True, kw_only=True):
+    """The switches of one Kafka's group coordinator. Defaults are those of Kafka 4.4.
+
+    Args:
+        name: The Kafka it behaves like.
+        records_new_group: A JoinGroup that creates a group appends an empty GroupMetadata record.
+            Source: GroupMetadataManager.classicGroupJoinToClassicGroup; absent in the Scala
+            coordinator.
+        member_id_required: JoinGroup 4+ without an id is first given one. Source: KIP-394, 2.2.
+        initial_rebalance_delay: Joins into an empty group wait for more. Source: KIP-134, 0.11.0.
+        extends_initial_delay_only_at_generation_0: Scala rule of who may extend the delay; Java
+            asks whether the group came from Empty. Source: GroupCoordinator.addMemberAndRebalance.
+        expiry_completes_initial_join: A member or pending id that expires completes an initial
+            rebalance early. Source: GroupMetadataManager.removeMemberAndUpdateClassicGroup.
+        sync_extends_session: SyncGroup in Stable restarts the session. Source: GroupCoordinator
+            .doSyncGroup (Scala) restarts it, classicGroupSyncToClassicGroup does not.
+        null_protocol_is_consistent: SyncGroup's protocol type and name are compared only with
+            known ones. Source: GroupMetadataManager.isProtocolInconsistent.
+        empty_group_refuses_sync_first: SyncGroup to an Empty group is UNKNOWN_MEMBER_ID before
+            any other check. Source: GroupMetadataManager.classicGroupSync.
+        sync_timeout: Members that do not sync are evicted. Source: KAFKA-12890, 2.8.1 and 3.0.
+        new_member_timeout_ms: Limit of a new member's parked JoinGroup; 0 for none.
+            Source: KAFKA-7610, 2.1; GroupCoordinator.NewMemberJoinTimeoutMs.
+        refreshes_timeouts: A rejoining member's timeouts replace the old ones.
+            Source: KAFKA-14009, 3.3.
+        rechecks_join_after_size_refusal: A refusal by group.max.size lets the join complete.
+            Source: GroupCoordinator.doJoinGroup; the Java coordinator does not.
+        leave_batch_rebalances_once: A LeaveGroup's removals are followed by one check, not one
+            each. Source: GroupMetadataManager.classicGroupLeaveToClassicGroup.
+        pending_leave_rebalances: LeaveGroup of a pending id starts a rebalance of a Stable group.
+            Source: classicGroupLeaveToClassicGroup counts it among the members that left.
+        sync_loading_is_rebalance: SyncGroup while loading answers REBALANCE_IN_PROGRESS.
+            Source: GroupCoordinator.handleSyncGroup; the Java coordinator answers the loading error.
+        append_timeout_is_not_available: A write that times out is COORDINATOR_NOT_AVAILABLE.
+            Source: GroupMetadataManager.appendGroupMetadataErrorToResponseError.
+        replies_wait_for_log: Any answer waits for the partition's earlier writes.
+            Source: CoordinatorRuntime.CoordinatorContext.append.
+        unknown_group_commit_is_not_found: OffsetCommit 9+ with a generation to an unknown group
+            is GROUP_ID_NOT_FOUND. Source: OffsetMetadataManager.validateOffsetCommit.
+        group_value_version: Schema version of GroupMetadata values.
+        offset_value_version: Schema version of OffsetCommit values without an expiry; those with
+            one are version 1. Source: GroupCoordinatorRecordHelpers.newOffsetCommitRecord.
+        static_membership: Group instance ids are honoured. Source: KIP-345, 2.3.
+    """
+
+    name: str = "4.4"
+    records_new_group: bool = True
+    member_id_required: bool = True
+    initial_rebalance_delay: bool = True
+    extends_initial_delay_only_at_generation_0: bool = False
+    expiry_completes_initial_join: bool = True
+    sync_extends_session: bool = False
+    null_protocol_is_consistent: bool = True
+    empty_group_refuses_sync_first: bool = True
+    sync_timeout: bool = True
+    new_member_timeout_ms: int = 300_000
+    refreshes_timeouts: bool = True
+    rechecks_join_after_size_refusal: bool = False
+    leave_batch_rebalances_once: bool = True
+    pending_leave_rebalances: bool = True
+    sync_loading_is_rebalance: bool = False
+    append_timeout_is_not_available: bool = True
+    replies_wait_for_log: bool = True
+    unknown_group_commit_is_not_found: bool = True
+    group_value_version: int = 3
+    offset_value_version: int = 4
+    static_membership: bool = True
+
+
+_JAVA: Final = Profile()
+_SCALA: Final = replace(
+    _JAVA,
+    name="3.9",
+    records_new_group=False,
+    extends_initial_delay_only_at_generation_0=True,
+    expiry_completes_initial_join=False,
+    sync_extends_session=True,
+    null_protocol_is_consistent=False,
+    empty_group_refuses_sync_first=False,
+    rechecks_join_after_size_refusal=True,
+    leave_batch_rebalances_once=False,
+    pending_leave_rebalances=False,
+    sync_loading_is_rebalance=True,
+    append_timeout_is_not_available=False,
+    replies_wait_for_log=False,
+    unknown_group_commit_is_not_found=False,
+    offset_value_version=3,
+)
+
+PROFILES: Final[dict[str, Profile]] = {
+    profile.name: profile
+    for profile in (
+        replace(
+            _SCALA,
+            name="0.10.2",
+            member_id_required=False,
+            initial_rebalance_delay=False,
+            sync_timeout=False,
+            new_member_timeout_ms=0,
+            refreshes_timeouts=False,
+            group_value_version=1,
+            offset_value_version=1,
+            static_membership=False,
+        ),
+        replace(_SCALA, name="2.8", refreshes_timeouts=False),
+        _SCALA,
+        replace(_JAVA, name="4.0", offset_value_version=3),
+        replace(_JAVA, name="4.1", offset_value_version=3),
+        replace(_JAVA, name="4.2"),
+        replace(_JAVA, name="4.3"),
+        _JAVA,
+    )
+}
+"""Every profile by its name, oldest first."""
+
+ALIASES: Final[dict[str, str]] = {
+    "legacy-0.10.2": "0.10.2",
+    "scala-3.x": "3.9",
+    "java-4.x": "4.4",
+}
+"""Family names, and the profile each stands for."""
+
+DEFAULT_PROFILE: Final = _JAVA
+
+
+def profile_named(name: str) -> Profile:
+    """The profile of that name or alias.
+
+    Raises:
+        ConfigError: no such profile; the message lists the known names.
+    """
+    profile = PROFILES.get(ALIASES.get(name, name))
+    if profile is None:
+        known = ", ".join((*PROFILES, *ALIASES))
+        raise ConfigError(f"unknown profile {name!r}: use one of {known}")
+    return profile
