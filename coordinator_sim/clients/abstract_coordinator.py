@@ -1,0 +1,192 @@
+"""The client side of group membership, whole: joining, beating, and leaving.
+
+What a consumer and a Connect worker share. The parts are `port_core` (threads and network),
+`discovery`, `heartbeat_thread` and `join_group`; here are leaving, closing, and the table that
+brings each answer to its handler.
+
+Source: kafka trunk, clients/.../consumer/internals/AbstractCoordinator.java.
+"""
+
+from coordinator_sim.clients.effects import Closed, Effects
+from coordinator_sim.clients.exceptions import DISCONNECT, ILLEGAL_STATE, exception_name
+from coordinator_sim.clients.generation import MemberState
+from coordinator_sim.clients.join_group import MAX_REASON_LENGTH, JoinGroup
+from coordinator_sim.clients.network import FOREVER, PendingRequest, RequestKind
+from coordinator_sim.clients.port_core import AppCall, Wait
+from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    FindCoordinatorResponse,
+    HeartbeatResponse,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    LeavingMember,
+    MetadataResponse,
+    Response,
+    SyncGroupResponse,
+)
+
+
+class AbstractCoordinator(JoinGroup):
+    """A group member; subclasses say what it offers and what it does with an assignment."""
+
+    __slots__ = ()
+
+    # Leaving.
+
+    def _maybe_leave_group(self, reason: str, now_ms: int) -> None:
+        """Tell the coordinator where a dynamic member can, and be out of the group locally.
+
+        Fire and forget: the answer changes nothing. Static members only reset themselves.
+
+        Source: kafka trunk, AbstractCoordinator.maybeLeaveGroup.
+        """
+        node_id = self._coordinator
+        if (
+            self._config.group_instance_id is None
+            and not self._coordinator_unknown(now_ms)
+            and node_id is not None
+            and self._state is not MemberState.UNJOINED
+            and self._generation.member_id
+        ):
+            leaver = LeavingMember(
+                member_id=self._generation.member_id, reason=reason[:MAX_REASON_LENGTH]
+            )
+            request = LeaveGroupRequest(group_id=self._group_id, members=(leaver,))
+            self._request(RequestKind.LEAVE, node_id, request, now_ms)
+        self._reset_state_and_rejoin(
+            "consumer pro-actively leaving the group", reset_member_id=True
+        )
+
+    def _on_poll_timeout(self, now_ms: int) -> None:
+        self._maybe_leave_group("consumer poll timeout has expired.", now_ms)
+
+    # Closing.
+
+    def close(self, now_ms: int, timeout_ms: int) -> Effects:
+        """Leave where the client would, wait for pending requests, and end with `Closed`.
+
+        A call in progress ends first, as if woken up. A callback must have completed.
+
+        Args:
+            now_ms: The present instant.
+            timeout_ms: How long to wait for answers of the coordinator.
+
+        Raises:
+            InvariantViolation: a callback is outstanding, or the port is closed.
+        """
+        if self._wait is Wait.CALLBACK or self._call is AppCall.CLOSED:
+            raise InvariantViolation(f"close while {self._wait.value} and {self._call.value}")
+        if self._call is not AppCall.NONE:
+            self._raise_wakeup(now_ms)
+        self._begin_call(AppCall.CLOSE, now_ms + timeout_ms)
+        self._begin_close(now_ms)
+        return self._settle(now_ms)
+
+    def _begin_close(self, now_ms: int) -> None:
+        self._close_membership(now_ms)
+
+    def _close_membership(self, now_ms: int) -> None:
+        """AbstractCoordinator.close: no more heartbeats, callbacks of leaving, LeaveGroup."""
+        self._stop_heartbeat_thread()
+        if self._config.leave_group_on_close:
+            self._on_leave_prepare(now_ms)
+        else:
+            self._await_pending_requests(now_ms)
+
+    def _on_leave_prepare(self, now_ms: int) -> None:
+        self._leave_prepared(None, now_ms)
+
+    def _leave_prepared(self, error: str | None, now_ms: int) -> None:
+        """The callbacks of leaving are through; if one raised, no LeaveGroup is sent."""
+        if error is not None:
+            self._end_call(now_ms, error)
+            return
+        self._maybe_leave_group("the consumer is being closed", now_ms)
+        self._await_pending_requests(now_ms)
+
+    def _await_pending_requests(self, now_ms: int) -> None:
+        node_id = self._coordinator
+        if (
+            node_id is not None
+            and not self._coordinator_unknown(now_ms)
+            and self._net.has_pending(node_id)
+            and now_ms < self._call_deadline_ms
+        ):
+            self._block(Wait.NETWORK, self._call_deadline_ms, self._await_pending_requests)
+        else:
+            self._end_call(now_ms)
+
+    def _finish_close(self, now_ms: int) -> None:  # noqa: ARG002 - PortCore's hook
+        self._call = AppCall.CLOSED
+        self._stop_heartbeat_thread()
+        self._net.close()
+        self._inbox.clear()
+        self._coordinator = None
+        self._heartbeat_wake_ms = FOREVER
+        self._out.append(Closed())
+
+    # Answers and failures to their handlers.
+
+    def _dispatch(self, pending: PendingRequest, response: Response, now_ms: int) -> None:
+        match pending.kind, response:
+            case RequestKind.HEARTBEAT, HeartbeatResponse():
+                self._on_heartbeat(pending, response, now_ms)
+                return
+            case RequestKind.JOIN, JoinGroupResponse():
+                self._on_join_group(pending, response, now_ms)
+            case RequestKind.SYNC, SyncGroupResponse():
+                self._on_sync_group(pending, response, now_ms)
+            case RequestKind.LOOKUP, FindCoordinatorResponse():
+                self._on_find_coordinator(pending, response, now_ms)
+            case RequestKind.METADATA, MetadataResponse():
+                self._on_metadata(response, now_ms)
+            case RequestKind.LEAVE, LeaveGroupResponse():
+                self._on_leave_group(pending, response)
+            case _:
+                self._on_other_response(pending, response, now_ms)
+        self._activity = True
+
+    def _on_leave_group(self, pending: PendingRequest, response: LeaveGroupResponse) -> None:
+        if len(response.members) > 1:
+            pending.future.fail(ILLEGAL_STATE)
+            return
+        error = response.error_code
+        if error is ErrorCode.NONE and response.members:
+            error = response.members[0].error_code
+        if error is ErrorCode.NONE:
+            pending.future.complete()
+        else:
+            pending.future.fail(exception_name(error))
+
+    def _on_other_response(self, pending: PendingRequest, response: Response, now_ms: int) -> None:
+        """An answer that only a subclass knows.
+
+        Raises:
+            InvariantViolation: the answer is of another API than its request.
+        """
+        raise InvariantViolation(
+            f"{type(response).__name__} answers a {pending.kind.value} request", now_ms
+        )
+
+    def _on_failure(self, pending: PendingRequest, error: str, now_ms: int) -> None:
+        """A request will not be answered. Losing the coordinator's connection makes it unknown.
+
+        Source: kafka trunk, AbstractCoordinator.CoordinatorResponseHandler.onFailure.
+        """
+        match pending.kind:
+            case RequestKind.METADATA:
+                self._metadata.failed(now_ms, backoff_ms=self._metadata_backoff_ms())
+                return
+            case RequestKind.LOOKUP:
+                pending.future.fail(error)
+                return
+            case _:
+                pass
+        if error == DISCONNECT and pending.node_id == self._coordinator:
+            self._mark_coordinator_unknown(now_ms, disconnected=True)
+        if pending.kind is RequestKind.HEARTBEAT:
+            self._failed_heartbeat(now_ms)
+        else:
+            pending.future.fail(error)

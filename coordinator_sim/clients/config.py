@@ -1,0 +1,237 @@
+"""Client settings under Kafka's names, with Kafka's defaults and bounds."""
+
+from collections.abc import Mapping
+from enum import IntEnum, unique
+from typing import Final, Self
+
+import msgspec
+from msgspec import Struct
+
+from coordinator_sim.clients.backoff import ExponentialBackoff
+from coordinator_sim.errors import ConfigError
+
+_INT_MAX: Final = 2_147_483_647
+JOIN_GROUP_TIMEOUT_LAPSE_MS: Final = 5_000
+"""What a JoinGroup may take longer than the rebalance timeout (AbstractCoordinator)."""
+
+
+@unique
+class ConnectProtocolCompatibility(IntEnum):
+    """The Connect sub-protocols, by their version number.
+
+    Source: kafka trunk, connect/runtime/.../distributed/ConnectProtocolCompatibility.java.
+    """
+
+    EAGER = 0
+    COMPATIBLE = 1
+    SESSIONED = 2
+
+    @property
+    def protocol_name(self) -> str:
+        """The name offered in JoinGroup; eager is called `default` there."""
+        return _PROTOCOL_NAMES[self]
+
+    @classmethod
+    def from_protocol_name(cls, name: str) -> "ConnectProtocolCompatibility":
+        """The sub-protocol that JoinGroup calls `name`.
+
+        Raises:
+            ConfigError: no sub-protocol has this name.
+        """
+        for member, protocol_name in _PROTOCOL_NAMES.items():
+            if protocol_name == name:
+                return member
+        raise ConfigError(
+            f"Connect protocol {name!r} is unknown; known are {', '.join(_PROTOCOL_NAMES.values())}"
+        )
+
+
+_PROTOCOL_NAMES: Final = {
+    ConnectProtocolCompatibility.EAGER: "default",
+    ConnectProtocolCompatibility.COMPATIBLE: "compatible",
+    ConnectProtocolCompatibility.SESSIONED: "sessioned",
+}
+
+
+class GroupConfig(Struct, frozen=True, kw_only=True):
+    """What every group member has. Durations in milliseconds.
+
+    Source: kafka trunk, clients/.../internals/GroupRebalanceConfig.java, CommonClientConfigs.java.
+    """
+
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 3_000
+    rebalance_timeout_ms: int = 300_000
+    retry_backoff_ms: int = 100
+    retry_backoff_max_ms: int = 1_000
+    reconnect_backoff_ms: int = 50
+    reconnect_backoff_max_ms: int = 1_000
+    request_timeout_ms: int = 30_000
+    metadata_max_age_ms: int = 300_000
+    socket_connection_setup_timeout_ms: int = 10_000
+    socket_connection_setup_timeout_max_ms: int = 30_000
+    group_instance_id: str | None = None
+    leave_group_on_close: bool = True
+
+    def __post_init__(self) -> None:
+        """Reject a heartbeat interval that a session could not survive (Heartbeat.java)."""
+        if self.heartbeat_interval_ms >= self.session_timeout_ms:
+            raise ConfigError(
+                f"heartbeat.interval.ms={self.heartbeat_interval_ms} must be lower than "
+                f"session.timeout.ms={self.session_timeout_ms}; a third of it is usual"
+            )
+
+    @property
+    def join_request_timeout_ms(self) -> int:
+        """How long a JoinGroup may stay unanswered; never beyond Java's int."""
+        lapse = self.rebalance_timeout_ms + JOIN_GROUP_TIMEOUT_LAPSE_MS
+        return max(
+            self.request_timeout_ms, self.rebalance_timeout_ms if lapse > _INT_MAX else lapse
+        )
+
+    def retry_backoff(self) -> ExponentialBackoff:
+        """The backoff of lookups, commits and failed heartbeats."""
+        return ExponentialBackoff(self.retry_backoff_ms, self.retry_backoff_max_ms)
+
+    def reconnect_backoff(self) -> ExponentialBackoff:
+        """The backoff between connection attempts to one node."""
+        return ExponentialBackoff(self.reconnect_backoff_ms, self.reconnect_backoff_max_ms)
+
+
+class ConsumerConfig(GroupConfig, frozen=True, kw_only=True):
+    """A consumer's settings; `rebalance_timeout_ms` is its `max.poll.interval.ms`."""
+
+    default_api_timeout_ms: int = 60_000
+    enable_auto_commit: bool = True
+    auto_commit_interval_ms: int = 5_000
+    client_rack: str = ""
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, str]) -> Self:
+        """Build from Kafka's setting names; what is absent keeps Kafka's default.
+
+        Raises:
+            ConfigError: an unknown key, a value of the wrong kind, or one out of bounds.
+        """
+        return msgspec.convert(_parse(settings, _CONSUMER_SETTINGS), cls)
+
+
+class WorkerConfig(GroupConfig, frozen=True, kw_only=True):
+    """A Connect worker's settings; workers never have static membership."""
+
+    session_timeout_ms: int = 10_000
+    rebalance_timeout_ms: int = 60_000
+    request_timeout_ms: int = 40_000
+    connect_protocol: ConnectProtocolCompatibility = ConnectProtocolCompatibility.SESSIONED
+    scheduled_rebalance_max_delay_ms: int = 300_000
+    worker_sync_timeout_ms: int = 3_000
+    worker_unsync_backoff_ms: int = 300_000
+    task_shutdown_graceful_timeout_ms: int = 5_000
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, str]) -> Self:
+        """Build from Kafka's setting names; what is absent keeps Kafka's default.
+
+        Raises:
+            ConfigError: an unknown key, a value of the wrong kind, or one out of bounds.
+        """
+        return msgspec.convert(_parse(settings, _WORKER_SETTINGS), cls)
+
+
+class _IntSetting(Struct, frozen=True):
+    field: str
+    low: int
+    high: int = _INT_MAX
+
+
+class _BoolSetting(Struct, frozen=True):
+    field: str
+
+
+class _TextSetting(Struct, frozen=True):
+    field: str
+
+
+class _ProtocolSetting(Struct, frozen=True):
+    field: str
+
+
+_Setting = _IntSetting | _BoolSetting | _TextSetting | _ProtocolSetting
+
+_GROUP_SETTINGS: Final[dict[str, _Setting]] = {
+    "session.timeout.ms": _IntSetting("session_timeout_ms", 0),
+    "heartbeat.interval.ms": _IntSetting("heartbeat_interval_ms", 0),
+    "retry.backoff.ms": _IntSetting("retry_backoff_ms", 0),
+    "retry.backoff.max.ms": _IntSetting("retry_backoff_max_ms", 0),
+    "reconnect.backoff.ms": _IntSetting("reconnect_backoff_ms", 0),
+    "reconnect.backoff.max.ms": _IntSetting("reconnect_backoff_max_ms", 0),
+    "request.timeout.ms": _IntSetting("request_timeout_ms", 0),
+    "metadata.max.age.ms": _IntSetting("metadata_max_age_ms", 0),
+    "socket.connection.setup.timeout.ms": _IntSetting("socket_connection_setup_timeout_ms", 0),
+    "socket.connection.setup.timeout.max.ms": _IntSetting(
+        "socket_connection_setup_timeout_max_ms", 0
+    ),
+}
+_CONSUMER_SETTINGS: Final[dict[str, _Setting]] = {
+    **_GROUP_SETTINGS,
+    "max.poll.interval.ms": _IntSetting("rebalance_timeout_ms", 1),
+    "default.api.timeout.ms": _IntSetting("default_api_timeout_ms", 0),
+    "enable.auto.commit": _BoolSetting("enable_auto_commit"),
+    "auto.commit.interval.ms": _IntSetting("auto_commit_interval_ms", 0),
+    "group.instance.id": _TextSetting("group_instance_id"),
+    "internal.leave.group.on.close": _BoolSetting("leave_group_on_close"),
+    "client.rack": _TextSetting("client_rack"),
+}
+_WORKER_SETTINGS: Final[dict[str, _Setting]] = {
+    **_GROUP_SETTINGS,
+    "rebalance.timeout.ms": _IntSetting("rebalance_timeout_ms", 0),
+    "connect.protocol": _ProtocolSetting("connect_protocol"),
+    "scheduled.rebalance.max.delay.ms": _IntSetting("scheduled_rebalance_max_delay_ms", 0),
+    "worker.sync.timeout.ms": _IntSetting("worker_sync_timeout_ms", 0),
+    "worker.unsync.backoff.ms": _IntSetting("worker_unsync_backoff_ms", 0),
+    "task.shutdown.graceful.timeout.ms": _IntSetting("task_shutdown_graceful_timeout_ms", 0),
+}
+
+
+def _parse(
+    settings: Mapping[str, str], known: Mapping[str, _Setting]
+) -> dict[str, int | bool | str]:
+    parsed: dict[str, int | bool | str] = {}
+    for name, text in settings.items():
+        setting = known.get(name)
+        if setting is None:
+            raise ConfigError(f"setting {name!r} is unknown; known are {', '.join(sorted(known))}")
+        parsed[setting.field] = _parse_value(name, text, setting)
+    return parsed
+
+
+def _parse_value(name: str, text: str, setting: _Setting) -> int | bool | str:
+    match setting:
+        case _IntSetting(_, low, high):
+            return _parse_int(name, text, low=low, high=high)
+        case _BoolSetting(_):
+            if text not in ("true", "false"):
+                raise ConfigError(f"{name}={text!r} is no boolean; write true or false")
+            return text == "true"
+        case _ProtocolSetting(_):
+            return _parse_protocol(name, text)
+        case _TextSetting(_):
+            return text
+
+
+def _parse_int(name: str, text: str, *, low: int, high: int) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        raise ConfigError(f"{name}={text!r} is no number; write whole milliseconds") from None
+    if not low <= value <= high:
+        raise ConfigError(f"{name}={value} is out of bounds; write {low} to {high}")
+    return value
+
+
+def _parse_protocol(name: str, text: str) -> int:
+    modes = {member.name.lower(): member for member in ConnectProtocolCompatibility}
+    mode = modes.get(text.lower())
+    if mode is None:
+        raise ConfigError(f"{name}={text!r} is unknown; write one of {', '.join(modes)}")
+    return int(mode)

@@ -1,0 +1,248 @@
+"""The heartbeat thread as a machine: three timers, and what is due first.
+
+DEVIATION: Java's thread looks at its timers every `retry.backoff.ms` while the application does
+not poll; this one acts at the very instant, so heartbeats and expiries come up to that much
+earlier than Java's would.
+
+Source: kafka trunk, AbstractCoordinator.HeartbeatThread, HeartbeatResponseHandler; Heartbeat.java.
+"""
+
+from abc import abstractmethod
+from typing import Final
+
+from coordinator_sim.clients.backoff import Jitter
+from coordinator_sim.clients.config import GroupConfig
+from coordinator_sim.clients.discovery import Discovery
+from coordinator_sim.clients.exceptions import exception_name
+from coordinator_sim.clients.generation import NO_GENERATION, Generation, MemberState
+from coordinator_sim.clients.network import FOREVER, Future, PendingRequest, RequestKind
+from coordinator_sim.clients.port_core import Wait
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import HeartbeatRequest, HeartbeatResponse, Node
+
+_HEARTBEATING: Final = (MemberState.COMPLETING_REBALANCE, MemberState.STABLE)
+_IGNORED_FUTURE: Final = Future()
+"""Heartbeats have no waiter; they share a future that nobody completes."""
+
+
+class HeartbeatThread(Discovery):
+    """Keeps the session alive, and leaves when the application stops polling."""
+
+    __slots__ = (
+        "_heartbeat_attempts",
+        "_heartbeat_due_ms",
+        "_heartbeat_enabled",
+        "_heartbeat_failure",
+        "_heartbeat_request",
+        "_heartbeat_started",
+        "_needs_join_prepare",
+        "_poll_deadline_ms",
+    )
+
+    def __init__(
+        self,
+        config: GroupConfig,
+        *,
+        client_id: str,
+        group_id: str,
+        bootstrap: tuple[Node, ...],
+        jitter: Jitter,
+    ) -> None:
+        super().__init__(
+            config, client_id=client_id, group_id=group_id, bootstrap=bootstrap, jitter=jitter
+        )
+        self._heartbeat_started = False
+        self._heartbeat_enabled = False
+        self._heartbeat_failure: str | None = None
+        self._heartbeat_attempts = 0
+        self._heartbeat_due_ms = FOREVER
+        self._poll_deadline_ms = FOREVER
+        self._heartbeat_request: HeartbeatRequest | None = None
+        self._needs_join_prepare = True
+
+    # State and generation change only here, so that the thread's view stays true.
+
+    def _enter(self, state: MemberState) -> None:
+        self._state = state
+        self._refresh_heartbeat_running()
+
+    def _set_generation(self, generation: Generation) -> None:
+        self._generation = generation
+        self._heartbeat_request = None
+
+    def _reset_state_and_rejoin(self, reason: str, *, reset_member_id: bool) -> None:
+        """Be out of the group; the member id may be kept because it may still be valid.
+
+        Source: kafka trunk, AbstractCoordinator.resetStateAndRejoin.
+        """
+        self._enter(MemberState.UNJOINED)
+        member_id = NO_GENERATION.member_id if reset_member_id else self._generation.member_id
+        self._set_generation(NO_GENERATION._replace(member_id=member_id))
+        self.request_rejoin(reason)
+        self._needs_join_prepare = True
+        self._activity = True
+
+    # The thread.
+
+    def _start_heartbeat_thread(self) -> None:
+        if not self._heartbeat_started:
+            self._heartbeat_started = True
+            self._heartbeat_enabled = False
+            self._heartbeat_failure = None
+
+    def _enable_heartbeat_thread(self, now_ms: int) -> None:
+        """Start beating with all three timers at their full length."""
+        if not self._heartbeat_started:
+            return
+        config = self._config
+        self._heartbeat_enabled = True
+        self._heartbeat_due_ms = now_ms + config.heartbeat_interval_ms
+        self._session_deadline_ms = now_ms + config.session_timeout_ms
+        self._poll_deadline_ms = now_ms + config.rebalance_timeout_ms
+        self._refresh_heartbeat_running()
+        self._schedule_heartbeat_thread()
+
+    def _stop_heartbeat_thread(self) -> None:
+        self._heartbeat_started = False
+        self._heartbeat_enabled = False
+        self._refresh_heartbeat_running()
+
+    def _refresh_heartbeat_running(self) -> None:
+        joined = self._state in _HEARTBEATING
+        if self._heartbeat_running and not joined:
+            self._heartbeat_enabled = False
+        self._heartbeat_running = (
+            self._heartbeat_enabled and joined and self._heartbeat_failure is None
+        )
+
+    def _schedule_heartbeat_thread(self) -> None:
+        self._heartbeat_wake_ms = min(
+            self._heartbeat_due_ms, self._session_deadline_ms, self._poll_deadline_ms
+        )
+
+    def _on_coordinator_found(self, now_ms: int) -> None:  # noqa: ARG002 - Discovery's hook
+        self._schedule_heartbeat_thread()
+
+    def _run_heartbeat_thread(self, now_ms: int) -> None:
+        """One turn, in the order of HeartbeatThread.run."""
+        if self._coordinator_unknown(now_ms):
+            if self._lookup is not None:
+                self._lookup = None
+            else:
+                self._lookup_coordinator(now_ms)
+            self._heartbeat_wake_ms = now_ms + self._config.retry_backoff_ms
+        elif now_ms >= self._session_deadline_ms:
+            # The coordinator may be ill: look for it again. The member neither leaves nor rejoins.
+            self._mark_coordinator_unknown(now_ms)
+            self._heartbeat_wake_ms = max(self._heartbeat_wake_ms, now_ms)
+        elif now_ms >= self._poll_deadline_ms:
+            self._on_poll_timeout(now_ms)
+        elif now_ms >= self._heartbeat_due_ms:
+            self._send_heartbeat(now_ms)
+            if self._wait is Wait.NETWORK:
+                self._poll_deadline_ms = now_ms + self._config.rebalance_timeout_ms
+            self._schedule_heartbeat_thread()
+        else:
+            self._schedule_heartbeat_thread()
+
+    def _send_heartbeat(self, now_ms: int) -> None:
+        node_id = self._coordinator
+        if node_id is None:
+            return
+        self._heartbeat_due_ms = now_ms + self._config.heartbeat_interval_ms
+        request = self._heartbeat_request
+        if request is None:
+            request = self._heartbeat_request = HeartbeatRequest(
+                group_id=self._group_id,
+                generation_id=self._generation.generation_id,
+                member_id=self._generation.member_id,
+                group_instance_id=self._config.group_instance_id,
+            )
+        pending = PendingRequest(
+            RequestKind.HEARTBEAT,
+            node_id,
+            request,
+            generation=self._generation,
+            future=_IGNORED_FUTURE,
+        )
+        self._net.send(pending, self._config.request_timeout_ms, now_ms)
+
+    def _poll_heartbeat(self, now_ms: int) -> str | None:
+        """The application shows that it is alive; answers the thread's failure, if it has one.
+
+        Source: kafka trunk, AbstractCoordinator.pollHeartbeat.
+        """
+        if not self._heartbeat_started:
+            return None
+        failure = self._heartbeat_failure
+        if failure is not None:
+            self._stop_heartbeat_thread()
+            return failure
+        self._poll_deadline_ms = now_ms + self._config.rebalance_timeout_ms
+        if self._heartbeat_running and self._coordinator is not None:
+            self._schedule_heartbeat_thread()
+        return None
+
+    # Answers.
+
+    def _on_heartbeat(
+        self, pending: PendingRequest, response: HeartbeatResponse, now_ms: int
+    ) -> None:
+        """Handle a heartbeat's answer, row by row of HeartbeatResponseHandler.handle."""
+        error = response.error_code
+        match error:
+            case ErrorCode.NONE:
+                self._received_heartbeat(now_ms)
+            case ErrorCode.COORDINATOR_NOT_AVAILABLE | ErrorCode.NOT_COORDINATOR:
+                self._mark_coordinator_unknown(now_ms)
+                self._failed_heartbeat(now_ms)
+            case ErrorCode.REBALANCE_IN_PROGRESS:
+                if self._state is MemberState.STABLE:
+                    self.request_rejoin("group is already rebalancing")
+                    self._activity = True
+                self._received_heartbeat(now_ms)
+            case (
+                ErrorCode.ILLEGAL_GENERATION
+                | ErrorCode.UNKNOWN_MEMBER_ID
+                | ErrorCode.FENCED_INSTANCE_ID
+            ):
+                self._on_heartbeat_refused(pending, error, now_ms)
+            case _:
+                self._failed_heartbeat(now_ms)
+
+    def _on_heartbeat_refused(self, pending: PendingRequest, error: ErrorCode, now_ms: int) -> None:
+        if not self._generation_unchanged(pending.generation):
+            self._received_heartbeat(now_ms)
+            return
+        self._reset_state_and_rejoin(
+            f"encountered {error.name} from HEARTBEAT response",
+            reset_member_id=error is not ErrorCode.ILLEGAL_GENERATION,
+        )
+        if error is ErrorCode.FENCED_INSTANCE_ID:
+            self._heartbeat_failure = exception_name(error)
+            self._refresh_heartbeat_running()
+        else:
+            self._failed_heartbeat(now_ms)
+
+    def _received_heartbeat(self, now_ms: int) -> None:
+        """The session is good for its full length; the interval still counts from the send."""
+        self._heartbeat_attempts = 0
+        self._session_deadline_ms = now_ms + self._config.session_timeout_ms
+        self._schedule_heartbeat_thread()
+
+    def _failed_heartbeat(self, now_ms: int) -> None:
+        self._heartbeat_due_ms = now_ms + self._config.retry_backoff().backoff_ms(
+            self._heartbeat_attempts, self._jitter, site="heartbeat-backoff", key=self._client_id
+        )
+        self._heartbeat_attempts += 1
+        if self._coordinator is not None:
+            self._schedule_heartbeat_thread()
+
+    # What the parts above provide.
+
+    @abstractmethod
+    def request_rejoin(self, reason: str) -> None:
+        """Rejoin at the next poll; `reason` is told to the coordinator."""
+
+    @abstractmethod
+    def _on_poll_timeout(self, now_ms: int) -> None: ...

@@ -1,0 +1,341 @@
+"""The port's connections: who is connected, what is in flight, what timed out.
+
+The port of Java's NetworkClient as far as a driver could notice: queueing until a connection is
+open, request timeouts that close the connection, reconnect backoff, the least loaded node. No
+group logic is here. Failed requests are handed out in `failed`, in the order they failed.
+
+Source: kafka trunk, clients/.../NetworkClient.java, ClusterConnectionStates.java,
+consumer/internals/ConsumerNetworkClient.java.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import Enum, unique
+from typing import Final
+
+from coordinator_sim.clients.backoff import Jitter
+from coordinator_sim.clients.config import GroupConfig
+from coordinator_sim.clients.effects import Connect, Disconnect, Effect, Send
+from coordinator_sim.clients.exceptions import DISCONNECT, TIMEOUT
+from coordinator_sim.clients.generation import Generation
+from coordinator_sim.protocol.messages import Node, Request
+
+FOREVER: Final = 1 << 62
+"""A deadline that never comes."""
+
+
+@dataclass(slots=True)
+class Future:
+    """The outcome of something the application thread may wait for."""
+
+    done: bool = False
+    error: str | None = None
+    value: bytes = b""
+
+    def complete(self, value: bytes = b"") -> None:
+        """Succeed."""
+        self.done = True
+        self.value = value
+
+    def fail(self, error: str) -> None:
+        """Fail with an exception's name."""
+        self.done = True
+        self.error = error
+
+
+@unique
+class RequestKind(Enum):
+    """What a request is for, so that its answer finds its handler."""
+
+    LOOKUP = "LOOKUP"
+    METADATA = "METADATA"
+    JOIN = "JOIN"
+    SYNC = "SYNC"
+    HEARTBEAT = "HEARTBEAT"
+    LEAVE = "LEAVE"
+    COMMIT = "COMMIT"
+    OFFSET_FETCH = "OFFSET_FETCH"
+
+
+class PendingRequest:
+    """A request that has no answer yet, queued or in flight."""
+
+    __slots__ = (
+        "correlation_id",
+        "deadline_ms",
+        "future",
+        "generation",
+        "kind",
+        "node_id",
+        "request",
+    )
+
+    def __init__(
+        self,
+        kind: RequestKind,
+        node_id: int,
+        request: Request,
+        *,
+        generation: Generation,
+        future: Future,
+    ) -> None:
+        self.correlation_id = -1
+        self.deadline_ms = FOREVER
+        self.kind = kind
+        self.node_id = node_id
+        self.request = request
+        self.generation = generation
+        self.future = future
+
+
+@unique
+class _Link(Enum):
+    DOWN = "DOWN"
+    CONNECTING = "CONNECTING"
+    READY = "READY"
+
+
+@dataclass(slots=True)
+class _Connection:
+    """One connection; `failed` says that it was open or tried, and broke."""
+
+    link: _Link = _Link.DOWN
+    failed: bool = False
+    failure_count: int = 0
+    setup_failure_count: int = 0
+    retry_at_ms: int = 0
+    setup_deadline_ms: int = FOREVER
+    in_flight_count: int = 0
+    unsent: deque[PendingRequest] = field(default_factory=deque)
+
+
+class NetworkClient:
+    """Connections and requests of one client."""
+
+    __slots__ = (
+        "_client_id",
+        "_config",
+        "_connections",
+        "_in_flight",
+        "_jitter",
+        "_next_correlation_id",
+        "_out",
+        "deadline_ms",
+        "failed",
+    )
+
+    def __init__(
+        self, config: GroupConfig, *, client_id: str, jitter: Jitter, out: list[Effect]
+    ) -> None:
+        self._config = config
+        self._client_id = client_id
+        self._jitter = jitter
+        self._out = out
+        self._connections: dict[int, _Connection] = {}
+        self._in_flight: dict[int, PendingRequest] = {}
+        self._next_correlation_id = 0
+        self.deadline_ms = FOREVER
+        self.failed: deque[tuple[PendingRequest, str]] = deque()
+
+    def send(self, pending: PendingRequest, timeout_ms: int, now_ms: int) -> None:
+        """Send now if the node is connected; else connect, and send then."""
+        pending.correlation_id = self._next_correlation_id
+        self._next_correlation_id += 1
+        pending.deadline_ms = deadline_ms = now_ms + timeout_ms
+        connection = self._connection(pending.node_id)
+        if connection.link is _Link.READY:
+            self._transmit(connection, pending)
+            self.deadline_ms = min(self.deadline_ms, deadline_ms)
+            return
+        connection.unsent.append(pending)
+        self.try_connect(pending.node_id, now_ms)
+        self._refresh_deadline()
+
+    def take(self, correlation_id: int) -> PendingRequest | None:
+        """The request that an answer belongs to, now out of flight; None when given up before."""
+        pending = self._in_flight.pop(correlation_id, None)
+        if pending is not None:
+            self._connections[pending.node_id].in_flight_count -= 1
+            if pending.deadline_ms <= self.deadline_ms:
+                self._refresh_deadline()
+        return pending
+
+    def try_connect(self, node_id: int, now_ms: int) -> None:
+        """Open a connection unless there is one, or the reconnect backoff forbids it."""
+        connection = self._connection(node_id)
+        if connection.link is not _Link.DOWN or now_ms < connection.retry_at_ms:
+            return
+        connection.link = _Link.CONNECTING
+        connection.setup_deadline_ms = now_ms + self._setup_timeout_ms(connection)
+        self._out.append(Connect(node_id))
+        self._refresh_deadline()
+
+    def on_connected(self, node_id: int) -> None:
+        """Send what waited for the connection."""
+        connection = self._connection(node_id)
+        if connection.link is not _Link.CONNECTING:
+            return
+        connection.link = _Link.READY
+        connection.failed = False
+        connection.failure_count = connection.setup_failure_count = 0
+        connection.setup_deadline_ms = FOREVER
+        while connection.unsent:
+            self._transmit(connection, connection.unsent.popleft())
+        self._refresh_deadline()
+
+    def on_disconnected(self, node_id: int, now_ms: int) -> None:
+        """Fail every request of the node and start its reconnect backoff."""
+        connection = self._connection(node_id)
+        if connection.link is _Link.DOWN:
+            return
+        if connection.link is _Link.CONNECTING:
+            connection.setup_failure_count += 1
+        self._break(node_id, connection, now_ms)
+
+    def disconnect(self, node_id: int, now_ms: int) -> None:
+        """Close the connection; every request of the node fails with a disconnect."""
+        connection = self._connection(node_id)
+        if connection.link is not _Link.DOWN:
+            self._out.append(Disconnect(node_id))
+            self._break(node_id, connection, now_ms)
+        else:
+            self._fail_requests(node_id, connection, DISCONNECT)
+            self._refresh_deadline()
+
+    def expire(self, now_ms: int) -> None:
+        """Close connections with overdue requests or set-up, and retry those that may."""
+        if now_ms < self.deadline_ms:
+            return
+        overdue = [p.node_id for p in self._in_flight.values() if p.deadline_ms <= now_ms]
+        for node_id in dict.fromkeys(overdue):
+            self.disconnect(node_id, now_ms)
+        for node_id, connection in self._connections.items():
+            if connection.setup_deadline_ms <= now_ms:
+                connection.setup_failure_count += 1
+                self.disconnect(node_id, now_ms)
+            self._expire_unsent(connection, now_ms)
+            if connection.unsent:
+                self.try_connect(node_id, now_ms)
+        self._refresh_deadline()
+
+    def is_unavailable(self, node_id: int, now_ms: int) -> bool:
+        """Whether the connection broke and may not be retried yet.
+
+        Source: kafka trunk, NetworkClientUtils.isUnavailable.
+        """
+        connection = self._connections.get(node_id)
+        return (
+            connection is not None
+            and connection.failed
+            and connection.link is _Link.DOWN
+            and now_ms < connection.retry_at_ms
+        )
+
+    def has_pending(self, node_id: int) -> bool:
+        """Whether a request to the node is queued or in flight."""
+        connection = self._connections.get(node_id)
+        return connection is not None and bool(connection.in_flight_count or connection.unsent)
+
+    def is_idle(self) -> bool:
+        """Whether nothing at all is in flight."""
+        return not self._in_flight
+
+    def least_loaded(self, nodes: tuple[Node, ...], now_ms: int) -> int | None:
+        """The node with the fewest requests in flight, open connections first.
+
+        Looks from a drawn offset on. None when no node is connected or may be tried now.
+
+        Source: kafka trunk, NetworkClient.leastLoadedNode.
+        """
+        if not nodes:
+            return None
+        offset = self._jitter.draw("least-loaded-node", self._client_id, len(nodes))
+        best: int | None = None
+        best_rank = FOREVER
+        for index in range(len(nodes)):
+            node_id = nodes[(offset + index) % len(nodes)].node_id
+            rank = self._rank(node_id, now_ms)
+            if rank < best_rank:
+                best, best_rank = node_id, rank
+        return best
+
+    def next_retry_at_ms(self) -> int:
+        """The first instant at which some broken connection may be tried again."""
+        waiting = [c.retry_at_ms for c in self._connections.values() if c.link is _Link.DOWN]
+        return min(waiting, default=FOREVER)
+
+    def close(self) -> None:
+        """Close every open connection; nothing in flight will be answered."""
+        for node_id, connection in self._connections.items():
+            if connection.link is not _Link.DOWN:
+                self._out.append(Disconnect(node_id))
+                connection.link = _Link.DOWN
+            connection.unsent.clear()
+        self._in_flight.clear()
+        self.failed.clear()
+        self.deadline_ms = FOREVER
+
+    def _rank(self, node_id: int, now_ms: int) -> int:
+        connection = self._connections.get(node_id)
+        if connection is None:
+            return 1 << 41
+        if connection.link is _Link.READY:
+            return connection.in_flight_count
+        if connection.link is _Link.CONNECTING:
+            return 1 << 40
+        return (1 << 41) + connection.failure_count if now_ms >= connection.retry_at_ms else FOREVER
+
+    def _connection(self, node_id: int) -> _Connection:
+        connection = self._connections.get(node_id)
+        if connection is None:
+            connection = self._connections[node_id] = _Connection()
+        return connection
+
+    def _transmit(self, connection: _Connection, pending: PendingRequest) -> None:
+        connection.in_flight_count += 1
+        self._in_flight[pending.correlation_id] = pending
+        self._out.append(Send(pending.node_id, pending.correlation_id, pending.request))
+
+    def _break(self, node_id: int, connection: _Connection, now_ms: int) -> None:
+        connection.link = _Link.DOWN
+        connection.failed = True
+        connection.setup_deadline_ms = FOREVER
+        connection.retry_at_ms = now_ms + self._config.reconnect_backoff().backoff_ms(
+            connection.failure_count, self._jitter, site="reconnect-backoff", key=self._client_id
+        )
+        connection.failure_count += 1
+        self._fail_requests(node_id, connection, DISCONNECT)
+        self._refresh_deadline()
+
+    def _fail_requests(self, node_id: int, connection: _Connection, error: str) -> None:
+        lost = [p for p in self._in_flight.values() if p.node_id == node_id]
+        for pending in lost:
+            del self._in_flight[pending.correlation_id]
+        connection.in_flight_count = 0
+        self.failed.extend((pending, error) for pending in (*lost, *connection.unsent))
+        connection.unsent.clear()
+
+    def _expire_unsent(self, connection: _Connection, now_ms: int) -> None:
+        overdue = [pending for pending in connection.unsent if pending.deadline_ms <= now_ms]
+        for pending in overdue:
+            connection.unsent.remove(pending)
+            self.failed.append((pending, TIMEOUT))
+
+    def _setup_timeout_ms(self, connection: _Connection) -> int:
+        config = self._config
+        return min(
+            config.socket_connection_setup_timeout_ms << min(connection.setup_failure_count, 20),
+            config.socket_connection_setup_timeout_max_ms,
+        )
+
+    def _refresh_deadline(self) -> None:
+        deadline_ms = FOREVER
+        for pending in self._in_flight.values():
+            deadline_ms = min(deadline_ms, pending.deadline_ms)
+        for connection in self._connections.values():
+            deadline_ms = min(deadline_ms, connection.setup_deadline_ms)
+            if connection.unsent:
+                deadline_ms = min(deadline_ms, connection.unsent[0].deadline_ms)
+                if connection.link is _Link.DOWN:
+                    deadline_ms = min(deadline_ms, connection.retry_at_ms)
+        self.deadline_ms = deadline_ms

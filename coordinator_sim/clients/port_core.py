@@ -1,0 +1,406 @@
+"""The two machines of a client port and the loop that turns them; no group logic.
+
+The application's thread is either outside any call, running, or blocked (`Wait`): blocking is
+plain data, namely what is waited for, until when, and the method to resume with. The heartbeat
+thread is a deadline (`_heartbeat_wake_ms`) while it runs. Answers are handled only while one of
+the two polls the network, as in Java: an application that processes records during a rebalance
+leaves its JoinGroup response unread.
+
+Source: kafka trunk, clients/.../consumer/internals/ConsumerNetworkClient.java, poll.
+"""
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable
+from enum import Enum, unique
+from typing import Final
+
+from coordinator_sim.clients.backoff import Jitter
+from coordinator_sim.clients.cluster_metadata import ClusterMetadata
+from coordinator_sim.clients.config import GroupConfig
+from coordinator_sim.clients.effects import (
+    CallbackKind,
+    CommitCompleted,
+    Effect,
+    Effects,
+    PollReturned,
+    RunCallback,
+)
+from coordinator_sim.clients.exceptions import WAKEUP
+from coordinator_sim.clients.generation import NO_GENERATION, Generation, MemberState
+from coordinator_sim.clients.network import (
+    FOREVER,
+    Future,
+    NetworkClient,
+    PendingRequest,
+    RequestKind,
+)
+from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.protocol.messages import MetadataRequest, MetadataResponse, Node, Response
+from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition
+
+NOTIFICATION_TOKEN: Final = -1
+"""The token of callbacks that no thread waits for; they need no `callback_completed`."""
+
+Continuation = Callable[[int], None]
+CallbackContinuation = Callable[[str | None, int], None]
+
+
+@unique
+class Wait(Enum):
+    """What the application's thread is blocked on."""
+
+    NOTHING = "NOTHING"
+    SLEEP = "SLEEP"
+    FUTURE = "FUTURE"
+    NETWORK = "NETWORK"
+    METADATA = "METADATA"
+    CALLBACK = "CALLBACK"
+
+
+_POLLING: Final = (Wait.NETWORK, Wait.FUTURE, Wait.METADATA)
+
+
+@unique
+class AppCall(Enum):
+    """The call that the application is in."""
+
+    NONE = "NONE"
+    POLL = "POLL"
+    COMMIT = "COMMIT"
+    UNSUBSCRIBE = "UNSUBSCRIBE"
+    CLOSE = "CLOSE"
+    CLOSED = "CLOSED"
+
+
+class PortCore(ABC):
+    """State shared by all parts of a port, and the verbs that a driver calls."""
+
+    __slots__ = (
+        "_activity",
+        "_call",
+        "_call_deadline_ms",
+        "_call_token",
+        "_callback_then",
+        "_client_id",
+        "_config",
+        "_deadline_ms",
+        "_generation",
+        "_group_id",
+        "_heartbeat_running",
+        "_heartbeat_wake_ms",
+        "_inbox",
+        "_jitter",
+        "_metadata",
+        "_net",
+        "_next_token",
+        "_out",
+        "_outstanding_token",
+        "_resume",
+        "_saved_wait",
+        "_state",
+        "_wait",
+        "_wait_future",
+        "_wait_until_ms",
+        "_wait_version",
+        "_wakeup_requested",
+    )
+
+    def __init__(
+        self,
+        config: GroupConfig,
+        *,
+        client_id: str,
+        group_id: str,
+        bootstrap: tuple[Node, ...],
+        jitter: Jitter,
+    ) -> None:
+        self._config = config
+        self._client_id = client_id
+        self._group_id = group_id
+        self._jitter = jitter
+        self._out: list[Effect] = []
+        self._net = NetworkClient(config, client_id=client_id, jitter=jitter, out=self._out)
+        self._metadata = ClusterMetadata(bootstrap, config.metadata_max_age_ms)
+        self._state = MemberState.UNJOINED
+        self._generation = NO_GENERATION
+        self._heartbeat_running = False
+        self._heartbeat_wake_ms = FOREVER
+        self._call = AppCall.NONE
+        self._call_deadline_ms = 0
+        self._call_token = 0
+        self._next_token = 1
+        self._outstanding_token = 0
+        self._callback_then: CallbackContinuation | None = None
+        self._wait = Wait.NOTHING
+        self._wait_until_ms = FOREVER
+        self._wait_future: Future | None = None
+        self._wait_version = 0
+        self._resume: Continuation | None = None
+        self._saved_wait: tuple[Wait, int, Future | None, Continuation | None] | None = None
+        self._activity = False
+        self._wakeup_requested = False
+        self._inbox: deque[tuple[PendingRequest, Response]] = deque()
+        self._deadline_ms = FOREVER
+
+    # What the driver sees.
+
+    @property
+    def state(self) -> MemberState:
+        """Where the member is in its join."""
+        return self._state
+
+    @property
+    def generation_id(self) -> int:
+        """The generation the member believes to be in; -1 for none."""
+        return self._generation.generation_id
+
+    @property
+    def is_in_call(self) -> bool:
+        """Whether the application is inside a call (callbacks included)."""
+        return self._call not in (AppCall.NONE, AppCall.CLOSED)
+
+    def next_deadline_ms(self) -> int | None:
+        """The one alarm to arm; None when only an outside event can matter."""
+        return self._deadline_ms if self._deadline_ms < FOREVER else None
+
+    def expire(self, now_ms: int) -> Effects:
+        """Fire what is due: request timeouts, the heartbeat thread, then the blocked call."""
+        if now_ms < self._deadline_ms:
+            return ()
+        return self._settle(now_ms)
+
+    def on_connected(self, node_id: int, now_ms: int) -> Effects:
+        """Send what waited for this connection."""
+        self._net.on_connected(node_id)
+        self._activity = True
+        return self._settle(now_ms)
+
+    def on_disconnected(self, node_id: int, now_ms: int) -> Effects:
+        """Fail the requests of this connection."""
+        self._net.on_disconnected(node_id, now_ms)
+        self._activity = True
+        return self._settle(now_ms)
+
+    def on_response(self, correlation_id: int, response: Response, now_ms: int) -> Effects:
+        """Handle an answer, or keep it until somebody polls; unknown ids are ignored."""
+        pending = self._net.take(correlation_id)
+        if pending is None:
+            return ()
+        if self._inbox or not self._is_polled():
+            self._inbox.append((pending, response))
+        else:
+            self._dispatch(pending, response, now_ms)
+        return self._settle(now_ms)
+
+    def callback_completed(self, token: int, outcome: str | None, now_ms: int) -> Effects:
+        """Go on after an application callback.
+
+        Raises:
+            InvariantViolation: no callback with this token is outstanding.
+        """
+        if token == NOTIFICATION_TOKEN:
+            return ()
+        then = self._callback_then
+        if then is None or token != self._outstanding_token:
+            raise InvariantViolation(f"callback {token} is not outstanding")
+        self._callback_then = None
+        self._wait = Wait.NOTHING
+        then(outcome, now_ms)
+        return self._settle(now_ms)
+
+    def wakeup(self, now_ms: int) -> Effects:
+        """End the present call with WakeupException, or the next one at its start.
+
+        A callback in progress is not interrupted; the call ends after it.
+        """
+        if self._wait in _POLLING and self._saved_wait is None and self._call is not AppCall.CLOSE:
+            self._end_call(now_ms, WAKEUP)
+        else:
+            self._wakeup_requested = True
+        return self._settle(now_ms)
+
+    # Blocking and calls.
+
+    def _begin_call(self, call: AppCall, deadline_ms: int) -> None:
+        if self._call is not AppCall.NONE:
+            raise InvariantViolation(f"{call.value} during {self._call.value}: one call at a time")
+        self._call = call
+        self._call_deadline_ms = deadline_ms
+
+    def _end_call(self, now_ms: int, error: str | None = None) -> None:
+        call = self._call
+        self._wait = Wait.NOTHING
+        self._resume = None
+        if call is AppCall.CLOSE:
+            self._finish_close(now_ms)
+            return
+        self._call = AppCall.NONE
+        if call is AppCall.COMMIT:
+            self._out.append(CommitCompleted(token=self._call_token, error=error))
+        else:
+            self._out.append(PollReturned(error))
+
+    def _block(
+        self, wait: Wait, until_ms: int, resume: Continuation, future: Future | None = None
+    ) -> None:
+        self._wait = wait
+        self._wait_until_ms = until_ms
+        self._wait_future = future
+        self._resume = resume
+        self._activity = False
+        if self._wakeup_requested and wait in _POLLING and self._call is not AppCall.CLOSE:
+            self._wakeup_requested = False
+            self._wait = Wait.SLEEP
+            self._wait_until_ms = 0
+            self._resume = self._raise_wakeup
+
+    def _raise_wakeup(self, now_ms: int) -> None:
+        self._end_call(now_ms, WAKEUP)
+
+    def _block_for_metadata(self, until_ms: int, resume: Continuation) -> None:
+        self._wait_version = self._metadata.request_update()
+        self._block(Wait.METADATA, until_ms, resume)
+
+    def _run_callback(
+        self,
+        kind: CallbackKind,
+        then: CallbackContinuation,
+        *,
+        partitions: tuple[TopicPartition, ...] = (),
+        connectors: tuple[str, ...] = (),
+        tasks: tuple[ConnectorTaskId, ...] = (),
+    ) -> None:
+        token = self._next_token
+        self._next_token += 1
+        self._outstanding_token = token
+        self._callback_then = then
+        self._wait = Wait.CALLBACK
+        self._resume = None
+        self._out.append(
+            RunCallback(
+                token=token, kind=kind, partitions=partitions, connectors=connectors, tasks=tasks
+            )
+        )
+
+    def _is_app_ready(self, now_ms: int) -> bool:
+        match self._wait:
+            case Wait.NOTHING | Wait.CALLBACK:
+                return False
+            case Wait.FUTURE:
+                done = self._wait_future is not None and self._wait_future.done
+            case Wait.NETWORK:
+                done = self._activity
+            case Wait.METADATA:
+                done = self._metadata.version > self._wait_version
+            case Wait.SLEEP:
+                done = False
+        return done or now_ms >= self._wait_until_ms
+
+    def _is_polled(self) -> bool:
+        """Whether one of the two threads polls the network."""
+        return self._heartbeat_running or self._wait in _POLLING
+
+    # The loop.
+
+    def _settle(self, now_ms: int) -> Effects:
+        """Turn both machines until neither can move, and answer what they asked for."""
+        while True:
+            if self._is_polled():
+                self._poll_network(now_ms)
+            if self._heartbeat_running and now_ms >= self._heartbeat_wake_ms:
+                self._run_heartbeat_thread(now_ms)
+            if not self._is_app_ready(now_ms):
+                if self._net.failed and self._is_polled():
+                    continue
+                break
+            resume = self._resume
+            self._wait = Wait.NOTHING
+            if resume is not None:
+                resume(now_ms)
+        self._arm()
+        out = self._out
+        if not out:
+            return ()
+        effects = tuple(out)
+        out.clear()
+        return effects
+
+    def _poll_network(self, now_ms: int) -> None:
+        net = self._net
+        if now_ms >= net.deadline_ms:
+            net.expire(now_ms)
+        while self._inbox:
+            self._dispatch(*self._inbox.popleft(), now_ms)
+        while net.failed:
+            self._activity = True
+            self._on_failure(*net.failed.popleft(), now_ms)
+        if now_ms >= self._metadata.due_ms():
+            self._send_metadata(now_ms)
+
+    def _arm(self) -> None:
+        deadline_ms = FOREVER
+        polled = self._heartbeat_running
+        if polled:
+            deadline_ms = self._heartbeat_wake_ms
+        wait = self._wait
+        if wait is not Wait.NOTHING and wait is not Wait.CALLBACK:
+            deadline_ms = min(deadline_ms, self._wait_until_ms)
+            polled = polled or wait is not Wait.SLEEP
+        if polled:
+            deadline_ms = min(deadline_ms, self._net.deadline_ms, self._metadata.due_ms())
+        self._deadline_ms = deadline_ms
+
+    def _request(
+        self, kind: RequestKind, node_id: int, request: object, now_ms: int, timeout_ms: int = -1
+    ) -> Future:
+        """Send a request under the present generation; answers the future of its outcome."""
+        future = Future()
+        pending = PendingRequest(
+            kind,
+            node_id,
+            request,  # type: ignore[arg-type]  # every caller builds one of `Request`
+            generation=self._generation,
+            future=future,
+        )
+        self._net.send(
+            pending, self._config.request_timeout_ms if timeout_ms < 0 else timeout_ms, now_ms
+        )
+        return future
+
+    # Metadata.
+
+    def _send_metadata(self, now_ms: int) -> None:
+        metadata = self._metadata
+        node_id = self._net.least_loaded(metadata.nodes, now_ms)
+        if node_id is None:
+            metadata.retry_at_ms = max(self._net.next_retry_at_ms(), now_ms + 1)
+            return
+        metadata.in_flight = True
+        request = MetadataRequest(topics=metadata.wanted_topics)
+        self._request(RequestKind.METADATA, node_id, request, now_ms)
+
+    def _on_metadata(self, response: MetadataResponse, now_ms: int) -> None:
+        self._metadata.update(response, now_ms, backoff_ms=self._metadata_backoff_ms())
+
+    def _metadata_backoff_ms(self) -> int:
+        return self._config.retry_backoff().backoff_ms(
+            self._metadata.attempts, self._jitter, site="metadata-backoff", key=self._client_id
+        )
+
+    # What the parts above provide.
+
+    @abstractmethod
+    def _dispatch(self, pending: PendingRequest, response: Response, now_ms: int) -> None: ...
+
+    @abstractmethod
+    def _on_failure(self, pending: PendingRequest, error: str, now_ms: int) -> None: ...
+
+    @abstractmethod
+    def _run_heartbeat_thread(self, now_ms: int) -> None: ...
+
+    @abstractmethod
+    def _finish_close(self, now_ms: int) -> None: ...
+
+    def _generation_unchanged(self, sent: Generation) -> bool:
+        return self._generation == sent
