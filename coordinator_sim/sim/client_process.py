@@ -1,0 +1,235 @@
+"""One incarnation of a process that runs a client port: its connections, alarm and pauses.
+
+What the application does between two polls is in `consumers` and `workers`. Nothing here knows
+what a group is.
+"""
+
+from abc import ABC, abstractmethod
+from functools import partial
+from typing import Final, assert_never
+
+from coordinator_sim.clients.contract import ClientPort
+from coordinator_sim.clients.effects import (
+    COORDINATOR_NODE_OFFSET,
+    Closed,
+    CommitCompleted,
+    Connect,
+    Disconnect,
+    Effect,
+    Effects,
+    PollReturned,
+    RunCallback,
+    Send,
+)
+from coordinator_sim.clock import Action, Alarm
+from coordinator_sim.protocol.messages import ApiKey
+from coordinator_sim.sim.network import Connection, RequestMessage, ResponseMessage
+from coordinator_sim.sim.world import US_PER_MS, World
+from coordinator_sim.trace.events import Event, TraceEvent
+
+API_VERSIONS: Final = {
+    ApiKey.METADATA: 12,
+    ApiKey.OFFSET_COMMIT: 9,
+    ApiKey.OFFSET_FETCH: 9,
+    ApiKey.FIND_COORDINATOR: 6,
+    ApiKey.JOIN_GROUP: 9,
+    ApiKey.HEARTBEAT: 4,
+    ApiKey.LEAVE_GROUP: 5,
+    ApiKey.SYNC_GROUP: 5,
+}
+"""Versions that a current client and a current broker agree on.
+
+Source: kafka trunk, clients/src/main/resources/common/message/*.json.
+"""
+
+
+class ClientProcess(ABC):
+    """One incarnation of a client process.
+
+    Args:
+        world: What the run shares.
+        name: Client id and name in the network; the same for every incarnation.
+        group_id: For the trace.
+        port: What decides; new for every incarnation.
+    """
+
+    __slots__ = (
+        "_alarm",
+        "_connections",
+        "_group_id",
+        "_is_alive",
+        "_is_paused",
+        "_late",
+        "_name",
+        "_network",
+        "_port",
+        "_world",
+    )
+
+    def __init__(self, world: World, name: str, *, group_id: str, port: ClientPort) -> None:
+        self._world = world
+        self._network = world.network
+        self._name = name
+        self._group_id = group_id
+        self._port = port
+        self._connections: dict[int, Connection] = {}
+        self._is_alive = True
+        self._is_paused = False
+        self._late: list[Action] = []
+        self._alarm = Alarm(world.environment, self._expire)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process still runs, paused or not."""
+        return self._is_alive
+
+    def kill(self) -> None:
+        """End the process at once: the kernel closes its connections, nobody says goodbye."""
+        self._is_alive = False
+        self._alarm.set(None)
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+        self._late.clear()
+        self._on_gone()
+
+    def pause(self, for_us: int) -> None:
+        """Freeze the process; what arrives meanwhile is handled at its end, in order."""
+        if not self._is_paused:
+            self._is_paused = True
+            self._later(for_us, self._thaw, even_if_paused=True)
+
+    # The member's side of its connections.
+
+    def connected(self, connection: Connection) -> None:
+        """Tell the port that the connection is open."""
+        if self._is_paused:
+            self._late.append(partial(self.connected, connection))
+        elif self._connections.get(connection.node_id) is connection:
+            self._run(self._port.on_connected(connection.node_id, self._now_ms()))
+
+    def disconnected(self, connection: Connection) -> None:
+        """Tell the port that the connection is gone."""
+        if self._is_paused:
+            self._late.append(partial(self.disconnected, connection))
+        elif self._connections.get(connection.node_id) is connection:
+            del self._connections[connection.node_id]
+            self._run(self._port.on_disconnected(connection.node_id, self._now_ms()))
+
+    def received(self, message: ResponseMessage) -> None:
+        """Hand the response to the port."""
+        if self._is_paused:
+            self._late.append(partial(self.received, message))
+            return
+        now_ms = self._world.environment.now_us // US_PER_MS
+        self._run(self._port.on_response(message.correlation_id, message.response, now_ms))
+
+    # What the application does.
+
+    @abstractmethod
+    def _on_poll_returned(self, error: str | None) -> None:
+        """The application's poll is over."""
+
+    @abstractmethod
+    def _on_callback(self, callback: RunCallback) -> None:
+        """Run an application callback, ending in `_complete_callback`."""
+
+    @abstractmethod
+    def _on_gone(self) -> None:
+        """The process has ended, closed or killed."""
+
+    def _complete_callback(self, token: int) -> None:
+        self._run(self._port.callback_completed(token, None, self._now_ms()))
+
+    def _later(self, delay_us: int, action: Action, *, even_if_paused: bool = False) -> None:
+        """Do something in this incarnation after a delay, or at the end of a pause then."""
+        environment = self._world.environment
+        guarded = action if even_if_paused else partial(self._unless_paused, action)
+        environment.call_at(environment.now_us + delay_us, partial(self._if_alive, guarded))
+
+    def _if_alive(self, action: Action) -> None:
+        if self._is_alive:
+            action()
+
+    def _unless_paused(self, action: Action) -> None:
+        if self._is_paused:
+            self._late.append(action)
+        else:
+            action()
+
+    def _thaw(self) -> None:
+        self._is_paused = False
+        late = self._late
+        self._late = []
+        # Both threads of a client read the network before they look at their timers.
+        for action in late:
+            self._if_alive(action)
+        self._if_alive(self._expire)
+
+    # Effects of the port.
+
+    def _now_ms(self) -> int:
+        return self._world.environment.now_us // US_PER_MS
+
+    def _expire(self) -> None:
+        if not self._is_paused:
+            self._run(self._port.expire(self._world.environment.now_us // US_PER_MS))
+
+    def _run(self, effects: Effects) -> None:
+        """Carry out effects in order, then arm the alarm."""
+        for effect in effects:
+            if type(effect) is Send:
+                connection = self._connections.get(effect.node_id)
+                if connection is not None:
+                    request = effect.request
+                    connection.request(
+                        RequestMessage(
+                            effect.correlation_id, API_VERSIONS[request.api_key], request
+                        )
+                    )
+            elif self._is_alive:
+                self._run_rare(effect)
+        if self._is_alive:
+            deadline_ms = self._port.next_deadline_ms()
+            self._alarm.set(None if deadline_ms is None else deadline_ms * US_PER_MS)
+
+    def _run_rare(self, effect: Effect) -> None:
+        match effect:
+            case Connect(node_id=node_id):
+                self._connect(node_id)
+            case Disconnect(node_id=node_id):
+                connection = self._connections.pop(node_id, None)
+                if connection is not None:
+                    connection.close()
+            case RunCallback():
+                self._on_callback(effect)
+            case PollReturned(error=error):
+                self._on_poll_returned(error)
+            case CommitCompleted():
+                pass  # nobody waits: the drivers commit asynchronously
+            case Closed():
+                self.kill()
+            case Send():
+                pass  # carried out by the caller
+            case _:
+                assert_never(effect)
+
+    def _connect(self, node_id: int) -> None:
+        broker_id = node_id
+        if node_id not in self._world.cluster.view.nodes:
+            broker_id = COORDINATOR_NODE_OFFSET - node_id
+        connection = self._network.connect(self._name, broker_id, self)
+        connection.node_id = node_id
+        self._connections[node_id] = connection
+
+    def _record(self, event: Event, **columns: object) -> None:
+        """Record what this process did; `columns` are those of `TraceEvent`."""
+        self._world.record(
+            TraceEvent(
+                event=event,
+                ts_us=self._world.environment.now_us,
+                group_id=self._group_id,
+                client_id=self._name,
+                **columns,  # type: ignore[arg-type] # the callers name columns of TraceEvent
+            )
+        )

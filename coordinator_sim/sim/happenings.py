@@ -1,0 +1,153 @@
+"""Carries out the happenings of a scenario at their instants, and records each as a FAULT."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Protocol, assert_never
+
+import msgspec
+
+from coordinator_sim.protocol.messages import ApiKey
+from coordinator_sim.scenario.happenings import (
+    AddConnector,
+    AddPartitions,
+    ChangeSubscription,
+    ChangeTaskCount,
+    ConnectorHappening,
+    CrashBroker,
+    CrashMember,
+    DropResponse,
+    Happening,
+    MoveCoordinator,
+    PartitionNetwork,
+    PauseMember,
+    RemoveConnector,
+    RestartMember,
+    SlowPoll,
+    StartMember,
+    StopMember,
+)
+from coordinator_sim.sim.brokers import ClusterDriver
+from coordinator_sim.sim.members import Member
+from coordinator_sim.sim.world import US_PER_MS, World
+
+
+class ConnectorAdmin(Protocol):
+    """Who changes the connectors of a Connect cluster."""
+
+    def set_connector(self, connector: str, tasks: int) -> None:
+        """Create the connector, or give it another number of tasks."""
+        ...
+
+    def remove_connector(self, connector: str) -> None:
+        """Delete the connector."""
+        ...
+
+
+class Stage:
+    """Everything that happenings act upon.
+
+    Args:
+        world: What the run shares.
+        cluster: The brokers.
+        members: By name.
+        connect: Administrators of the Connect clusters, by group id.
+    """
+
+    __slots__ = ("_cluster", "_connect", "_members", "_world")
+
+    def __init__(
+        self,
+        world: World,
+        cluster: ClusterDriver,
+        *,
+        members: Mapping[str, Member],
+        connect: Mapping[str, ConnectorAdmin],
+    ) -> None:
+        self._world = world
+        self._cluster = cluster
+        self._members = members
+        self._connect = connect
+
+    def schedule(self, happening: Happening) -> None:
+        """Let it happen at its instant."""
+        at_us = happening.at_ms * US_PER_MS
+        self._world.environment.call_at(at_us, partial(self._happen, happening))
+
+    def _happen(self, happening: Happening) -> None:
+        fields = msgspec.structs.asdict(happening)
+        attrs = {
+            name: ",".join(value) if isinstance(value, tuple) else str(value)
+            for name, value in fields.items()
+            if name != "at_ms" and value is not None
+        }
+        self._world.record_fault(type(happening).__name__, **attrs)
+        match happening:
+            case AddConnector() | RemoveConnector() | ChangeTaskCount():
+                self._change_connector(happening)
+            case PartitionNetwork() | MoveCoordinator() | CrashBroker() | AddPartitions():
+                self._change_cluster(happening)
+            case _:
+                self._change_member(happening)
+
+    def _change_member(
+        self,
+        happening: StartMember
+        | StopMember
+        | CrashMember
+        | RestartMember
+        | PauseMember
+        | SlowPoll
+        | DropResponse
+        | ChangeSubscription,
+    ) -> None:
+        member = self._members[happening.member]
+        match happening:
+            case StartMember():
+                member.start()
+            case StopMember():
+                member.stop()
+            case CrashMember():
+                member.crash()
+            case RestartMember(down_ms=down_ms, graceful=graceful):
+                member.restart(down_ms, graceful=graceful)
+            case PauseMember(for_ms=for_ms):
+                member.pause(for_ms)
+            case SlowPoll(for_ms=for_ms):
+                member.be_slow(for_ms)
+            case DropResponse(member=name, api=api, count=count):
+                self._world.network.drop_responses(name, ApiKey[api], count)
+            case ChangeSubscription(topics=topics):
+                member.subscribe(topics)
+            case _:
+                assert_never(happening)
+
+    def _change_cluster(
+        self, happening: PartitionNetwork | MoveCoordinator | CrashBroker | AddPartitions
+    ) -> None:
+        match happening:
+            case PartitionNetwork(member=member, broker=broker, for_ms=for_ms):
+                environment = self._world.environment
+                network = self._world.network
+                network.cut(member, broker)
+                heal_us = environment.now_us + for_ms * US_PER_MS
+                environment.call_at(heal_us, partial(network.heal, member, broker))
+            case MoveCoordinator(to_broker=to_broker):
+                self._cluster.move(self._offsets_partition(happening), to_broker)
+            case CrashBroker(broker=broker, for_ms=for_ms):
+                self._cluster.crash(broker, for_ms)
+            case AddPartitions(topic=topic, to=to):
+                self._cluster.cluster.create_topic(topic, to)
+            case _:
+                assert_never(happening)
+
+    def _offsets_partition(self, happening: MoveCoordinator) -> int:
+        if happening.partition is not None:
+            return happening.partition
+        return self._cluster.cluster.view.offsets_partition_of(happening.group_id or "")
+
+    def _change_connector(self, happening: ConnectorHappening) -> None:
+        admin = self._connect[happening.group_id]
+        if isinstance(happening, RemoveConnector):
+            admin.remove_connector(happening.connector)
+        else:
+            admin.set_connector(happening.connector, happening.tasks)

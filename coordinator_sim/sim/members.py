@@ -1,0 +1,153 @@
+"""Members of the scenario: the same consumer or worker over all its incarnations.
+
+A member starts, stops, crashes and restarts processes; what a process does is its own business.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from coordinator_sim.clock import Action
+from coordinator_sim.sim.world import US_PER_MS, World
+from coordinator_sim.trace.events import Event, TraceEvent
+
+
+class MemberProcess(Protocol):
+    """What a member asks of the incarnation that runs."""
+
+    def start(self) -> None:
+        """Begin to run."""
+        ...
+
+    def stop(self) -> None:
+        """Close the client in good order, and end."""
+        ...
+
+    def kill(self) -> None:
+        """End at once."""
+        ...
+
+    def pause(self, for_us: int) -> None:
+        """Freeze for so long."""
+        ...
+
+    def be_slow(self, for_us: int) -> None:
+        """Keep the application busy for so long after its next poll."""
+        ...
+
+    def subscribe(self, topics: tuple[str, ...]) -> None:
+        """Subscribe to other topics."""
+        ...
+
+
+ProcessFactory = Callable[[Action], MemberProcess]
+"""Builds an incarnation; the action is to be called once when the process has ended."""
+
+
+class Member:
+    """One member over its incarnations.
+
+    Args:
+        world: What the run shares.
+        name: The member's name and client id.
+        group_id: For the trace.
+        make_process: Builds the next incarnation.
+    """
+
+    __slots__ = (
+        "_down_us",
+        "_group_id",
+        "_make_process",
+        "_name",
+        "_process",
+        "_started_count",
+        "_world",
+    )
+
+    def __init__(
+        self, world: World, name: str, *, group_id: str, make_process: ProcessFactory
+    ) -> None:
+        self._world = world
+        self._name = name
+        self._group_id = group_id
+        self._make_process = make_process
+        self._process: MemberProcess | None = None
+        self._down_us: int | None = None
+        self._started_count = 0
+
+    def start(self) -> None:
+        """Start the process unless one runs."""
+        if self._process is None:
+            self._started_count += 1
+            self._record("started")
+            self._process = self._make_process(self._gone)
+            self._process.start()
+
+    def stop(self) -> None:
+        """Close the client in good order; a member that does not run stays so."""
+        self._down_us = None
+        if self._process is not None:
+            self._record("stopping")
+            self._process.stop()
+
+    def crash(self) -> None:
+        """Kill the process; a member that does not run stays so."""
+        self._down_us = None
+        if self._process is not None:
+            self._record("crashed")
+            self._process.kill()
+
+    def restart(self, down_ms: int, *, graceful: bool) -> None:
+        """Stop or kill the process, and start a new one so long after it has gone.
+
+        A member that does not run is started after that time.
+        """
+        if self._process is None:
+            self._start_after(down_ms * US_PER_MS)
+            return
+        if graceful:
+            self.stop()
+            self._down_us = down_ms * US_PER_MS
+        else:
+            self._record("crashed")
+            self._down_us = down_ms * US_PER_MS
+            self._process.kill()
+
+    def pause(self, for_ms: int) -> None:
+        """Freeze the process."""
+        if self._process is not None:
+            self._record("paused")
+            self._process.pause(for_ms * US_PER_MS)
+
+    def be_slow(self, for_ms: int) -> None:
+        """Keep the application busy for so long after its next poll."""
+        if self._process is not None:
+            self._process.be_slow(for_ms * US_PER_MS)
+
+    def subscribe(self, topics: tuple[str, ...]) -> None:
+        """Subscribe to other topics; later incarnations subscribe as the scenario says."""
+        if self._process is not None:
+            self._process.subscribe(topics)
+
+    def _gone(self) -> None:
+        self._process = None
+        self._record("gone")
+        down_us = self._down_us
+        self._down_us = None
+        if down_us is not None:
+            self._start_after(down_us)
+
+    def _start_after(self, down_us: int) -> None:
+        environment = self._world.environment
+        environment.call_at(environment.now_us + down_us, self.start)
+
+    def _record(self, what: str) -> None:
+        self._world.record(
+            TraceEvent(
+                event=Event.LIFECYCLE,
+                ts_us=self._world.environment.now_us,
+                group_id=self._group_id,
+                client_id=self._name,
+                reason_text=what,
+                attrs={"process": str(self._started_count)},
+            )
+        )
