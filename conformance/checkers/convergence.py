@@ -6,6 +6,7 @@ from conformance.checkers.history import History, Tenancy
 from coordinator_sim.trace.events import Event, TraceEvent
 
 RESTING = frozenset({Event.GROUP_STABLE, Event.GROUP_EMPTY, Event.GROUP_DEAD})
+LIFE = frozenset({Event.GROUP_LOADED})
 MOVING = frozenset({Event.PREPARE_REBALANCE, Event.JOIN_COMPLETE})
 
 
@@ -31,8 +32,18 @@ def judge(history: History) -> Findings:
 
 
 def _last_tenancies(history: History) -> list[Tenancy]:
-    """The latest tenancy of each group: earlier ones ended with a failover."""
-    return list({tenancy.group_id: tenancy for tenancy in history.tenancies}.values())
+    """The latest tenancy in which each group lived: earlier ones ended with a failover.
+
+    A broker that only refuses requests for a group leaves a tenancy without its life.
+    """
+    lived = LIFE | MOVING | RESTING
+    return list(
+        {
+            tenancy.group_id: tenancy
+            for tenancy in history.tenancies
+            if any(event.event in lived for event in tenancy.events)
+        }.values()
+    )
 
 
 def _restless(tenancy: Tenancy, due_us: int) -> TraceEvent | None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from conformance.checkers.contract import Checker, Findings, Violation
-from conformance.checkers.history import History, Tenancy
+from conformance.checkers.history import History, Instances, Tenancy
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.trace.events import Event, TraceEvent
 
@@ -69,15 +69,17 @@ class _Leadership:
     tenancy: Tenancy
     leaders: dict[int, TraceEvent] = field(default_factory=dict)
     """Generation -> the first answer that named its leader."""
+    instances: Instances = field(default_factory=Instances)
     heirs: dict[str, str] = field(default_factory=dict)
     """Old member id of a static member -> the id that replaced it."""
     judged: int = 0
     violations: list[Violation] = field(default_factory=list)
 
     def take(self, event: TraceEvent) -> None:
-        if event.event is Event.STATIC_REPLACED:
-            self.heirs[event.attrs.get("old_member_id", "")] = event.member_id or ""
-        elif event.event is Event.JOIN_RESP and event.error_code is ErrorCode.NONE:
+        replaced = self.instances.take(event)
+        if replaced is not None and event.member_id:
+            self.heirs[replaced] = event.member_id
+        if event.event is Event.JOIN_RESP and event.error_code is ErrorCode.NONE:
             self._admitted(event)
 
     def _admitted(self, event: TraceEvent) -> None:

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Final
 
 from conformance.bounds import GroupTiming, observed_timing
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.trace.events import Event, TraceEvent
 
 CLIENT_EVENTS: Final = frozenset(
@@ -125,10 +126,10 @@ class _Cutter:
         return self._all
 
     def _close_partition(self, load: TraceEvent) -> None:
-        """A load replaces what its broker held of that partition, also after a crash."""
+        """A load ends what any broker held of that partition: a crashed one says nothing itself."""
         for (broker_id, _), tenancy in list(self._open.items()):
-            same = load.offsets_partition in (None, tenancy.offsets_partition)
-            if broker_id == load.broker_id and same:
+            same = load.offsets_partition == tenancy.offsets_partition
+            if same or (load.offsets_partition is None and broker_id == load.broker_id):
                 self._close(tenancy, load.ts_us)
 
     def _close(self, tenancy: Tenancy, at_us: int) -> None:
@@ -149,6 +150,24 @@ class _Cutter:
             self._open[place] = tenancy
             self._all.append(tenancy)
         return tenancy
+
+
+class Instances:
+    """Which member stood for which instance id last, so that a replaced one can be named."""
+
+    __slots__ = ("_member_of",)
+
+    def __init__(self) -> None:
+        self._member_of: dict[str, str] = {}
+
+    def take(self, event: TraceEvent) -> str | None:
+        """Take a coordinator's event; the member id that it replaces, if it is a replacement."""
+        instance_id, member_id = event.group_instance_id, event.member_id
+        if instance_id is None or not member_id or event.error_code not in (None, ErrorCode.NONE):
+            return None
+        previous = self._member_of.get(instance_id)
+        self._member_of[instance_id] = member_id
+        return previous if event.event is Event.STATIC_REPLACED else None
 
 
 def _exchanges_of(tenancy: Tenancy) -> Iterator[Exchange]:

@@ -9,15 +9,17 @@ from conformance.checkers.contract import Checker, Findings, Violation
 from conformance.checkers.history import History
 from coordinator_sim.trace.events import Event, TraceEvent
 
-STORING = frozenset({Event.SYNC_LEADER, Event.GROUP_EMPTY, Event.GROUP_STABLE, Event.GROUP_LOADED})
+STORED = frozenset({Event.GROUP_EMPTY, Event.GROUP_STABLE, Event.GROUP_LOADED})
 """Events after which the log's last record of the group has their generation."""
 
 
 @dataclass(slots=True)
 class _Stored:
-    """The last stored generation of each group, and what may yet replace it."""
+    """The last stored generation of each group, and what may have replaced it."""
 
     last: dict[str, TraceEvent] = field(default_factory=dict)
+    under_way: dict[str, TraceEvent] = field(default_factory=dict)
+    """An assignment that was brought by the leader, but may not have been committed."""
     judged: int = 0
     violations: list[Violation] = field(default_factory=list)
 
@@ -25,20 +27,29 @@ class _Stored:
         group_id = event.group_id
         if group_id is None or event.generation is None:
             return
-        if event.event is Event.GROUP_LOADED:
-            self._loaded(event, group_id)
-        if event.event in STORING:
+        match event.event:
+            case Event.GROUP_LOADED:
+                self._loaded(event, group_id)
+            case Event.SYNC_LEADER:
+                self.under_way[group_id] = event
+            case _:
+                pass
+        if event.event in STORED:
             self.last[group_id] = event
-        elif event.event is Event.GROUP_DEAD:
-            self.last.pop(group_id, None)
+            self.under_way.pop(group_id, None)
 
     def _loaded(self, event: TraceEvent, group_id: str) -> None:
-        stored = self.last.get(group_id)
-        if stored is None:
+        candidates = [
+            stored
+            for stored in (self.last.get(group_id), self.under_way.get(group_id))
+            if stored is not None
+        ]
+        if not candidates:
             return
         self.judged += 1
-        if event.generation == stored.generation:
+        if any(stored.generation == event.generation for stored in candidates):
             return
+        stored = candidates[-1]
         self.violations.append(
             Violation(
                 invariant="I9",

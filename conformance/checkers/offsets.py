@@ -9,6 +9,14 @@ from coordinator_sim.trace.events import Event, OffsetEntry, TraceEvent
 
 NO_OFFSET = -1
 """What a fetch answers for a partition without a stored offset."""
+OF_ONE_PARTITION = frozenset(
+    {
+        ErrorCode.OFFSET_METADATA_TOO_LARGE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    }
+)
+"""Errors of a commit that concern one partition and not the others."""
 Place = tuple[str, str, int]
 """Group, topic, partition."""
 
@@ -21,6 +29,8 @@ class _Stored:
     offsets: dict[Place, int] = field(default_factory=dict)
     loaded: dict[str, None] = field(default_factory=dict)
     """Groups whose log began before the trace did."""
+    uncertain: dict[Place, None] = field(default_factory=dict)
+    """Places that a partly refused commit may or may not have changed."""
     judged: int = 0
     violations: list[Violation] = field(default_factory=list)
 
@@ -28,12 +38,14 @@ class _Stored:
         group_id = event.group_id or ""
         if event.event is Event.GROUP_LOADED and not self._knows(group_id):
             self.loaded[group_id] = None
-        if event.error_code not in (None, ErrorCode.NONE):
-            return
         for entry in event.offsets:
             place = (group_id, entry.topic, entry.partition)
+            if event.error_code not in (None, ErrorCode.NONE):
+                self._refused(event, place)
+                continue
             match event.event:
                 case Event.OFFSET_COMMIT:
+                    self.uncertain.pop(place, None)
                     self.by_place[place] = event
                     self.offsets[place] = entry.offset
                 case Event.OFFSET_TOMBSTONE | Event.OFFSET_EXPIRED:
@@ -44,12 +56,17 @@ class _Stored:
                 case _:
                     pass
 
+    def _refused(self, event: TraceEvent, place: Place) -> None:
+        """A refused commit changes nothing; one refused for a partition may have stored others."""
+        if event.event is Event.OFFSET_COMMIT and event.error_code in OF_ONE_PARTITION:
+            self.uncertain[place] = None
+
     def _knows(self, group_id: str) -> bool:
         return any(place[0] == group_id for place in self.offsets)
 
     def _fetched(self, event: TraceEvent, place: Place, entry: OffsetEntry) -> None:
         stored = self.by_place.get(place)
-        if stored is None and place[0] in self.loaded:
+        if place in self.uncertain or (stored is None and place[0] in self.loaded):
             return
         self.judged += 1
         expected = self.offsets.get(place, NO_OFFSET)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from conformance.checkers.contract import Checker, Findings, Violation
-from conformance.checkers.history import REMOVALS, History, Tenancy
+from conformance.checkers.history import REMOVALS, History, Instances, Tenancy
 from coordinator_sim.errors import WireFormatError
-from coordinator_sim.protocol.embedded import ConnectAssignment
+from coordinator_sim.protocol.embedded import ConnectAssignment, ConnectError
 from coordinator_sim.protocol.resources import connector_resource
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.wire.connect_protocol import decode_connect_assignment, decode_worker_metadata
@@ -39,8 +39,7 @@ class _Holdings:
 
     def rename(self, old: str, new: str) -> None:
         """A static member's new id inherits what the old one held."""
-        if old in self.held:
-            self.held[new] = self.held.pop(old)
+        self.held[new] = self.held.pop(old, {})
 
     def joined(self, event: TraceEvent) -> None:
         """A Connect worker says what it runs when it joins; a delta builds upon that."""
@@ -75,7 +74,10 @@ class _Holdings:
                     partitions = decode_assignment(assignment).partitions
                     return dict.fromkeys(partition.resource() for partition in partitions)
                 case "connect":
-                    return _fold_connect(decode_connect_assignment(assignment), base)
+                    decoded = decode_connect_assignment(assignment)
+                    # A leader that lags behind the configuration decides nothing.
+                    is_decided = decoded.error is ConnectError.NO_ERROR
+                    return _fold_connect(decoded, base) if is_decided else None
                 case _:
                     return None
         except WireFormatError:
@@ -120,6 +122,7 @@ class _GenerationCutter:
     def __init__(self, tenancy: Tenancy) -> None:
         self._tenancy = tenancy
         self._holdings = _Holdings()
+        self._instances = Instances()
         self._assigned: dict[str, TraceEvent] = {}
         self._generation = -1
         self._is_readable = True
@@ -132,12 +135,13 @@ class _GenerationCutter:
         self._judge()
 
     def _take(self, event: TraceEvent) -> None:
+        replaced = self._instances.take(event)
+        if replaced is not None:
+            self._holdings.rename(replaced, event.member_id or "")
         match event.event:
             case Event.JOIN_REQ:
                 self._holdings.joined(event)
-            case Event.STATIC_REPLACED:
-                self._holdings.rename(event.attrs.get("old_member_id", ""), event.member_id or "")
-            case Event.ASSIGNED:
+            case Event.ASSIGNED | Event.EMPTY_ASSIGNMENT:
                 self._assign(event)
             case kind if kind in REMOVALS and event.member_id:
                 self._judge()

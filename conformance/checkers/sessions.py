@@ -30,6 +30,8 @@ class _Sessions:
     """The session timers of one tenancy."""
 
     tenancy: Tenancy
+    timeouts_ms: dict[str, int]
+    """Member id -> its session timeout, over all tenancies of the group."""
     by_member: dict[str, _Session] = field(default_factory=dict)
     judged: int = 0
     violations: list[Violation] = field(default_factory=list)
@@ -40,9 +42,10 @@ class _Sessions:
                 session.arm(event)
         if not event.member_id:
             return
-        session = self.by_member.setdefault(event.member_id, _Session())
         if event.session_timeout_ms is not None:
-            session.timeout_ms = event.session_timeout_ms
+            self.timeouts_ms[event.member_id] = event.session_timeout_ms
+        session = self.by_member.setdefault(event.member_id, _Session())
+        session.timeout_ms = self.timeouts_ms.get(event.member_id)
         match event.event:
             case Event.HEARTBEAT if event.error_code in ALIVE:
                 self.judged += 1
@@ -60,8 +63,9 @@ class _Sessions:
         if armed is None or timeout_ms is None:
             return
         self.judged += 1
-        silent_us = event.ts_us - armed.ts_us
-        if silent_us >= timeout_ms * 1_000:
+        # Coordinators count whole milliseconds.
+        silent_ms = event.ts_us // 1_000 - armed.ts_us // 1_000
+        if silent_ms >= timeout_ms:
             return
         self.violations.append(
             Violation(
@@ -69,7 +73,7 @@ class _Sessions:
                 at_us=event.ts_us,
                 group_id=self.tenancy.group_id,
                 message=f"{event.member_id} was removed by its session timer "
-                f"{silent_us // 1_000} ms after its last sign of life; "
+                f"{silent_ms} ms after its last sign of life; "
                 f"its session is {timeout_ms} ms",
                 evidence=(armed.seq, event.seq),
             )
@@ -80,8 +84,9 @@ def judge(history: History) -> Findings:
     """A member whose heartbeats arrive within its session is never removed by its session timer."""
     judged = 0
     violations: list[Violation] = []
+    timeouts_ms: dict[str, dict[str, int]] = {}
     for tenancy in history.tenancies:
-        sessions = _Sessions(tenancy)
+        sessions = _Sessions(tenancy, timeouts_ms.setdefault(tenancy.group_id, {}))
         for event in tenancy.events:
             sessions.take(event)
         judged += sessions.judged
