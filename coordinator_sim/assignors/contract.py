@@ -6,8 +6,17 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from coordinator_sim.errors import CoordinatorSimError
 from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
 from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition
+
+
+class AssignmentFailed(CoordinatorSimError):
+    """An assignor cannot finish, where Java's would throw: its input contradicts itself.
+
+    The message names the exception Java would throw.
+    """
+
 
 TopicRacks = Mapping[str, Sequence[tuple[str, ...]]]
 """Topic -> for each partition, ascending, the racks of its replicas (empty tuple: unknown)."""

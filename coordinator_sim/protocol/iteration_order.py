@@ -23,6 +23,14 @@ MIN_TABLE_CAPACITY: Final = 16
 """Buckets of a table made without a size."""
 
 
+def java_string_key(text: str) -> bytes:
+    """A sort key that orders strings as Java's `String.compareTo`: by UTF-16 code unit.
+
+    Python orders by code point, which differs for characters outside the basic plane.
+    """
+    return text.encode("utf-16-be", "surrogatepass")
+
+
 def java_table_capacity(size: int) -> int:
     """The number of buckets of a default table that grew to hold `size` keys.
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
+from coordinator_sim.protocol.iteration_order import java_string_key
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.classic_types import (
     ClassicReader,
@@ -48,11 +49,15 @@ def encode_subscription(subscription: Subscription, version: int = HIGHEST_VERSI
     """
     parts = [
         int16_bytes(version),
-        array_bytes([string_bytes(topic) for topic in sorted(subscription.topics, key=_utf16)]),
+        array_bytes(
+            [string_bytes(topic) for topic in sorted(subscription.topics, key=java_string_key)]
+        ),
         bytes_bytes(subscription.user_data),
     ]
     if version >= 1:
-        owned = sorted(subscription.owned_partitions, key=lambda tp: (_utf16(tp.topic), tp[1]))
+        owned = sorted(
+            subscription.owned_partitions, key=lambda tp: (java_string_key(tp.topic), tp[1])
+        )
         parts.append(_partitions_bytes(owned))
     if version >= 2:  # noqa: PLR2004  the version that brought the generation
         parts.append(int32_bytes(subscription.generation_id))
@@ -113,11 +118,6 @@ def decode_assignment(data: bytes) -> ConsumerAssignment:
     _read_version(reader)
     partitions = _read_partitions(reader, "assigned_partitions")
     return ConsumerAssignment(partitions=partitions, user_data=reader.nullable_bytes("user_data"))
-
-
-def _utf16(text: str) -> bytes:
-    """Sorts as Java's `String.compareTo`: by UTF-16 code unit."""
-    return text.encode("utf-16-be", "surrogatepass")
 
 
 def _read_version(reader: ClassicReader) -> int:

@@ -1,0 +1,66 @@
+"""The assignors by the names that Kafka gives them."""
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar
+
+from coordinator_sim.assignors.connect_eager import EagerConnectAssignor
+from coordinator_sim.assignors.connect_incremental import IncrementalConnectAssignor
+from coordinator_sim.assignors.contract import ConnectAssignor, ConsumerAssignor
+from coordinator_sim.assignors.range import RangeAssignor
+from coordinator_sim.assignors.round_robin import RoundRobinAssignor
+from coordinator_sim.assignors.sticky import CooperativeStickyAssignor, StickyAssignor
+from coordinator_sim.errors import ConfigError
+
+T = TypeVar("T")
+
+CONSUMER_ASSIGNORS: Final[Mapping[str, Callable[[], ConsumerAssignor]]] = {
+    "range": RangeAssignor,
+    "roundrobin": RoundRobinAssignor,
+    "sticky": StickyAssignor,
+    "cooperative-sticky": CooperativeStickyAssignor,
+}
+"""Protocol name -> constructor."""
+
+CONNECT_PROTOCOLS: Final[Mapping[str, Callable[[int], ConnectAssignor]]] = {
+    "default": lambda _: EagerConnectAssignor(),
+    "compatible": IncrementalConnectAssignor,
+    "sessioned": IncrementalConnectAssignor,
+}
+"""Connect's protocol names -> constructor from `scheduled.rebalance.max.delay.ms`."""
+
+
+def make_consumer_assignor(name: str) -> ConsumerAssignor:
+    """A fresh consumer assignor, without memory.
+
+    Raises:
+        ConfigError: The name is unknown.
+    """
+    return _look_up(CONSUMER_ASSIGNORS, "consumer assignor", name)()
+
+
+def make_connect_assignor(
+    protocol_name: str, *, scheduled_rebalance_max_delay_ms: int
+) -> ConnectAssignor:
+    """A fresh Connect assignor, without memory.
+
+    Args:
+        protocol_name: As the group chose it: `default` (eager), `compatible` or `sessioned`.
+        scheduled_rebalance_max_delay_ms: 0 or more; the eager assignor has no use for it.
+
+    Raises:
+        ConfigError: The name is unknown or the delay negative.
+    """
+    make = _look_up(CONNECT_PROTOCOLS, "Connect protocol", protocol_name)
+    if scheduled_rebalance_max_delay_ms < 0:
+        raise ConfigError(
+            f"scheduled.rebalance.max.delay.ms={scheduled_rebalance_max_delay_ms} is negative; "
+            "use 0 or more"
+        )
+    return make(scheduled_rebalance_max_delay_ms)
+
+
+def _look_up(known: Mapping[str, T], what: str, name: str) -> T:
+    try:
+        return known[name]
+    except KeyError:
+        raise ConfigError(f"unknown {what} {name!r}; known are {', '.join(known)}") from None

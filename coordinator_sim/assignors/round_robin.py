@@ -1,0 +1,64 @@
+"""The round robin assignor: all partitions in turn over all members that want them.
+
+Source: kafka trunk, clients/.../consumer/RoundRobinAssignor.java.
+"""
+
+from collections.abc import Sequence
+
+from coordinator_sim.assignors.contract import AssignorMember, RebalanceProtocol, TopicRacks
+from coordinator_sim.assignors.subscriptions import (
+    member_sort_key,
+    members_in_map_order,
+    subscribed_topics,
+    topic_partitions,
+)
+from coordinator_sim.protocol.embedded import ConsumerAssignment
+from coordinator_sim.protocol.iteration_order import java_string_key
+from coordinator_sim.protocol.resources import TopicPartition
+
+
+class RoundRobinAssignor:
+    """Kafka's `roundrobin`: neither sticky nor rack-aware, and without memory."""
+
+    @property
+    def name(self) -> str:
+        """The protocol name in JoinGroup."""
+        return "roundrobin"
+
+    @property
+    def supported_protocols(self) -> tuple[RebalanceProtocol, ...]:
+        """Eager only."""
+        return (RebalanceProtocol.EAGER,)
+
+    def subscription_user_data(self, topics: Sequence[str]) -> bytes | None:  # noqa: ARG002  contract
+        """None: the assignor sends no user data."""
+        return None
+
+    def on_assignment(self, assignment: ConsumerAssignment, generation_id: int) -> None:
+        """Nothing to remember."""
+
+    def assign(
+        self, topics: TopicRacks, members: Sequence[AssignorMember]
+    ) -> dict[str, list[TopicPartition]]:
+        """Partitions of each member, lists sorted by topic and partition.
+
+        The pointer into the sorted members moves on over the whole assignment; it skips members
+        not subscribed to the topic at hand.
+
+        Source: RoundRobinAssignor.assignPartitions.
+        """
+        ordered = members_in_map_order(members)
+        known = subscribed_topics(topics, ordered)
+        circle = [
+            (member.member_id, frozenset(member.subscription.topics))
+            for member in sorted(ordered, key=member_sort_key)
+        ]
+        assignment: dict[str, list[TopicPartition]] = {m.member_id: [] for m in ordered}
+        pointer = 0
+        for partition in topic_partitions(sorted(known, key=java_string_key), known):
+            # Ends: somebody subscribes to each known topic.
+            while partition.topic not in circle[pointer][1]:
+                pointer = (pointer + 1) % len(circle)
+            assignment[circle[pointer][0]].append(partition)
+            pointer = (pointer + 1) % len(circle)
+        return assignment

@@ -1,0 +1,179 @@
+"""The sticky assignors: balance first, then leave partitions where they are.
+
+Source: kafka trunk, clients/.../consumer/StickyAssignor.java, CooperativeStickyAssignor.java and
+internals/AbstractStickyAssignor.java.
+"""
+
+from collections.abc import Callable, Sequence
+
+from coordinator_sim.assignors.contract import AssignorMember, RebalanceProtocol, TopicRacks
+from coordinator_sim.assignors.sticky_constrained import ConstrainedAssignment
+from coordinator_sim.assignors.sticky_general import GeneralAssignment
+from coordinator_sim.assignors.sticky_ownership import Racks, settle_ownership
+from coordinator_sim.assignors.subscriptions import members_in_map_order, subscribed_topics
+from coordinator_sim.assignors.user_data import (
+    DEFAULT_GENERATION,
+    MemberData,
+    decode_cooperative_generation,
+    decode_sticky_user_data,
+    encode_cooperative_user_data,
+    encode_sticky_user_data,
+)
+from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
+from coordinator_sim.protocol.resources import TopicPartition
+
+_Assignment = dict[str, list[TopicPartition]]
+
+
+class _StickyEngine:
+    """The common algorithm and its one memory: the highest generation ever seen.
+
+    Args:
+        read_member_data: What a subscription says its member owned.
+    """
+
+    __slots__ = ("_max_generation", "_read_member_data")
+
+    def __init__(self, read_member_data: Callable[[Subscription], MemberData]) -> None:
+        self._read_member_data = read_member_data
+        self._max_generation = DEFAULT_GENERATION
+
+    def assign(
+        self, topics: TopicRacks, members: Sequence[AssignorMember]
+    ) -> tuple[_Assignment, dict[TopicPartition, str] | None]:
+        """The assignment, and the partitions that move with their new owners.
+
+        The second is None where subscriptions differ: there it is not known.
+
+        Source: AbstractStickyAssignor.assignPartitions.
+        """
+        ordered = members_in_map_order(members)
+        if not ordered:
+            return {}, {}
+        known = subscribed_topics(topics, ordered)
+        data = {m.member_id: self._read_member_data(m.subscription) for m in ordered}
+        ownership = settle_ownership(known, ordered, data, self._max_generation)
+        self._max_generation = ownership.max_generation
+        racks = Racks(known, ordered)
+        if ownership.all_equal:
+            constrained = ConstrainedAssignment(known, racks, ownership)
+            constrained.run()
+            return constrained.assignment, constrained.transferring
+        general = GeneralAssignment(known, racks, ownership, ordered, data)
+        general.run()
+        return general.assignment, None
+
+
+class StickyAssignor:
+    """Kafka's `sticky`: eager; owned partitions travel in the user data."""
+
+    __slots__ = ("_engine", "_generation_id", "_partitions")
+
+    def __init__(self) -> None:
+        self._engine = _StickyEngine(_sticky_member_data)
+        self._partitions: tuple[TopicPartition, ...] | None = None
+        self._generation_id = DEFAULT_GENERATION
+
+    @property
+    def name(self) -> str:
+        """The protocol name in JoinGroup."""
+        return "sticky"
+
+    @property
+    def supported_protocols(self) -> tuple[RebalanceProtocol, ...]:
+        """Eager only."""
+        return (RebalanceProtocol.EAGER,)
+
+    def subscription_user_data(self, topics: Sequence[str]) -> bytes | None:  # noqa: ARG002  contract
+        """The last assignment with its generation; None before the first one."""
+        if self._partitions is None:
+            return None
+        return encode_sticky_user_data(self._partitions, self._generation_id)
+
+    def on_assignment(self, assignment: ConsumerAssignment, generation_id: int) -> None:
+        """Remember what this member was given."""
+        self._partitions = assignment.partitions
+        self._generation_id = generation_id
+
+    def assign(
+        self, topics: TopicRacks, members: Sequence[AssignorMember]
+    ) -> dict[str, list[TopicPartition]]:
+        """Partitions of each member: balanced, then with the fewest moves Java finds.
+
+        Raises:
+            AssignmentFailed: Owned partitions contradict each other as in `sticky_general`.
+        """
+        return self._engine.assign(topics, members)[0]
+
+
+class CooperativeStickyAssignor:
+    """Kafka's `cooperative-sticky`: a partition that moves is left without owner for a round."""
+
+    __slots__ = ("_engine", "_generation_id")
+
+    def __init__(self) -> None:
+        self._engine = _StickyEngine(_cooperative_member_data)
+        self._generation_id = DEFAULT_GENERATION
+
+    @property
+    def name(self) -> str:
+        """The protocol name in JoinGroup."""
+        return "cooperative-sticky"
+
+    @property
+    def supported_protocols(self) -> tuple[RebalanceProtocol, ...]:
+        """Both, so that a group can move from eager to cooperative."""
+        return (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
+
+    def subscription_user_data(self, topics: Sequence[str]) -> bytes | None:  # noqa: ARG002  contract
+        """The generation of the last assignment; -1 before the first one."""
+        return encode_cooperative_user_data(self._generation_id)
+
+    def on_assignment(self, assignment: ConsumerAssignment, generation_id: int) -> None:  # noqa: ARG002  contract
+        """Remember the generation; the owned partitions travel in the subscription."""
+        self._generation_id = generation_id
+
+    def assign(
+        self, topics: TopicRacks, members: Sequence[AssignorMember]
+    ) -> dict[str, list[TopicPartition]]:
+        """Partitions of each member, without those that another member must give up first.
+
+        Raises:
+            AssignmentFailed: Owned partitions contradict each other as in `sticky_general`.
+
+        Source: CooperativeStickyAssignor.assignPartitions and adjustAssignment.
+        """
+        assignment, transferring = self._engine.assign(topics, members)
+        if transferring is None:
+            transferring = _transferring(members, assignment)
+        for partition, member_id in transferring.items():
+            assignment[member_id].remove(partition)
+        return assignment
+
+
+def _sticky_member_data(subscription: Subscription) -> MemberData:
+    return decode_sticky_user_data(subscription.user_data)
+
+
+def _cooperative_member_data(subscription: Subscription) -> MemberData:
+    """Source: CooperativeStickyAssignor.memberData."""
+    if subscription.generation_id >= 0:
+        return MemberData(subscription.owned_partitions, subscription.generation_id)
+    generation_id = decode_cooperative_generation(subscription.user_data)
+    return MemberData(subscription.owned_partitions, generation_id)
+
+
+def _transferring(
+    members: Sequence[AssignorMember], assignment: _Assignment
+) -> dict[TopicPartition, str]:
+    """Partitions added to one member and taken from another.
+
+    Source: CooperativeStickyAssignor.computePartitionsTransferringOwnership.
+    """
+    owned = {m.member_id: frozenset(m.subscription.owned_partitions) for m in members}
+    added: dict[TopicPartition, str] = {}
+    revoked: set[TopicPartition] = set()
+    for member_id, partitions in assignment.items():
+        added.update({tp: member_id for tp in partitions if tp not in owned[member_id]})
+        revoked |= owned[member_id].difference(partitions)
+    return {partition: member_id for partition, member_id in added.items() if partition in revoked}
