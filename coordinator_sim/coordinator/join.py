@@ -401,7 +401,7 @@ def _drop_not_rejoined(runtime: Runtime, group: Group) -> None:
     for member in dropped:
         runtime.timers.cancel(TimerKey(TimerKind.SESSION, group.group_id, member.member_id))
         if runtime.tracing:
-            group.emit(Event.MEMBER_FAILED, member, reason_text="did not rejoin in time")
+            group.emit(Event.MEMBER_KICKED, member, reason_text="did not rejoin in time")
     group.remove_all([member.member_id for member in dropped])
 
 

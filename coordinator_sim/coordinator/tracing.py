@@ -96,6 +96,7 @@ def trace_response(runtime: "Runtime", parked: "Parked", response: Response) -> 
                 error_code=response.error_code,
                 generation=response.generation_id,
                 leader_id=response.leader,
+                members=len(response.members),
                 protocol_type=response.protocol_type,
                 protocol_name=response.protocol_name,
             )
