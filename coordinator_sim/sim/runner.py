@@ -1,0 +1,174 @@
+"""Runs a scenario from its first to its last microsecond."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.broker import Cluster, Coordinator
+from coordinator_sim.clock import Action
+from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.protocol.profiles import Profile, profile_named
+from coordinator_sim.scenario.choices import Choice, Choices, ChosenIds
+from coordinator_sim.scenario.scenario import Scenario
+from coordinator_sim.scenario.world import ConsumerGroupSpec, ConsumerSpec
+from coordinator_sim.sim.brokers import ClusterDriver
+from coordinator_sim.sim.consumers import ConsumerProcess
+from coordinator_sim.sim.environment import Environment
+from coordinator_sim.sim.happenings import Stage
+from coordinator_sim.sim.members import Member
+from coordinator_sim.sim.network import Network
+from coordinator_sim.sim.world import US_PER_MS, World
+from coordinator_sim.trace.recorder import NullRecorder, Recorder
+
+_PROGRESS_STEPS: Final = 200
+"""A progress bar that moves every half percent looks alive."""
+_MS_PER_MINUTE: Final = 60_000
+
+_CONFIG_FIELDS: Final = {
+    "offsets.topic.num.partitions": "offsets_topic_num_partitions",
+    "group.min.session.timeout.ms": "group_min_session_timeout_ms",
+    "group.max.session.timeout.ms": "group_max_session_timeout_ms",
+    "group.initial.rebalance.delay.ms": "group_initial_rebalance_delay_ms",
+    "group.max.size": "group_max_size",
+    "offset.metadata.max.bytes": "offset_metadata_max_bytes",
+    "offsets.commit.timeout.ms": "offsets_commit_timeout_ms",
+    "offsets.retention.minutes": "offsets_retention_ms",
+    "offsets.retention.check.interval.ms": "offsets_retention_check_interval_ms",
+}
+
+
+class RunResult(Struct, frozen=True, kw_only=True):
+    """What a run was, beside its events.
+
+    Args:
+        end_us: Virtual time at its end, in microseconds.
+        fired_count: Callbacks fired: timers, deliveries and happenings.
+        tape: The choices made, in order; replay them with `tape=`.
+    """
+
+    end_us: int
+    fired_count: int
+    tape: tuple[Choice, ...]
+
+
+def run_scenario(
+    scenario: Scenario,
+    *,
+    seed: int = 0,
+    recorder: Recorder,
+    progress: Callable[[int], None] | None = None,
+    tape: Iterable[Choice] = (),
+    shuffle_ties: bool = False,
+) -> RunResult:
+    """Run a scenario in virtual time.
+
+    The same scenario, seed and tape give the same events in any process.
+
+    Args:
+        scenario: What to run.
+        seed: Seed of all chance that the tape does not hold.
+        recorder: Takes every event in emission order; a NullRecorder makes the cores silent.
+        progress: Told the virtual time reached, in microseconds, two hundred times a run.
+        tape: Choices to repeat, of an earlier run or edited.
+        shuffle_ties: Draw the order of simultaneous happenings instead of first in, first out.
+
+    Raises:
+        ConfigError: The profile is unknown, or a client refuses its settings.
+    """
+    choices = Choices(seed, tape)
+    environment = Environment(choices if shuffle_ties else None)
+    network = Network(environment, scenario.network.latency, choices)
+    cluster = _cluster(scenario, choices, tracing=not isinstance(recorder, NullRecorder))
+    world = World(environment, network, cluster=cluster, choices=choices, recorder=recorder)
+    brokers = ClusterDriver(
+        cluster,
+        environment=environment,
+        network=network,
+        recorder=recorder,
+        load_ms=scenario.load_ms,
+        failover_ms=scenario.failover_ms,
+    )
+    members = _members(scenario, world)
+    for spec in scenario.members():
+        if spec.start_ms is not None:
+            environment.call_at(spec.start_ms * US_PER_MS, members[spec.name].start)
+    stage = Stage(world, brokers, members=members, connect={})
+    for happening in scenario.happenings:
+        stage.schedule(happening)
+    _run(environment, scenario.duration_ms * US_PER_MS, progress)
+    return RunResult(
+        end_us=environment.now_us,
+        fired_count=environment.fired_count,
+        tape=tuple(choices.tape),
+    )
+
+
+def coordinator_config(
+    settings: dict[str, str], *, broker_id: int, tracing: bool
+) -> CoordinatorConfig:
+    """The configuration of one broker's coordinator from checked settings by Kafka's names."""
+    fields = {_CONFIG_FIELDS[name]: int(value) for name, value in settings.items()}
+    if "offsets_retention_ms" in fields:
+        fields["offsets_retention_ms"] *= _MS_PER_MINUTE
+    return CoordinatorConfig(broker_id=broker_id, trace=tracing, **fields)  # type: ignore[arg-type] # all are ints
+
+
+def _cluster(scenario: Scenario, choices: Choices, *, tracing: bool) -> Cluster:
+    profile = profile_named(scenario.profile)
+    settings = scenario.broker_settings
+    make = partial(_coordinator, settings, profile, choices=choices, tracing=tracing)
+    offsets_partitions = coordinator_config(settings, broker_id=0, tracing=False)
+    cluster = Cluster(
+        scenario.brokers,
+        offsets_partitions=offsets_partitions.offsets_topic_num_partitions,
+        make_coordinator=make,
+    )
+    for topic in scenario.topics:
+        cluster.create_topic(topic.name, topic.partitions)
+    return cluster
+
+
+def _coordinator(
+    settings: dict[str, str],
+    profile: Profile,
+    broker_id: int,
+    *,
+    choices: Choices,
+    tracing: bool,
+) -> Coordinator:
+    return GroupCoordinator(
+        coordinator_config(settings, broker_id=broker_id, tracing=tracing),
+        profile,
+        ids=ChosenIds(choices, f"broker-{broker_id}"),
+    )
+
+
+def _members(scenario: Scenario, world: World) -> dict[str, Member]:
+    rates = {topic.name: topic.records_per_s for topic in scenario.topics}
+    members: dict[str, Member] = {}
+    for group in scenario.groups:
+        if isinstance(group, ConsumerGroupSpec):
+            for spec in group.members:
+                members[spec.name] = _consumer(world, spec, group, rates)
+    return members
+
+
+def _consumer(
+    world: World, spec: ConsumerSpec, group: ConsumerGroupSpec, rates: dict[str, int]
+) -> Member:
+    def make_process(when_gone: Action) -> ConsumerProcess:
+        return ConsumerProcess(world, spec, group, records_per_s=rates, when_gone=when_gone)
+
+    return Member(world, spec.name, group_id=group.group_id, make_process=make_process)
+
+
+def _run(environment: Environment, end_us: int, progress: Callable[[int], None] | None) -> None:
+    if progress is None:
+        environment.run_until(end_us)
+        return
+    for step in range(1, _PROGRESS_STEPS + 1):
+        environment.run_until(end_us * step // _PROGRESS_STEPS)
+        progress(environment.now_us)
