@@ -40,6 +40,12 @@ class GroupTiming(Struct, frozen=True, kw_only=True):
             for everyone else.
         callback_ms: The longest that an application's rebalance callback takes.
         poll_interval_ms: The longest that a healthy application takes between two polls.
+        metadata_max_age_ms: How late a client learns of a change that nobody tells it.
+        connect_timeout_ms: How long an attempt to connect to a dead broker may last: at most
+            `socket.connection.setup.timeout.max.ms`, with its jitter of a fifth.
+        failover_ms: From a broker's death until another one answers for its groups.
+        round_trip_ms: Of any request, in a network that is well.
+        lost_response_count: Responses yet to be lost after the disturbance, each at a bad moment.
     """
 
     session_timeout_ms: int = 45_000
@@ -52,7 +58,11 @@ class GroupTiming(Struct, frozen=True, kw_only=True):
     scheduled_rebalance_max_delay_ms: int = 0
     callback_ms: int = 0
     poll_interval_ms: int = 1_000
+    metadata_max_age_ms: int = 300_000
+    connect_timeout_ms: int = 36_000
+    failover_ms: int = 5_000
     round_trip_ms: int = 1_000
+    lost_response_count: int = 0
 
 
 def observed_timing(events: Iterable[TraceEvent]) -> GroupTiming:
@@ -106,10 +116,17 @@ def detection_bound_ms(timing: GroupTiming) -> int:
 
     A dead member is noticed by its session; a client whose answer was lost by its request timeout,
     which for JoinGroup exceeds the rebalance timeout; an application that had stopped polling by
-    its poll timeout, which is the rebalance timeout.
+    its poll timeout, which is the rebalance timeout; a grown topic by the age of metadata. A dead
+    broker is left by a client once its connection attempt ends and another broker answers.
     """
     join_timeout_ms = timing.rebalance_timeout_ms + JOIN_GROUP_TIMEOUT_LAPSE_MS
-    return max(timing.session_timeout_ms, timing.request_timeout_ms, join_timeout_ms)
+    noticed_ms = max(
+        timing.session_timeout_ms,
+        timing.request_timeout_ms,
+        timing.metadata_max_age_ms,
+        join_timeout_ms,
+    )
+    return noticed_ms + timing.connect_timeout_ms + timing.failover_ms
 
 
 def rebalance_bound_ms(timing: GroupTiming) -> int:
@@ -127,9 +144,15 @@ def rebalance_bound_ms(timing: GroupTiming) -> int:
 def convergence_bound_ms(timing: GroupTiming) -> int:
     """The longest from the end of the last disturbance until the group is Stable for good.
 
-    Once faults stop and every member polls: detection, then `REBALANCE_ROUNDS` rebalances; Connect
-    adds its scheduled delay, during which the group is Stable but not yet at rest. It is a bound
-    that no correct run exceeds, not an expectation: most runs need a tenth of it.
+    Once faults stop and every member polls: detection, then `REBALANCE_ROUNDS` rebalances. Under
+    Connect's incremental protocols each of them may be put off by the scheduled delay, and by the
+    backoff between revocations, which that delay bounds. A response that is lost later costs its
+    detection and one more rebalance. It is a bound that no correct run exceeds, not an
+    expectation: most runs need a tenth of it.
+
+    Source: kafka trunk, IncrementalCooperativeAssignor.handleLostAssignments and
+    ConsecutiveRevokingRebalancesBackoff for the delays.
     """
-    rounds_ms = REBALANCE_ROUNDS * rebalance_bound_ms(timing)
-    return detection_bound_ms(timing) + rounds_ms + timing.scheduled_rebalance_max_delay_ms
+    round_ms = rebalance_bound_ms(timing) + timing.scheduled_rebalance_max_delay_ms
+    losses_ms = timing.lost_response_count * (detection_bound_ms(timing) + round_ms)
+    return detection_bound_ms(timing) + REBALANCE_ROUNDS * round_ms + losses_ms

@@ -43,18 +43,21 @@ CHECKERS: Final = (
 
 
 def check_all(
-    events: Sequence[TraceEvent], timings: Mapping[str, GroupTiming] | None = None
+    events: Sequence[TraceEvent],
+    timings: Mapping[str, GroupTiming] | None = None,
+    calm_from_us: int | None = None,
 ) -> Report:
     """Judge a trace by every invariant.
 
     Args:
         events: In trace order, as a recorder numbered them.
         timings: Group id -> its settings; what is absent is taken from the trace itself.
+        calm_from_us: When the last disturbance is over; None takes it from the trace itself.
 
     Returns:
         One result an invariant, I1 to I10.
     """
-    history = History(events, timings)
+    history = History(events, timings, calm_from_us)
     results: list[CheckResult] = []
     for checker in CHECKERS:
         findings = checker.judge(history)

@@ -15,9 +15,9 @@ def judge(history: History) -> Findings:
 
     A trace that names no disturbance, or ends before the bound is over, lets nothing be judged.
     """
-    if not history.disturbances:
+    calm_us = history.calm_from_us
+    if calm_us is None:
         return Findings(0)
-    calm_us = max(event.ts_us for event in history.disturbances)
     judged = 0
     violations: list[Violation] = []
     for tenancy in _last_tenancies(history):

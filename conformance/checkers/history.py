@@ -31,6 +31,8 @@ CLIENT_EVENTS: Final = frozenset(
 REMOVALS: Final = frozenset({Event.MEMBER_LEFT, Event.MEMBER_FAILED, Event.MEMBER_KICKED})
 """Events after which the member's id is no longer a member."""
 ENDINGS: Final = frozenset({Event.GROUP_DEAD, Event.GROUP_UNLOADED})
+LAST_WORDS: Final = ENDINGS | {Event.JOIN_RESP, Event.SYNC_RESP}
+"""What a coordinator may still say of a group at the instant it gives it up."""
 RESPONSE_OF: Final = {Event.JOIN_REQ: Event.JOIN_RESP, Event.SYNC_REQ: Event.SYNC_RESP}
 
 Place = tuple[int | None, str]
@@ -69,13 +71,19 @@ class History:
         events: In trace order.
         timings: Settings of the groups that are known; those of other groups are taken from what
             their members say in the trace.
+        calm_from_us: When the last disturbance is over, if that is known; else it is the last
+            event that tells of one.
     """
 
     def __init__(
-        self, events: Sequence[TraceEvent], timings: Mapping[str, GroupTiming] | None = None
+        self,
+        events: Sequence[TraceEvent],
+        timings: Mapping[str, GroupTiming] | None = None,
+        calm_from_us: int | None = None,
     ) -> None:
         self.events = events
         self._timings = dict(timings or {})
+        self._calm_from_us = calm_from_us
 
     @property
     def ends_at_us(self) -> int:
@@ -101,9 +109,12 @@ class History:
         return [exchange for tenancy in self.tenancies for exchange in _exchanges_of(tenancy)]
 
     @cached_property
-    def disturbances(self) -> list[TraceEvent]:
-        """What was done to the world: faults, their ends, and starts and stops of processes."""
-        return [e for e in self.events if e.event in (Event.FAULT, Event.LIFECYCLE)]
+    def calm_from_us(self) -> int | None:
+        """When the last disturbance was over; None if the trace tells of none."""
+        if self._calm_from_us is not None:
+            return self._calm_from_us
+        disturbed = (e.ts_us for e in self.events if e.event in (Event.FAULT, Event.LIFECYCLE))
+        return max(disturbed, default=None)
 
 
 class _Cutter:
@@ -133,8 +144,8 @@ class _Cutter:
                 self._close(tenancy, load.ts_us)
 
     def _close(self, tenancy: Tenancy, at_us: int) -> None:
-        tenancy.ended_at_us = at_us
-        del self._open[tenancy.broker_id, tenancy.group_id]
+        if tenancy.ended_at_us is None:
+            tenancy.ended_at_us = at_us
 
     def _tenancy_of(self, event: TraceEvent, group_id: str) -> Tenancy:
         place = (event.broker_id, group_id)
@@ -142,6 +153,7 @@ class _Cutter:
         is_load = event.event is Event.GROUP_LOADED
         if tenancy is not None and (is_load or tenancy.incarnation != event.incarnation):
             self._close(tenancy, event.ts_us)
+        if tenancy is not None and _is_over(tenancy, event):
             tenancy = None
         if tenancy is None:
             tenancy = Tenancy(
@@ -150,6 +162,13 @@ class _Cutter:
             self._open[place] = tenancy
             self._all.append(tenancy)
         return tenancy
+
+
+def _is_over(tenancy: Tenancy, event: TraceEvent) -> bool:
+    ended_at_us = tenancy.ended_at_us
+    if ended_at_us is None:
+        return False
+    return event.ts_us > ended_at_us or event.event not in LAST_WORDS
 
 
 class Instances:

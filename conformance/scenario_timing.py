@@ -1,0 +1,140 @@
+"""What a scenario's settings mean for the bounds: how long its groups may take to come to rest.
+
+Not here: the bounds themselves (`bounds`), and running the scenario.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec import structs
+
+from conformance.bounds import GroupTiming, convergence_bound_ms
+from coordinator_sim.scenario import (
+    ConnectGroupSpec,
+    ConstantLatency,
+    ConsumerGroupSpec,
+    DropResponse,
+    GroupSpec,
+    PauseMember,
+    RestartMember,
+    Scenario,
+    SlowPoll,
+    UniformLatency,
+    members_of,
+)
+from coordinator_sim.scenario.happenings import end_of
+from coordinator_sim.scenario.settings import int_setting
+
+MARGIN_MS: Final = 5_000
+"""Added to the calm, so that the trace reaches beyond the bound."""
+_CONSUMER_SESSION_MS: Final = 45_000
+_CONNECT_SESSION_MS: Final = 10_000
+_CONSUMER_REBALANCE_MS: Final = 300_000
+_CONNECT_REBALANCE_MS: Final = 60_000
+_CONSUMER_REQUEST_MS: Final = 30_000
+_CONNECT_REQUEST_MS: Final = 40_000
+_CONNECT_DELAY_MS: Final = 300_000
+_METADATA_MAX_AGE_MS: Final = 300_000
+_GRACEFUL_STOP_MS: Final = 5_000
+_POLL_MS: Final = 500
+"""What the simulated application gives `poll`."""
+
+
+def timings_of(scenario: Scenario) -> dict[str, GroupTiming]:
+    """The timing of each group: of every setting, the largest that any of its members has."""
+    return {group.group_id: _timing_of(scenario, group) for group in scenario.groups}
+
+
+def calm_from_ms(scenario: Scenario) -> int:
+    """An instant from which surely nothing more is done to the world.
+
+    Pauses and slow polls of one member may queue up, and a restart waits for its member to close;
+    so all their lengths are added to the end of the last happening.
+    """
+    queued_ms = 0
+    for happening in scenario.happenings:
+        match happening:
+            case PauseMember() | SlowPoll():
+                queued_ms += happening.for_ms
+            case RestartMember():
+                queued_ms += happening.down_ms
+            case _:
+                pass
+    last_ms = max((end_of(happening) for happening in scenario.happenings), default=0)
+    return max(scenario.calm_from_ms(), last_ms) + queued_ms
+
+
+def with_calm(scenario: Scenario) -> Scenario:
+    """The scenario, long enough for every group to converge after its last happening."""
+    bounds_ms = [convergence_bound_ms(timing) for timing in timings_of(scenario).values()]
+    duration_ms = calm_from_ms(scenario) + max(bounds_ms, default=0) + MARGIN_MS
+    return structs.replace(scenario, duration_ms=duration_ms)
+
+
+def _timing_of(scenario: Scenario, group: GroupSpec) -> GroupTiming:
+    settings = [{**group.settings, **member.settings} for member in members_of(group)]
+    lost = sum(event.count for event in scenario.happenings if isinstance(event, DropResponse))
+    common = structs.replace(
+        GroupTiming(),
+        heartbeat_interval_ms=_largest(settings, "heartbeat.interval.ms", 3_000),
+        retry_backoff_max_ms=max(
+            _largest(settings, "retry.backoff.max.ms", 1_000),
+            _largest(settings, "reconnect.backoff.max.ms", 1_000),
+        ),
+        metadata_max_age_ms=_largest(settings, "metadata.max.age.ms", _METADATA_MAX_AGE_MS),
+        group_initial_rebalance_delay_ms=int_setting(
+            scenario.broker_settings, "group.initial.rebalance.delay.ms", 3_000
+        ),
+        offsets_commit_timeout_ms=int_setting(
+            scenario.broker_settings, "offsets.commit.timeout.ms", 5_000
+        ),
+        failover_ms=scenario.failover_ms + scenario.load_ms,
+        round_trip_ms=_round_trip_ms(scenario),
+        lost_response_count=lost,
+    )
+    match group:
+        case ConsumerGroupSpec():
+            return _consumer_timing(group, settings, common)
+        case ConnectGroupSpec():
+            return _connect_timing(settings, common)
+
+
+def _consumer_timing(
+    group: ConsumerGroupSpec, settings: list[dict[str, str]], common: GroupTiming
+) -> GroupTiming:
+    return structs.replace(
+        common,
+        session_timeout_ms=_largest(settings, "session.timeout.ms", _CONSUMER_SESSION_MS),
+        rebalance_timeout_ms=_largest(settings, "max.poll.interval.ms", _CONSUMER_REBALANCE_MS),
+        request_timeout_ms=_largest(settings, "request.timeout.ms", _CONSUMER_REQUEST_MS),
+        callback_ms=max((member.callback_ms for member in group.members), default=0),
+        poll_interval_ms=_POLL_MS + max((one.processing_ms for one in group.members), default=0),
+    )
+
+
+def _connect_timing(settings: list[dict[str, str]], common: GroupTiming) -> GroupTiming:
+    return structs.replace(
+        common,
+        session_timeout_ms=_largest(settings, "session.timeout.ms", _CONNECT_SESSION_MS),
+        rebalance_timeout_ms=_largest(settings, "rebalance.timeout.ms", _CONNECT_REBALANCE_MS),
+        request_timeout_ms=_largest(settings, "request.timeout.ms", _CONNECT_REQUEST_MS),
+        scheduled_rebalance_max_delay_ms=_largest(
+            settings, "scheduled.rebalance.max.delay.ms", _CONNECT_DELAY_MS
+        ),
+        callback_ms=_largest(settings, "task.shutdown.graceful.timeout.ms", _GRACEFUL_STOP_MS),
+    )
+
+
+def _largest(settings: Sequence[Mapping[str, str]], name: str, default: int) -> int:
+    return max((int_setting(one, name, default) for one in settings), default=default)
+
+
+def _round_trip_ms(scenario: Scenario) -> int:
+    match scenario.network.latency:
+        case ConstantLatency(us=us):
+            one_way_us = us
+        case UniformLatency(high_us=high_us):
+            one_way_us = high_us
+        case latency:
+            one_way_us = latency.quantiles_us[-1]
+    return 2 * one_way_us // 1_000 + 1

@@ -1,0 +1,251 @@
+"""Hypothesis strategies that draw scenarios: worlds, and faults that end.
+
+A drawn scenario is the first phase of a property: things happen, and every one of them ends. The
+second phase, calm until the group must have converged, is added by `conformance.scenario_timing`.
+Values shrink towards few members, few happenings and round times. Needs the extra `conformance`.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from hypothesis import strategies as st
+
+from coordinator_sim.scenario import (
+    AddConnector,
+    AddPartitions,
+    ChangeSubscription,
+    ChangeTaskCount,
+    ConnectGroupSpec,
+    ConstantLatency,
+    ConsumerGroupSpec,
+    ConsumerSpec,
+    CrashBroker,
+    CrashMember,
+    DropResponse,
+    GroupSpec,
+    Happening,
+    MoveCoordinator,
+    NetworkSpec,
+    PartitionNetwork,
+    PauseMember,
+    RemoveConnector,
+    RestartMember,
+    Scenario,
+    SlowPoll,
+    StartMember,
+    StopMember,
+    TableLatency,
+    TopicSpec,
+    UniformLatency,
+    WorkerSpec,
+    members_of,
+)
+from coordinator_sim.scenario.world import LatencyLaw
+
+MAX_MEMBERS: Final = 5
+MAX_HAPPENINGS: Final = 6
+BROKERS: Final = 3
+LAST_FAULT_MS: Final = 60_000
+"""No happening begins later; the first phase of a drawn scenario."""
+ASSIGNORS: Final = (
+    ("range",),
+    ("roundrobin",),
+    ("sticky",),
+    ("cooperative-sticky",),
+    ("range", "cooperative-sticky"),
+)
+APIS: Final = ("HEARTBEAT", "JOIN_GROUP", "SYNC_GROUP", "OFFSET_COMMIT", "FIND_COORDINATOR")
+TOPICS: Final = ("orders", "payments")
+CONSUMERS: Final = "orders-app"
+WORKERS: Final = "connect-cluster"
+CONNECTORS: Final = ("jdbc", "s3")
+ADDED_CONNECTOR: Final = "elastic"
+
+_LATENCIES: Final[st.SearchStrategy[LatencyLaw]] = st.sampled_from(
+    (ConstantLatency(), UniformLatency(100, 20_000), TableLatency())
+)
+
+
+def _instants(last_ms: int = LAST_FAULT_MS) -> st.SearchStrategy[int]:
+    """Instants on a grid of 100 ms, from the start of the run."""
+    return st.integers(0, last_ms // 100).map(lambda step: step * 100)
+
+
+def _durations(low_ms: int, high_ms: int) -> st.SearchStrategy[int]:
+    return st.integers(low_ms // 100, high_ms // 100).map(lambda step: step * 100)
+
+
+def _of(*values: int) -> st.SearchStrategy[str]:
+    return st.sampled_from([str(value) for value in values])
+
+
+_CLIENT_SETTINGS: Final = {
+    "session.timeout.ms": _of(10_000, 6_000, 20_000),
+    "heartbeat.interval.ms": _of(3_000, 1_000),
+    "request.timeout.ms": _of(10_000, 30_000),
+    "metadata.max.age.ms": st.just("10000"),
+}
+_CONSUMER_SETTINGS: Final = st.fixed_dictionaries(
+    {
+        **_CLIENT_SETTINGS,
+        "max.poll.interval.ms": _of(20_000, 10_000),
+        "enable.auto.commit": st.sampled_from(("true", "false")),
+        "auto.commit.interval.ms": st.just("5000"),
+    }
+)
+_CONNECT_SETTINGS: Final = st.fixed_dictionaries(
+    {
+        **_CLIENT_SETTINGS,
+        "rebalance.timeout.ms": _of(20_000, 10_000),
+        "scheduled.rebalance.max.delay.ms": _of(10_000, 0, 30_000),
+    }
+)
+_BROKER_SETTINGS: Final = st.fixed_dictionaries({"group.initial.rebalance.delay.ms": _of(3_000, 0)})
+
+
+@st.composite
+def topics(draw: st.DrawFn) -> tuple[TopicSpec, ...]:
+    """One or two topics of up to eight partitions."""
+    names = TOPICS[: draw(st.integers(1, len(TOPICS)))]
+    return tuple(TopicSpec(name=name, partitions=draw(st.integers(1, 8))) for name in names)
+
+
+@st.composite
+def consumer_groups(draw: st.DrawFn, world: Sequence[TopicSpec]) -> ConsumerGroupSpec:
+    """A consumer group of static and dynamic members."""
+    count = draw(st.integers(1, MAX_MEMBERS))
+    members = tuple(
+        ConsumerSpec(
+            name=f"consumer-{number}",
+            start_ms=draw(st.one_of(_instants(5_000), st.none())) if number > 1 else 0,
+            instance_id=f"instance-{number}" if draw(st.booleans()) else None,
+            processing_ms=draw(st.sampled_from((500, 1_000, 2_000))),
+            callback_ms=draw(st.sampled_from((0, 300))),
+        )
+        for number in range(1, count + 1)
+    )
+    return ConsumerGroupSpec(
+        group_id=CONSUMERS,
+        topics=tuple(topic.name for topic in world),
+        members=members,
+        assignors=draw(st.sampled_from(ASSIGNORS)),
+        settings=draw(_CONSUMER_SETTINGS),
+    )
+
+
+@st.composite
+def connect_groups(draw: st.DrawFn) -> ConnectGroupSpec:
+    """A Connect cluster of up to four workers."""
+    count = draw(st.integers(1, MAX_MEMBERS - 1))
+    names = CONNECTORS[: draw(st.integers(0, len(CONNECTORS)))]
+    return ConnectGroupSpec(
+        group_id=WORKERS,
+        workers=tuple(
+            WorkerSpec(
+                name=f"worker-{number}",
+                start_ms=draw(st.one_of(_instants(5_000), st.none())) if number > 1 else 0,
+            )
+            for number in range(1, count + 1)
+        ),
+        connect_protocol=draw(st.sampled_from(("sessioned", "compatible", "eager"))),
+        connectors={name: draw(st.integers(0, 5)) for name in names},
+        settings=draw(_CONNECT_SETTINGS),
+    )
+
+
+def _member_happenings(names: Sequence[str]) -> st.SearchStrategy[Happening]:
+    at_ms, member = _instants(), st.sampled_from(names)
+    return st.one_of(
+        st.builds(StartMember, at_ms=at_ms, member=member),
+        st.builds(StopMember, at_ms=at_ms, member=member),
+        st.builds(CrashMember, at_ms=at_ms, member=member),
+        st.builds(
+            RestartMember,
+            at_ms=at_ms,
+            member=member,
+            down_ms=_durations(0, 20_000),
+            graceful=st.booleans(),
+        ),
+        st.builds(PauseMember, at_ms=at_ms, member=member, for_ms=_durations(100, 30_000)),
+        st.builds(SlowPoll, at_ms=at_ms, member=member, for_ms=_durations(100, 30_000)),
+        st.builds(
+            DropResponse,
+            at_ms=at_ms,
+            member=member,
+            api=st.sampled_from(APIS),
+            count=st.integers(1, 2),
+        ),
+    )
+
+
+def _world_happenings(names: Sequence[str], group: GroupSpec) -> st.SearchStrategy[Happening]:
+    at_ms, broker = _instants(), st.integers(1, BROKERS)
+    cut_off = {"at_ms": at_ms, "for_ms": _durations(100, 20_000)}
+    return st.one_of(
+        st.builds(
+            MoveCoordinator,
+            at_ms=at_ms,
+            group_id=st.just(group.group_id),
+            to_broker=st.one_of(st.none(), broker),
+        ),
+        st.builds(PartitionNetwork, **cut_off, member=st.sampled_from(names)),
+        st.builds(PartitionNetwork, **cut_off, broker=broker),
+        st.builds(PartitionNetwork, **cut_off, broker=broker, member=st.sampled_from(names)),
+        st.builds(CrashBroker, at_ms=at_ms, broker=broker, for_ms=_durations(100, 20_000)),
+    )
+
+
+def _consumer_happenings(
+    group: ConsumerGroupSpec, world: Sequence[TopicSpec]
+) -> st.SearchStrategy[Happening]:
+    names = [member.name for member in group.members]
+    subscriptions = st.lists(st.sampled_from(group.topics), min_size=1, unique=True).map(tuple)
+    return st.one_of(
+        st.builds(
+            ChangeSubscription,
+            at_ms=_instants(),
+            member=st.sampled_from(names),
+            topics=subscriptions,
+        ),
+        st.builds(AddPartitions, at_ms=_instants(), topic=st.just(world[0].name), to=st.just(10)),
+    )
+
+
+def _connect_happenings(group: ConnectGroupSpec) -> st.SearchStrategy[Happening]:
+    common = {"at_ms": _instants(), "group_id": st.just(group.group_id)}
+    tasks = st.integers(0, 5)
+    choices: list[st.SearchStrategy[Happening]] = [
+        st.builds(AddConnector, **common, connector=st.just(ADDED_CONNECTOR), tasks=tasks)
+    ]
+    if group.connectors:
+        present = st.sampled_from(list(group.connectors))
+        choices.append(st.builds(ChangeTaskCount, **common, connector=present, tasks=tasks))
+        choices.append(st.builds(RemoveConnector, **common, connector=present))
+    return st.one_of(choices)
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> Scenario:
+    """A world with one group, and up to `MAX_HAPPENINGS` things that happen to it."""
+    world = draw(topics())
+    group: GroupSpec = draw(st.one_of(consumer_groups(world), connect_groups()))
+    names = [member.name for member in members_of(group)]
+    own = (
+        _consumer_happenings(group, world)
+        if isinstance(group, ConsumerGroupSpec)
+        else _connect_happenings(group)
+    )
+    anything = st.one_of(_member_happenings(names), _world_happenings(names, group), own)
+    happenings = tuple(draw(st.lists(anything, max_size=MAX_HAPPENINGS)))
+    return Scenario(
+        name="drawn",
+        title="A drawn scenario",
+        story="Drawn by a property test.",
+        duration_ms=LAST_FAULT_MS,
+        topics=world,
+        groups=(group,),
+        happenings=happenings,
+        brokers=BROKERS,
+        broker_settings=draw(_BROKER_SETTINGS),
+        network=NetworkSpec(latency=draw(_LATENCIES)),
+    )
