@@ -55,6 +55,23 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
-def build(session: nox.Session) -> None:
-    """Build sdist and wheel into dist/."""
-    session.run("python", "-m", "build", "--outdir", str(ROOT / "dist"))
+def docs(session: nox.Session) -> None:
+    """Write the generated pages anew."""
+    session.run("python", "docs/generate.py")
+
+
+@nox.session(venv_backend="venv")
+def package(session: nox.Session) -> None:
+    """Build the wheel, and use it in empty environments: without extras, then with `spark`."""
+    session.run("pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(ROOT / "dist"), ".")
+    wheel = max((ROOT / "dist").glob("*.whl"), key=lambda path: path.stat().st_mtime)
+    log = ROOT / "examples" / "broker-log" / "server.log"
+    golden = ROOT / "tests" / "unit" / "assignors" / "golden" / "consumer-assignors.jsonl"
+    session.install(str(wheel))
+    session.chdir(session.create_tmp())
+    session.run("coordinator-sim", "run", "rolling-bounce", "--json")
+    session.run("coordinator-sim", "ingest", str(log), "--out", "ingested")
+    session.run("coordinator-sim", "replay", "ingested", success_codes=[0, 1])
+    session.run("coordinator-sim", "assign", "--check", str(golden))
+    session.install(f"{wheel}[spark]")
+    session.run("coordinator-sim", "demo")

@@ -1,0 +1,58 @@
+"""`list` and `show`: the scenarios there are, and one of them as data."""
+
+import textwrap
+from typing import Annotated
+
+import typer
+
+
+def list_scenarios(
+    json: Annotated[
+        bool, typer.Option("--json", help="Print a JSON array instead of a table.")
+    ] = False,
+) -> None:
+    """List the scenarios of the catalogue.
+
+    Example: coordinator-sim list
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from scenarios.catalog import all_scenarios
+
+    scenarios = all_scenarios()
+    if json:
+        import msgspec
+
+        rows = [
+            {"name": name, "title": scenario.title, "duration_ms": scenario.duration_ms}
+            for name, scenario in scenarios.items()
+        ]
+        typer.echo(msgspec.json.format(msgspec.json.encode(rows)).decode())
+        return
+    table = Table("scenario", "virtual time", "what happens", box=box.SIMPLE_HEAD)
+    for name, scenario in scenarios.items():
+        table.add_row(name, f"{scenario.duration_ms // 1000} s", scenario.title)
+    Console().print(table)
+    typer.echo("Run one:  coordinator-sim run NAME    See it as data:  coordinator-sim show NAME")
+
+
+def show(
+    scenario: Annotated[str, typer.Argument(help="Catalogue name, or a scenario's .json file.")],
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the data alone, without its story.")
+    ] = False,
+) -> None:
+    """Show a scenario: its story, and its data as JSON that `run` takes.
+
+    Example: coordinator-sim show rolling-bounce --json > mine.json
+    """
+    from coordinator_sim.cli.arguments import find_scenario
+    from coordinator_sim.scenario.scenario import scenario_to_json
+
+    found = find_scenario(scenario)
+    if not json:
+        typer.echo(f"{found.name}: {found.title}\n")
+        typer.echo(textwrap.fill(found.story, 100) + "\n")
+    typer.echo(scenario_to_json(found).decode(), nl=False)

@@ -1,0 +1,42 @@
+"""A progress bar for work of more than two seconds, on a terminal only."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+PATIENCE_S: Final = 2.0
+"""Shorter work shows no bar."""
+
+
+@contextmanager
+def progress_bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A function to tell how far the work is, out of `total`; the bar is drawn on stderr."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+    )
+    bar = Progress(*columns, console=console, transient=True, auto_refresh=False)
+    task = bar.add_task(label, total=total)
+    started_s = time.monotonic()
+    drawn = False
+
+    def update(completed: int) -> None:
+        nonlocal drawn
+        if not drawn and console.is_terminal and time.monotonic() - started_s > PATIENCE_S:
+            bar.start()
+            drawn = True
+        if drawn:
+            bar.update(task, completed=completed, refresh=True)
+
+    try:
+        yield update
+    finally:
+        if drawn:
+            bar.stop()

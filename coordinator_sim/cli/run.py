@@ -1,0 +1,191 @@
+"""`run`: one scenario in virtual time; prints the story and writes the trace."""
+
+import subprocess
+from collections import Counter
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from coordinator_sim import __version__
+from coordinator_sim.cli.simulation import Simulation, assignor_label, simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from conformance.checkers import Report, Violation
+    from coordinator_sim.trace.events import TraceEvent
+
+
+class TraceFormat(StrEnum):
+    """The forms a run directory's events may have."""
+
+    PARQUET = "parquet"
+    JSONL = "jsonl"
+
+
+QUIET = frozenset(
+    {"HEARTBEAT", "OFFSET_COMMIT", "OFFSET_FETCH", "POSITION", "JOIN_REQ", "SYNC_REQ", "SYNC_RESP"}
+)
+"""Events that only `--verbose` shows: they repeat what their neighbours say."""
+
+VERDICT_WORDS = {"PASS": "kept", "UNKNOWN": "without evidence", "FAIL": "VIOLATED"}
+
+
+def run(
+    scenario: Annotated[str, typer.Argument(help="Catalogue name, or a scenario's .json file.")],
+    seed: Annotated[
+        int, typer.Option(help="Seed of all chance; the same seed gives the same trace.")
+    ] = 0,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A setting by Kafka's name: session.timeout.ms=10000."),
+    ] = None,
+    assignor: Annotated[
+        str, typer.Option(help="Assignor or Connect protocol instead of the scenario's.")
+    ] = "",
+    profile: Annotated[
+        str, typer.Option(help="Behaviour profile instead of the scenario's, such as 4.4.")
+    ] = "",
+    out: Annotated[Path | None, typer.Option(help="Run directory; out/NAME by default.")] = None,
+    format_: Annotated[TraceFormat, typer.Option("--format", help="Form of the trace.")] = (
+        TraceFormat.PARQUET
+    ),
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Show heartbeats and offsets too.")
+    ] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON summary instead of the story.")
+    ] = False,
+) -> None:
+    """Run one scenario in virtual time: print its story, check its invariants, write its trace.
+
+    Exit code 1 when an invariant is violated.
+
+    Example: coordinator-sim run rolling-bounce --assignor sticky --set session.timeout.ms=10000
+    """
+    from conformance.checkers import check_all
+
+    simulation = prepare(scenario, seed, set_ or [], assignor=assignor, profile=profile)
+    found = simulation.scenario
+    directory = out or Path("out") / found.name
+    if not json:
+        typer.echo(headline(simulation))
+        typer.echo(f"{found.title}\n")
+    from coordinator_sim.cli.progress import progress_bar
+
+    with progress_bar("simulating", found.duration_ms * 1000) as advance:
+        events = simulate(simulation, directory, trace_format=format_.value, on_progress=advance)
+    verdicts = check_all(events)
+    if json:
+        print_json(simulation, events, verdicts, directory)
+    else:
+        print_story(events, verbose)
+        print_summary(events, verdicts, directory)
+    if verdicts.violations:
+        raise typer.Exit(1)
+
+
+def prepare(name: str, seed: int, pairs: list[str], *, assignor: str, profile: str) -> Simulation:
+    """The simulation that the command line asks for.
+
+    Raises:
+        ScenarioError: The scenario is unknown or impossible.
+        ConfigError: A setting, assignor or profile is unknown or out of bounds.
+    """
+    import msgspec
+
+    from coordinator_sim.cli.arguments import find_scenario, parse_settings
+    from coordinator_sim.scenario.scenario import with_assignor, with_settings
+
+    settings = parse_settings(pairs)
+    scenario = with_settings(find_scenario(name), settings)
+    options = dict(settings)
+    if assignor:
+        scenario = with_assignor(scenario, assignor)
+        options["assignor"] = assignor
+    if profile:
+        scenario = msgspec.structs.replace(scenario, profile=profile)
+        options["profile"] = profile
+    return Simulation(
+        scenario=scenario, seed=seed, assignor=assignor_label(scenario), options=options
+    )
+
+
+def headline(simulation: Simulation) -> str:
+    """What would be needed to run this again: version, commit, seed, Kafka version, options."""
+    options = " ".join(f"{key}={value}" for key, value in simulation.options.items()) or "none"
+    return (
+        f"coordinator-sim {__version__} ({git_commit()}) scenario={simulation.scenario.name} "
+        f"seed={simulation.seed} kafka={simulation.scenario.profile} options: {options}"
+    )
+
+
+def git_commit() -> str:
+    """The short commit of a checkout, or `release`."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return "release"
+    command = ["git", "-C", str(root), "rev-parse", "--short", "HEAD"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    return done.stdout.strip() or "no commit"
+
+
+def print_story(events: "Sequence[TraceEvent]", verbose: bool) -> None:
+    """One line an event, time first."""
+    from coordinator_sim.trace.story import story_line
+
+    for event in events:
+        if verbose or event.event.value not in QUIET:
+            typer.echo(story_line(event))
+
+
+def print_summary(events: "Sequence[TraceEvent]", verdicts: "Report", directory: Path) -> None:
+    """Counts, invariants and where the trace is."""
+    from conformance.checkers import Verdict
+    from coordinator_sim.trace.digest import digest_of
+    from coordinator_sim.trace.events import Event
+
+    counts = Counter(event.event for event in events)
+    typer.echo(
+        f"\n{len(events)} events: {counts[Event.PREPARE_REBALANCE]} rebalances, "
+        f"{counts[Event.GROUP_STABLE]} generations reached Stable, "
+        f"{counts[Event.HEARTBEAT]} heartbeats, {counts[Event.OFFSET_COMMIT]} commits"
+    )
+    for verdict in Verdict:
+        named = ", ".join(verdicts.having(verdict))
+        typer.echo(f"invariants {VERDICT_WORDS[verdict.name]}: {named or 'none'}")
+    for found in verdicts.violations:
+        typer.echo(f"  {violation_line(found)}")
+    typer.echo(f"digest: {digest_of(events)}")
+    typer.echo(f"trace: {directory}   (coordinator-sim report {directory})")
+
+
+def violation_line(found: "Violation") -> str:
+    """One violation: which invariant, when, where, and the events to look at."""
+    at_s = found.at_us / 1e6
+    evidence = ", ".join(map(str, found.evidence))
+    return f"{found.invariant} at {at_s:.3f} s, {found.group_id}: {found.message} (seq {evidence})"
+
+
+def print_json(
+    simulation: Simulation,
+    events: "Sequence[TraceEvent]",
+    verdicts: "Report",
+    directory: Path,
+) -> None:
+    """The summary for a machine."""
+    import msgspec
+
+    from coordinator_sim.trace.digest import digest_of
+
+    counts = Counter(event.event.value for event in events)
+    summary = {
+        **msgspec.to_builtins(simulation.run_info()),
+        "digest": digest_of(events),
+        "events": dict(sorted(counts.items())),
+        "violations": [violation_line(found) for found in verdicts.violations],
+        "trace": str(directory),
+    }
+    typer.echo(msgspec.json.format(msgspec.json.encode(summary)).decode())

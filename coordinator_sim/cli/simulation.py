@@ -1,0 +1,91 @@
+"""Simulating a scenario into a run directory, for the commands `run` and `demo`."""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+from msgspec import Struct
+
+from coordinator_sim import __version__
+
+if TYPE_CHECKING:
+    from coordinator_sim.scenario.scenario import Scenario
+    from coordinator_sim.trace.events import RunInfo, TraceEvent
+
+
+class Simulation(Struct, frozen=True, kw_only=True):
+    """What to simulate and what to call it.
+
+    Args:
+        scenario: With all settings applied.
+        assignor: What the trace is labelled with in comparisons.
+        options: What the user changed, for `run.json`.
+    """
+
+    scenario: "Scenario"
+    seed: int
+    assignor: str
+    options: dict[str, str]
+
+    def trace_id(self) -> str:
+        """32 hex digits of SHA-256 over scenario, seed, profile and options."""
+        parts = (self.scenario, self.seed, self.scenario.profile, sorted(self.options.items()))
+        return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:32]
+
+    def run_info(self) -> "RunInfo":
+        """What the whole run shares."""
+        from coordinator_sim.trace.events import RunInfo, Source
+
+        return RunInfo(
+            trace_id=self.trace_id(),
+            source=Source.SIM,
+            cluster_id="sim",
+            version=__version__,
+            profile=self.scenario.profile,
+            seed=self.seed,
+            scenario=self.scenario.name,
+            assignor=self.assignor,
+            options=self.options,
+        )
+
+
+def assignor_label(scenario: "Scenario") -> str:
+    """The assignors or Connect protocols of a scenario's groups, as one label."""
+    from coordinator_sim.scenario.world import ConsumerGroupSpec
+
+    labels = [
+        "+".join(group.assignors)
+        if isinstance(group, ConsumerGroupSpec)
+        else f"connect-{group.connect_protocol}"
+        for group in scenario.groups
+    ]
+    return ", ".join(dict.fromkeys(labels))
+
+
+def simulate(
+    simulation: Simulation,
+    out: Path,
+    *,
+    trace_format: Literal["parquet", "jsonl"] = "parquet",
+    on_progress: Callable[[int], None] | None = None,
+) -> "list[TraceEvent]":
+    """Run the scenario, write its run directory, and answer the events for whoever tells them.
+
+    Args:
+        simulation: What to run.
+        out: Run directory to write; an older trace there is replaced.
+        trace_format: Form of the events on disk.
+        on_progress: Told the virtual time reached, in microseconds, now and then.
+    """
+    from coordinator_sim.ingest.run_directory import RunDirectoryWriter
+    from coordinator_sim.sim.runner import run_scenario
+    from coordinator_sim.trace.recorder import MemoryRecorder
+
+    memory = MemoryRecorder()
+    run_scenario(simulation.scenario, seed=simulation.seed, recorder=memory, progress=on_progress)
+    with RunDirectoryWriter(out, simulation.run_info(), format=trace_format) as writer:
+        for event in memory.events:
+            writer.record(event)
+    return memory.events
