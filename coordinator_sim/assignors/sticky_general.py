@@ -86,6 +86,7 @@ class GeneralAssignment:
             self._wanted[member.member_id] = known
             for topic in known:
                 self._potential[topic][member.member_id] = None
+        self._max_size = {m: _max_size(wanted, topics) for m, wanted in self._wanted.items()}
         self._owner = {tp: m for m, owned in self.assignment.items() for tp in owned}
         self._topic_rank = {
             topic: rank
@@ -172,11 +173,6 @@ class GeneralAssignment:
         self._owner[partition] = member_id
         return True
 
-    def _max_size(self, wanted: Sequence[str]) -> int:
-        """Source: GeneralAssignmentBuilder.getMaxAssignmentSize."""
-        topics = self._topics if len(wanted) == len(self._topics) else wanted
-        return sum(len(self._topics[topic]) for topic in topics)
-
     def _leave_out_settled(self, contested: set[str]) -> _Assignment:
         """Take out the members that hold all they can get and share no topic.
 
@@ -184,7 +180,7 @@ class GeneralAssignment:
         """
         settled: _Assignment = {}
         for member_id, partitions in self.assignment.items():
-            if len(partitions) < self._max_size(self._wanted[member_id]):
+            if len(partitions) < self._max_size[member_id]:
                 continue
             if not any(partition.topic in contested for partition in partitions):
                 settled[member_id] = partitions
@@ -297,9 +293,12 @@ class GeneralAssignment:
             count = len(self.assignment[member_id])
             if count > greatest.get(partition.topic, 0):
                 greatest[partition.topic] = count
+        # QUIRK: as many partitions as its topics have count as all of them, even where a move to
+        # a previous owner brought one of another topic.
         return any(
             greatest[topic] > len(held) + 1
             for member_id, held in self.assignment.items()
+            if len(held) != self._max_size[member_id]
             for topic in self._wanted[member_id]
         )
 
@@ -321,7 +320,7 @@ class GeneralAssignment:
         for member_id in self._order.member_ids():
             wanted = self._wanted[member_id]
             held = self.assignment[member_id]
-            if len(held) == self._max_size(wanted):
+            if len(held) == self._max_size[member_id]:
                 continue
             mine = frozenset(held)
             for partition in topic_partitions(wanted, self._topics):
@@ -330,6 +329,15 @@ class GeneralAssignment:
                 if self._count(owner.get(partition)) > len(held) + 1:
                     return True
         return False
+
+
+def _max_size(wanted: Sequence[str], topics: Topics) -> int:
+    """How many partitions a member can get.
+
+    Source: GeneralAssignmentBuilder.getMaxAssignmentSize.
+    """
+    names = topics if len(wanted) == len(topics) else wanted
+    return sum(len(topics[topic]) for topic in names)
 
 
 def _previous_owners(

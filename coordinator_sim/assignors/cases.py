@@ -1,0 +1,325 @@
+"""Cases for assignors, one JSON object a line, and how they are run and compared.
+
+A line names its assignor. Client assignors compare as ordered lists per member; Connect compares
+every step's delay, assigned and revoked work in list order, with one assignor instance a line
+that is replaced where the step says `new_leader`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Annotated, Final, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from coordinator_sim.assignors.contract import (
+    AssignmentFailed,
+    AssignorMember,
+    ConnectAssignmentPlan,
+    ConnectMember,
+    WorkerLoad,
+)
+from coordinator_sim.assignors.registry import (
+    CONSUMER_ASSIGNORS,
+    make_connect_assignor,
+    make_consumer_assignor,
+)
+from coordinator_sim.assignors.user_data import encode_sticky_entries
+from coordinator_sim.errors import CoordinatorSimError
+from coordinator_sim.protocol.embedded import Subscription
+from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition, connector_resource
+
+T = TypeVar("T")
+
+CONNECT_INCREMENTAL: Final = "connect-incremental"
+"""The assignor name of Connect cases."""
+
+TaskCount = Annotated[int, Meta(ge=0, le=100_000)]
+
+
+class CaseFormError(CoordinatorSimError):
+    """A case is not of the form; the message names the field."""
+
+
+class CaseMember(Struct, frozen=True):
+    """A consumer: what it subscribes to, owned, and in which generation (-1: none)."""
+
+    id: str
+    topics: tuple[str, ...]
+    owned: tuple[tuple[str, int], ...] = ()
+    generation: int = -1
+    instance: str | None = None
+    rack: str | None = None
+
+
+class ConsumerCase(Struct, frozen=True):
+    """One assignment of a consumer assignor; members in JoinGroup order."""
+
+    assignor: str
+    topics: dict[str, tuple[tuple[str, ...], ...]]
+    members: tuple[CaseMember, ...]
+    label: str = ""
+    expected: dict[str, tuple[tuple[str, int], ...]] | None = None
+
+
+class CaseLoad(Struct, frozen=True):
+    """Connectors and tasks of one worker, in list order."""
+
+    connectors: tuple[str, ...] = ()
+    tasks: tuple[tuple[str, int], ...] = ()
+
+
+class CaseWorker(Struct, frozen=True):
+    """A Connect worker with what it runs, as decoded from the wire."""
+
+    id: str
+    connectors: tuple[str, ...] = ()
+    tasks: tuple[tuple[str, int], ...] = ()
+
+
+class ConnectStep(Struct, frozen=True):
+    """One rebalance of a Connect group; `config` is connector -> number of tasks."""
+
+    now: int
+    generation: int
+    last_completed: int
+    config: dict[str, TaskCount]
+    members: tuple[CaseWorker, ...]
+    step: str = ""
+    new_leader: bool = False
+    delay: int | None = None
+    assigned: dict[str, CaseLoad] | None = None
+    revoked: dict[str, CaseLoad] | None = None
+
+
+class ConnectCase(Struct, frozen=True):
+    """A sequence of rebalances of one Connect group."""
+
+    assignor: str
+    max_delay: Annotated[int, Meta(ge=0)]
+    steps: tuple[ConnectStep, ...]
+    label: str = ""
+
+
+Case = ConsumerCase | ConnectCase
+
+
+class _Head(Struct, frozen=True):
+    assignor: str
+
+
+class Outcome(Struct, frozen=True):
+    """What an assignor answered: member -> resources given, in list order.
+
+    Args:
+        step: The step's name; empty for consumers.
+        revoked: Worker -> what it must stop, in list order.
+    """
+
+    assigned: dict[str, list[str]]
+    revoked: dict[str, list[str]] = {}
+    delay_ms: int = 0
+    step: str = ""
+
+
+class Difference(Struct, frozen=True):
+    """The first thing in which an assignor differs from a case."""
+
+    label: str
+    assignor: str
+    step: str
+    member: str
+    message: str
+
+    def __str__(self) -> str:
+        """One line: label, step and member where there are any, and what differs."""
+        places = [f"{self.label or 'case'} ({self.assignor})"]
+        places += [f"step {self.step!r}"] if self.step else []
+        places += [f"member {self.member!r}"] if self.member else []
+        return f"{', '.join(places)}: {self.message}"
+
+
+def parse_case(line: bytes) -> Case:
+    """A case from its JSON line.
+
+    Raises:
+        CaseFormError: It is not JSON, a field is missing or of another type, the assignor is
+            unknown, or two members have one id.
+    """
+    assignor = _decode(line, _Head).assignor
+    case: Case
+    if assignor in CONSUMER_ASSIGNORS:
+        case = _decode(line, ConsumerCase)
+        _check_ids(case.members)
+    elif assignor == CONNECT_INCREMENTAL:
+        case = _decode(line, ConnectCase)
+        for step in case.steps:
+            _check_ids(step.members)
+    else:
+        known = ", ".join((*CONSUMER_ASSIGNORS, CONNECT_INCREMENTAL))
+        raise CaseFormError(f"unknown assignor {assignor!r}; known are {known}")
+    return case
+
+
+def _decode(line: bytes, form: type[T]) -> T:
+    try:
+        return msgspec.json.decode(line, type=form)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise CaseFormError(str(error)) from error
+
+
+def _check_ids(members: Sequence[CaseMember | CaseWorker]) -> None:
+    ids = [member.id for member in members]
+    if len(set(ids)) < len(ids):
+        raise CaseFormError("two members have the same id")
+    if not ids:
+        raise CaseFormError("`members` is empty")
+
+
+def run_case(case: Case) -> Iterator[Outcome]:
+    """What our assignor answers: one outcome, or one a step.
+
+    Raises:
+        AssignmentFailed: The assignor cannot finish.
+    """
+    if isinstance(case, ConsumerCase):
+        yield _run_consumer_case(case)
+    else:
+        yield from _run_connect_case(case)
+
+
+def _run_consumer_case(case: ConsumerCase) -> Outcome:
+    members = [_assignor_member(member, case.assignor) for member in case.members]
+    assignment = make_consumer_assignor(case.assignor).assign(case.topics, members)
+    return Outcome({m: [tp.resource() for tp in given] for m, given in assignment.items()})
+
+
+def _assignor_member(member: CaseMember, assignor: str) -> AssignorMember:
+    owned = tuple(TopicPartition(*partition) for partition in member.owned)
+    user_data = None
+    if assignor == "sticky" and (owned or member.generation >= 0):
+        # Runs of one topic instead of one entry a topic keep the order of the case.
+        runs = [
+            (topic, [partition.partition for partition in run])
+            for topic, run in groupby(owned, key=lambda partition: partition.topic)
+        ]
+        user_data = encode_sticky_entries(runs, member.generation)
+    return AssignorMember(
+        member_id=member.id,
+        group_instance_id=member.instance,
+        subscription=Subscription(
+            topics=member.topics,
+            user_data=user_data,
+            owned_partitions=owned,
+            generation_id=member.generation,
+            rack_id=member.rack,
+        ),
+    )
+
+
+def _run_connect_case(case: ConnectCase) -> Iterator[Outcome]:
+    assignor = make_connect_assignor("sessioned", scheduled_rebalance_max_delay_ms=case.max_delay)
+    for step in case.steps:
+        if step.new_leader:
+            assignor = make_connect_assignor(
+                "sessioned", scheduled_rebalance_max_delay_ms=case.max_delay
+            )
+        plan = assignor.assign(
+            configured=step.config,
+            members=[
+                ConnectMember(
+                    member_id=worker.id,
+                    connectors=worker.connectors,
+                    tasks=tuple(ConnectorTaskId(*task) for task in worker.tasks),
+                )
+                for worker in step.members
+            ],
+            generation_id=step.generation,
+            last_completed_generation_id=step.last_completed,
+            now_ms=step.now,
+        )
+        yield _connect_outcome(plan, step.step)
+
+
+def _connect_outcome(plan: ConnectAssignmentPlan, step: str) -> Outcome:
+    return Outcome(
+        assigned={worker: _resources(load) for worker, load in plan.assigned.items()},
+        revoked={worker: _resources(load) for worker, load in plan.revoked.items()},
+        delay_ms=plan.delay_ms,
+        step=step,
+    )
+
+
+def _resources(load: WorkerLoad | CaseLoad) -> list[str]:
+    return [connector_resource(connector) for connector in load.connectors] + [
+        ConnectorTaskId(*task).resource() for task in load.tasks
+    ]
+
+
+def first_difference(case: Case) -> Difference | None:
+    """Where our assignor first differs from what the case expects; None if nowhere.
+
+    An assignor that cannot finish differs.
+
+    Raises:
+        CaseFormError: The case expects nothing.
+    """
+    expectations = list(_expectations(case))
+    step = ""
+    try:
+        for expected, outcome in zip(expectations, run_case(case), strict=True):
+            step = outcome.step
+            found = _compare(expected, outcome)
+            if found is not None:
+                return Difference(case.label, case.assignor, step, *found)
+    except AssignmentFailed as error:
+        return Difference(case.label, case.assignor, step, "", f"no assignment: {error}")
+    return None
+
+
+def _expectations(case: Case) -> Iterator[Outcome]:
+    if isinstance(case, ConsumerCase):
+        if case.expected is None:
+            raise CaseFormError("Object missing required field `expected`, which a check needs")
+        yield Outcome(
+            {m: [TopicPartition(*tp).resource() for tp in own] for m, own in case.expected.items()}
+        )
+        return
+    for index, step in enumerate(case.steps):
+        if step.delay is None or step.assigned is None or step.revoked is None:
+            raise CaseFormError(
+                "Object missing required field `delay`, `assigned` or `revoked`, "
+                f"which a check needs - at `$.steps[{index}]`"
+            )
+        yield Outcome(
+            assigned={worker: _resources(load) for worker, load in step.assigned.items()},
+            revoked={worker: _resources(load) for worker, load in step.revoked.items()},
+            delay_ms=step.delay,
+            step=step.step,
+        )
+
+
+def _compare(expected: Outcome, actual: Outcome) -> tuple[str, str] | None:
+    """The member and the message of the first difference."""
+    if expected.delay_ms != actual.delay_ms:
+        return "", f"delay is {actual.delay_ms} ms, expected {expected.delay_ms}"
+    return _compare_lists("assigned", expected.assigned, actual.assigned) or _compare_lists(
+        "revoked", expected.revoked, actual.revoked
+    )
+
+
+def _compare_lists(
+    what: str, expected: Mapping[str, list[str]], actual: Mapping[str, list[str]]
+) -> tuple[str, str] | None:
+    for member in dict.fromkeys((*expected, *actual)):
+        if expected.get(member) != actual.get(member):
+            return member, (
+                f"{what} {_text(actual.get(member))}, expected {_text(expected.get(member))}"
+            )
+    return None
+
+
+def _text(resources: Sequence[str] | None) -> str:
+    if resources is None:
+        return "not mentioned"
+    return " ".join(resources) or "nothing"
