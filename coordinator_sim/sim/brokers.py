@@ -16,6 +16,7 @@ from coordinator_sim.coordinator.contract import CoordinatorResult
 from coordinator_sim.protocol.messages import ApiKey, RequestContext
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.network import Connection, Network, RequestMessage, ResponseMessage
+from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import Recorder
 
 _US_PER_MS: Final = 1_000
@@ -191,12 +192,24 @@ class ClusterDriver:
         self._network.attach(broker_id, driver)
 
     def _fence(self, broker_id: int) -> None:
+        self._record("BrokerFenced", broker_id)
         self._deliver(self.cluster.fence(broker_id, self._now_ms()))
 
     def _restart(self, broker_id: int) -> None:
+        self._record("BrokerRestarted", broker_id)
         outcomes = self.cluster.restart(broker_id, self._now_ms())
         self._attach(broker_id)
         self._deliver(outcomes)
+
+    def _record(self, what: str, broker_id: int) -> None:
+        self._recorder.record(
+            TraceEvent(
+                event=Event.FAULT,
+                ts_us=self._environment.now_us,
+                broker_id=broker_id,
+                reason_text=what,
+            )
+        )
 
     def _finish_load(self, load: Load) -> None:
         self._deliver(self.cluster.finish_load(load, self._now_ms()))

@@ -126,11 +126,9 @@ class Stage:
     ) -> None:
         match happening:
             case PartitionNetwork(member=member, broker=broker, for_ms=for_ms):
-                environment = self._world.environment
-                network = self._world.network
-                network.cut(member, broker)
-                heal_us = environment.now_us + for_ms * US_PER_MS
-                environment.call_at(heal_us, partial(network.heal, member, broker))
+                self._world.network.cut(member, broker)
+                heal_us = self._world.environment.now_us + for_ms * US_PER_MS
+                self._world.environment.call_at(heal_us, partial(self._heal, member, broker))
             case MoveCoordinator(to_broker=to_broker):
                 self._cluster.move(self._offsets_partition(happening), to_broker)
             case CrashBroker(broker=broker, for_ms=for_ms):
@@ -139,6 +137,12 @@ class Stage:
                 self._cluster.cluster.create_topic(topic, to)
             case _:
                 assert_never(happening)
+
+    def _heal(self, member: str | None, broker: int | None) -> None:
+        ends = {"member": member, "broker": None if broker is None else str(broker)}
+        attrs = {name: end for name, end in ends.items() if end is not None}
+        self._world.record_fault("NetworkHealed", **attrs)
+        self._world.network.heal(member, broker)
 
     def _offsets_partition(self, happening: MoveCoordinator) -> int:
         if happening.partition is not None:

@@ -4,6 +4,7 @@ A member starts, stops, crashes and restarts processes; what a process does is i
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from coordinator_sim.clock import Action
@@ -116,6 +117,10 @@ class Member:
         """Freeze the process."""
         if self._process is not None:
             self._record("paused")
+            environment = self._world.environment
+            environment.call_at(
+                environment.now_us + for_ms * US_PER_MS, partial(self._resumed, self._process)
+            )
             self._process.pause(for_ms * US_PER_MS)
 
     def be_slow(self, for_ms: int) -> None:
@@ -135,6 +140,10 @@ class Member:
         self._down_us = None
         if down_us is not None:
             self._start_after(down_us)
+
+    def _resumed(self, process: MemberProcess) -> None:
+        if self._process is process:
+            self._record("resumed")
 
     def _start_after(self, down_us: int) -> None:
         environment = self._world.environment

@@ -46,12 +46,84 @@ class RunResult(Struct, frozen=True, kw_only=True):
     Args:
         end_us: Virtual time at its end, in microseconds.
         fired_count: Callbacks fired: timers, deliveries and happenings.
-        tape: The choices made, in order; replay them with `tape=`.
+        tape: The choices made, in order, if they were to be kept; replay them with `tape=`.
     """
 
     end_us: int
     fired_count: int
     tape: tuple[Choice, ...]
+
+
+class Simulation:
+    """A scenario being run: built at virtual time 0, advanced as far as wanted.
+
+    Args:
+        scenario: What to run.
+        seed: Seed of all chance that the tape does not hold.
+        recorder: Takes every event in emission order; a NullRecorder makes the cores silent.
+        tape: Choices to repeat, of an earlier run or edited; with one, even an empty one, the
+            choices of this run are kept.
+        shuffle_ties: Draw the order of simultaneous callbacks instead of first in, first out.
+
+    Raises:
+        ConfigError: The profile is unknown, or a client refuses its settings.
+    """
+
+    __slots__ = ("_choices", "_environment", "_scenario")
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        seed: int = 0,
+        recorder: Recorder,
+        tape: Iterable[Choice] | None = None,
+        shuffle_ties: bool = False,
+    ) -> None:
+        self._scenario = scenario
+        self._choices = Choices(seed, tape or (), record=tape is not None)
+        self._environment = Environment(self._choices if shuffle_ties else None)
+        network = Network(self._environment, scenario.network.latency, self._choices)
+        tracing = not isinstance(recorder, NullRecorder)
+        cluster = _cluster(scenario, self._choices, tracing=tracing)
+        world = World(
+            self._environment, network, cluster=cluster, choices=self._choices, recorder=recorder
+        )
+        brokers = ClusterDriver(
+            cluster,
+            environment=self._environment,
+            network=network,
+            recorder=recorder,
+            load_ms=scenario.load_ms,
+            failover_ms=scenario.failover_ms,
+        )
+        self._populate(world, brokers)
+
+    def _populate(self, world: World, brokers: ClusterDriver) -> None:
+        members = _members(self._scenario, world)
+        for spec in self._scenario.members():
+            if spec.start_ms is not None:
+                self._environment.call_at(spec.start_ms * US_PER_MS, members[spec.name].start)
+        stage = Stage(world, brokers, members=members, connect={})
+        for happening in self._scenario.happenings:
+            stage.schedule(happening)
+
+    @property
+    def now_us(self) -> int:
+        """Virtual time reached, in microseconds."""
+        return self._environment.now_us
+
+    def run_until(self, end_us: int) -> None:
+        """Run everything due up to and including that instant."""
+        self._environment.run_until(end_us)
+
+    def result(self) -> RunResult:
+        """What the run was so far."""
+        return RunResult(
+            end_us=self._environment.now_us,
+            fired_count=self._environment.fired_count,
+            tape=tuple(self._choices.tape),
+        )
 
 
 def run_scenario(
@@ -60,10 +132,10 @@ def run_scenario(
     seed: int = 0,
     recorder: Recorder,
     progress: Callable[[int], None] | None = None,
-    tape: Iterable[Choice] = (),
+    tape: Iterable[Choice] | None = None,
     shuffle_ties: bool = False,
 ) -> RunResult:
-    """Run a scenario in virtual time.
+    """Run a scenario in virtual time, from its first microsecond to its last.
 
     The same scenario, seed and tape give the same events in any process.
 
@@ -72,38 +144,28 @@ def run_scenario(
         seed: Seed of all chance that the tape does not hold.
         recorder: Takes every event in emission order; a NullRecorder makes the cores silent.
         progress: Told the virtual time reached, in microseconds, two hundred times a run.
-        tape: Choices to repeat, of an earlier run or edited.
-        shuffle_ties: Draw the order of simultaneous happenings instead of first in, first out.
+        tape: Choices to repeat, of an earlier run or edited; with one, even an empty one, the
+            result holds the choices made.
+        shuffle_ties: Draw the order of simultaneous callbacks instead of first in, first out.
 
     Raises:
         ConfigError: The profile is unknown, or a client refuses its settings.
     """
-    choices = Choices(seed, tape)
-    environment = Environment(choices if shuffle_ties else None)
-    network = Network(environment, scenario.network.latency, choices)
-    cluster = _cluster(scenario, choices, tracing=not isinstance(recorder, NullRecorder))
-    world = World(environment, network, cluster=cluster, choices=choices, recorder=recorder)
-    brokers = ClusterDriver(
-        cluster,
-        environment=environment,
-        network=network,
+    simulation = Simulation(
+        scenario,
+        seed=seed,
         recorder=recorder,
-        load_ms=scenario.load_ms,
-        failover_ms=scenario.failover_ms,
+        tape=tape,
+        shuffle_ties=shuffle_ties,
     )
-    members = _members(scenario, world)
-    for spec in scenario.members():
-        if spec.start_ms is not None:
-            environment.call_at(spec.start_ms * US_PER_MS, members[spec.name].start)
-    stage = Stage(world, brokers, members=members, connect={})
-    for happening in scenario.happenings:
-        stage.schedule(happening)
-    _run(environment, scenario.duration_ms * US_PER_MS, progress)
-    return RunResult(
-        end_us=environment.now_us,
-        fired_count=environment.fired_count,
-        tape=tuple(choices.tape),
-    )
+    end_us = scenario.duration_ms * US_PER_MS
+    if progress is None:
+        simulation.run_until(end_us)
+        return simulation.result()
+    for step in range(1, _PROGRESS_STEPS + 1):
+        simulation.run_until(end_us * step // _PROGRESS_STEPS)
+        progress(simulation.now_us)
+    return simulation.result()
 
 
 def coordinator_config(
@@ -163,12 +225,3 @@ def _consumer(
         return ConsumerProcess(world, spec, group, records_per_s=rates, when_gone=when_gone)
 
     return Member(world, spec.name, group_id=group.group_id, make_process=make_process)
-
-
-def _run(environment: Environment, end_us: int, progress: Callable[[int], None] | None) -> None:
-    if progress is None:
-        environment.run_until(end_us)
-        return
-    for step in range(1, _PROGRESS_STEPS + 1):
-        environment.run_until(end_us * step // _PROGRESS_STEPS)
-        progress(environment.now_us)
