@@ -251,7 +251,8 @@ MEMBERS: Final = (
         Event.MEMBER_FENCED,
         "is identified as a known static member",
         rf"given member\.id {MEMBER} is identified as a known static member "
-        r"(?P<instance>.*?),\s?but not matching the expected member\.id (?P<a_current_member_id>.*?)"
+        r"(?P<instance>.*?),\s?but not matching the expected member\.id "
+        r"(?P<a_current_member_id>.*?)"
         r"(?: during (?P<a_operation>[\w-]+).*)?$",
     ),
 )
@@ -277,8 +278,9 @@ CONSUMER_GROUPS: Final = (
         Event.STATIC_REPLACED,
         "re-joins the ",
         rf"\[GroupId {GROUP}\](?:\[MemberId .*?\])? Static member with instance id "
-        rf"(?P<instance>.*?) re-joins the (?P<a_group_type>\w+) group.*Created a new member {MEMBER} to replace "
-        r"the existing member (?P<a_old_member_id>.*?)\.?$",
+        rf"(?P<instance>.*?) re-joins the (?P<a_group_type>\w+) group.*"
+        rf"Created a new member {MEMBER} to replace the existing member "
+        r"(?P<a_old_member_id>.*?)\.?$",
     ),
     template(
         "consumer-left",

@@ -1,0 +1,202 @@
+"""`ingest`: production logs to a run directory that every other command reads."""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from coordinator_sim import __version__
+from coordinator_sim.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from coordinator_sim.cli.log_files import LogReader
+    from coordinator_sim.ingest.summary import IngestSummary
+    from coordinator_sim.trace.events import RunInfo, TraceEvent
+
+EXIT_BAD_DATA: Final = 1
+
+
+class TraceFormat(StrEnum):
+    """The forms a run directory's events may have."""
+
+    PARQUET = "parquet"
+    JSONL = "jsonl"
+
+
+@dataclass(slots=True)
+class Import:
+    """One log: where it is, how it is read, what came of it."""
+
+    path: Path
+    summary: "IngestSummary"
+    reader: "LogReader | None" = None
+    problem: str | None = None
+
+
+@dataclass(slots=True)
+class Progress:
+    """Bytes used of all files together."""
+
+    advance: Callable[[int], None]
+    done: dict[Path, int] = field(default_factory=dict)
+
+    def of(self, path: Path) -> Callable[[int], None]:
+        """What the reader of one file tells its progress to."""
+
+        def note(used: int) -> None:
+            self.done[path] = used
+            self.advance(sum(self.done.values()))
+
+        return note
+
+
+def ingest(
+    paths: Annotated[
+        list[Path], typer.Argument(help="Log files and folders of them; .gz is read as it is.")
+    ],
+    out: Annotated[Path, typer.Option(help="Run directory to write.")] = Path("out/ingest"),
+    tz: Annotated[
+        str, typer.Option(help="Zone of times that name none, such as Europe/Berlin.")
+    ] = "UTC",
+    cluster: Annotated[str, typer.Option(help="Name of the cluster the logs are of.")] = "cluster",
+    format_: Annotated[TraceFormat, typer.Option("--format", help="Form of the trace.")] = (
+        TraceFormat.PARQUET
+    ),
+    keep_raw: Annotated[
+        bool, typer.Option("--keep-raw", help="Keep the original line in each event.")
+    ] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON summary instead of tables.")
+    ] = False,
+) -> None:
+    """Read the logs of brokers, consumers and Connect workers into a trace.
+
+    Exit code 1 when a file could not be used; the others are read all the same.
+
+    Example: coordinator-sim ingest /var/log/kafka --tz Europe/Berlin --out out/incident
+    """
+    from coordinator_sim.cli.ingest_summary import print_json, print_tables
+
+    zone = zone_named(tz)
+    imports = prepare(paths)
+    info = run_info(imports, tz, cluster)
+    usable = [one for one in imports if one.problem is None]
+    if usable:
+        write_trace(usable, zone, info, out=out, trace_format=format_, keep_raw=keep_raw)
+    if json:
+        print_json(imports, out)
+    elif usable:
+        print_tables(imports, out)
+    bad = [one for one in imports if one.problem is not None]
+    for one in bad:
+        typer.echo(f"error: {one.path}: {one.problem}", err=True)
+    if bad:
+        raise typer.Exit(EXIT_BAD_DATA)
+    if not any(one.summary.events for one in imports):
+        raise DataError(
+            f"no line of a group coordinator in {len(imports)} file(s); a broker logs them at INFO "
+            "under kafka.coordinator.group (3.x) or org.apache.kafka.coordinator.group (4.x)"
+        )
+
+
+def zone_named(name: str) -> tzinfo:
+    """The time zone of an IANA name.
+
+    Raises:
+        ConfigError: No such zone is known here.
+    """
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ConfigError(
+            f"--tz {name!r}: no such time zone; use an IANA name such as UTC or America/New_York"
+        ) from error
+
+
+def prepare(paths: list[Path]) -> list[Import]:
+    """One import per file, with the problem of those that cannot be read.
+
+    Raises:
+        ConfigError: A path does not exist.
+    """
+    from coordinator_sim.cli.log_files import find_logs, why_unreadable
+    from coordinator_sim.ingest.summary import IngestSummary
+
+    return [
+        Import(path, IngestSummary(), problem=why_unreadable(path)) for path in find_logs(paths)
+    ]
+
+
+def run_info(imports: list[Import], tz: str, cluster: str) -> "RunInfo":
+    """What the trace shares; the same files and options give the same trace id."""
+    from coordinator_sim.trace.events import RunInfo, Source
+
+    files = [(str(one.path), one.path.stat().st_size) for one in imports]
+    digest = hashlib.sha256(repr((files, tz, cluster)).encode())
+    return RunInfo(
+        trace_id=digest.hexdigest()[:32],
+        source=Source.BROKER_LOG,
+        cluster_id=cluster,
+        version=__version__,
+        profile="ingested",
+        options={"tz": tz},
+    )
+
+
+def write_trace(
+    imports: list[Import],
+    zone: tzinfo,
+    info: "RunInfo",
+    *,
+    out: Path,
+    trace_format: TraceFormat,
+    keep_raw: bool,
+) -> None:
+    """Read all files side by side, in time order, into the run directory."""
+    from coordinator_sim.cli.log_files import LogReader
+    from coordinator_sim.cli.progress import progress_bar
+    from coordinator_sim.ingest.merging import TimedLog, merge_logs
+    from coordinator_sim.ingest.run_directory import RunDirectoryWriter
+
+    total = sum(one.path.stat().st_size for one in imports)
+    with (
+        progress_bar("reading logs", total) as advance,
+        RunDirectoryWriter(out, info, format=trace_format.value, keep_raw=keep_raw) as writer,
+    ):
+        progress = Progress(advance)
+        logs = []
+        for one in imports:
+            one.reader = LogReader(one.path, progress.of(one.path))
+            logs.append(TimedLog(first_time(one.path, zone), events_of(one, zone, keep_raw)))
+        for event in merge_logs(logs):
+            writer.record(event)
+    for one in imports:
+        if one.reader is not None:
+            one.problem = one.reader.problem
+
+
+def events_of(one: Import, zone: tzinfo, keep_raw: bool) -> "Iterator[TraceEvent]":
+    """The events of one file; it is opened with the first."""
+    from coordinator_sim.ingest.broker_log import BrokerLog
+
+    if one.reader is None:
+        return
+    log = BrokerLog(str(one.path), zone, summary=one.summary, keep_raw=keep_raw)
+    yield from log.read(one.reader.lines())
+
+
+def first_time(path: Path, zone: tzinfo) -> int:
+    """When a file's first event was, in microseconds; 0 for a file without events."""
+    from coordinator_sim.cli.log_files import LogReader
+    from coordinator_sim.ingest.broker_log import BrokerLog
+
+    reader = LogReader(path, lambda _used: None)
+    first = next(BrokerLog(str(path), zone).read(reader.lines()), None)
+    return 0 if first is None else first.ts_us

@@ -1,0 +1,122 @@
+"""What `ingest` prints: totals, one row a file, and the lines it could not read."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import typer
+
+from coordinator_sim.ingest.summary import IngestSummary
+from coordinator_sim.trace.events import Event
+
+if TYPE_CHECKING:
+    from coordinator_sim.cli.ingest import Import
+
+
+_PATTERNS_SHOWN: Final = 10
+_VERSIONS_SHOWN: Final = 2
+_HEADINGS: Final = ("lines", "parsed", "known", "unparsed", "groups", "rebalances", "kafka", "log")
+
+
+def total_of(imports: "list[Import]") -> IngestSummary:
+    """The counts of all files together."""
+    total = IngestSummary()
+    for one in imports:
+        total.add(one.summary)
+    return total
+
+
+def rebalances_in(summary: IngestSummary) -> int:
+    """How many rebalances began."""
+    return summary.by_event.get(Event.PREPARE_REBALANCE, 0)
+
+
+def print_json(imports: "list[Import]", out: Path) -> None:
+    """One JSON object: the totals, the files, and what could not be parsed."""
+    total = total_of(imports)
+    document = {
+        "out": str(out),
+        "files": [{"path": str(one.path), **_counts(one.summary)} for one in imports],
+        "bad_files": [
+            {"path": str(one.path), "problem": one.problem}
+            for one in imports
+            if one.problem is not None
+        ],
+        "total": _counts(total),
+        "by_event": {event.value: count for event, count in total.by_event.items()},
+        "unparsed_patterns": total.unparsed_patterns,
+    }
+    typer.echo(msgspec.json.encode(document).decode())
+
+
+def print_tables(imports: "list[Import]", out: Path) -> None:
+    """The same for a reader: a row per file, totals, unparsed lines by pattern."""
+    total = total_of(imports)
+    paths = [one.path.absolute() for one in imports]
+    shown_from = _common_folder(paths)
+    rows = [
+        _row(str(path.relative_to(shown_from)), one.summary)
+        for path, one in zip(paths, imports, strict=True)
+    ]
+    if len(imports) > 1:
+        rows.append(_row(f"{len(imports)} files", total))
+    for line in _aligned([_HEADINGS, *rows]):
+        typer.echo(line)
+    typer.echo("")
+    if total.unparsed:
+        typer.echo("Not parsed, by pattern:")
+        ranked = sorted(total.unparsed_patterns.items(), key=lambda entry: (-entry[1], entry[0]))
+        for pattern, count in ranked[:_PATTERNS_SHOWN]:
+            typer.echo(f"{count:>8}  {pattern}")
+        typer.echo("")
+    if total.clock_regressions:
+        typer.echo(f"Times run backwards at {total.clock_regressions} lines; line order was kept.")
+    typer.echo(f"{total.events} events written to {out}")
+
+
+def _common_folder(paths: list[Path]) -> Path:
+    """What all absolute paths begin with, so that the table need not repeat it."""
+    folder = paths[0].parent
+    while not all(path.is_relative_to(folder) for path in paths):
+        folder = folder.parent
+    return folder
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            [
+                *(cell.rjust(width) for cell, width in zip(row[:-2], widths, strict=False)),
+                row[-2].ljust(widths[-2]),
+                row[-1],
+            ]
+        )
+        for row in rows
+    ]
+
+
+def _row(name: str, summary: IngestSummary) -> tuple[str, ...]:
+    counts = (
+        *(summary.lines, summary.parsed, summary.known, summary.unparsed),
+        *(len(summary.groups), rebalances_in(summary)),
+    )
+    versions = summary.version_ranges
+    shown = ", ".join(versions) if len(versions) <= _VERSIONS_SHOWN else "several"
+    return (*map(str, counts), shown or "unknown", name)
+
+
+def _counts(summary: IngestSummary) -> dict[str, object]:
+    return {
+        "lines": summary.lines,
+        "parsed": summary.parsed,
+        "known": summary.known,
+        "unparsed": summary.unparsed,
+        "continuations": summary.continuations,
+        "clock_regressions": summary.clock_regressions,
+        "events": summary.events,
+        "groups": len(summary.groups),
+        "rebalances": rebalances_in(summary),
+        "kafka_versions": list(summary.version_ranges),
+        "layouts": summary.by_layout,
+    }

@@ -1,0 +1,110 @@
+"""Finding and opening the log files that a user names: folders, rotated and compressed files."""
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+from typing import Final
+
+from coordinator_sim.errors import ConfigError
+
+_SUFFIXES: Final = (".log", ".out", ".txt", ".json", ".jsonl", ".csv", ".gz")
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
+_SAMPLE_BYTES: Final = 8_192
+_BINARY_SHARE: Final = 0.02
+"""Share of control characters above which a file is no text; a log has next to none."""
+_REPORT_LINES: Final = 2_000
+
+
+def find_logs(paths: list[Path]) -> list[Path]:
+    """The files named, and those in the folders named that look like logs; sorted, each once.
+
+    Raises:
+        ConfigError: A path does not exist, or a folder holds nothing that looks like a log.
+    """
+    found: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            inside = [file for file in sorted(path.rglob("*")) if _looks_like_log(file)]
+            if not inside:
+                raise ConfigError(
+                    f"{path}: no log in this folder; files are taken by name: "
+                    f"{' '.join(_SUFFIXES)} and rotated ones such as server.log.1"
+                )
+            found.update(dict.fromkeys(inside))
+        elif path.exists():
+            found[path] = None
+        else:
+            raise ConfigError(f"{path}: no such file or folder")
+    return list(found)
+
+
+def why_unreadable(path: Path) -> str | None:
+    """What is wrong with a file as a log, and what to do; None when it can be read."""
+    try:
+        with path.open("rb") as file:
+            is_gzip = file.read(2) == _GZIP_MAGIC
+            file.seek(0)
+            source = gzip.GzipFile(fileobj=file) if is_gzip else file
+            sample = source.read(_SAMPLE_BYTES)
+    except (OSError, EOFError, zlib.error) as error:
+        return f"cannot be read: {getattr(error, 'strerror', None) or error}"
+    if not sample.strip():
+        return "is empty; name the broker's server.log, or leave this file out"
+    if sample.startswith(_UTF16_MARKS):
+        return None
+    controls = sum(1 for byte in sample if byte < ord(" ") and byte not in b"\t\n\r\x1b\x00")
+    if sample.count(0) + controls > len(sample) * _BINARY_SHARE:
+        return "is binary, not a text log; name the broker's server.log"
+    return None
+
+
+@dataclass(slots=True)
+class LogReader:
+    """The lines of one file, with what went wrong while reading them.
+
+    Args:
+        path: A file that `why_unreadable` has nothing against.
+        on_progress: Told the bytes of the file used so far, now and then.
+    """
+
+    path: Path
+    on_progress: Callable[[int], None]
+    problem: str | None = None
+
+    def lines(self) -> Iterator[str]:
+        """The lines; they end early, with `problem` set, when the file is damaged."""
+        try:
+            yield from self._lines()
+        except (OSError, EOFError, zlib.error) as error:
+            reason = getattr(error, "strerror", None) or error
+            self.problem = f"is damaged, its readable part was taken: {reason}"
+
+    def _lines(self) -> Iterator[str]:
+        with self.path.open("rb") as raw:
+            start = raw.read(2)
+            is_gzip = start == _GZIP_MAGIC
+            encoding = "utf-16" if start in _UTF16_MARKS else "utf-8"
+            raw.seek(0)
+            source = gzip.GzipFile(fileobj=raw) if is_gzip else raw
+            for number, line in enumerate(_decoded(source, encoding)):
+                if number % _REPORT_LINES == 0:
+                    self.on_progress(raw.tell())
+                yield line
+
+
+def _decoded(source: gzip.GzipFile | BufferedReader, encoding: str) -> Iterator[str]:
+    if encoding == "utf-16":
+        yield from source.read().decode(encoding, errors="replace").splitlines()
+        return
+    for line in source:
+        yield line.decode("utf-8", errors="replace")
+
+
+def _looks_like_log(path: Path) -> bool:
+    if path.name.startswith(".") or not path.is_file():
+        return False
+    return path.suffix in _SUFFIXES or ".log" in path.name
