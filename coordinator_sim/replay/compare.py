@@ -1,0 +1,175 @@
+"""What the source says beside what the core did: only what the source determines counts."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from coordinator_sim.replay.history import (
+    LINE_SKEW_MS,
+    Episode,
+    Outcome,
+    Rebalance,
+    episodes_of,
+)
+from coordinator_sim.replay.report import KINDS, RunFigures, Tally
+from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
+
+_REMOVALS: Final = frozenset({Event.MEMBER_FAILED, Event.MEMBER_KICKED})
+_ALIKE: Final = frozenset(
+    {
+        # Up to 2.5 a broker logs both in the same words, and who leads is seldom told.
+        (RebalanceReason.METADATA_CHANGED, RebalanceReason.LEADER_REJOIN),
+        (RebalanceReason.LEADER_REJOIN, RebalanceReason.METADATA_CHANGED),
+        # Old records and forks of Kafka tell a new member's join as a rejoin.
+        (RebalanceReason.MEMBER_REJOIN, RebalanceReason.LEADER_REJOIN),
+        (RebalanceReason.MEMBER_REJOIN, RebalanceReason.METADATA_CHANGED),
+    }
+)
+
+
+def compare(episode: Episode, replayed: list[TraceEvent]) -> dict[str, Tally]:
+    """The tallies of one episode, by kind."""
+    tallies = {kind: Tally() for kind in KINDS}
+    mine = {rebalance.old_generation: rebalance for rebalance in rebalances_of(replayed)}
+    for theirs in episode.rebalances:
+        _Row(theirs, mine.get(theirs.old_generation), tallies).count()
+    _count_death(episode, replayed, tallies["transitions"])
+    return tallies
+
+
+def rebalances_of(events: list[TraceEvent]) -> list[Rebalance]:
+    """The rebalances in a coordinator's own events, in order."""
+    lines = [event for event in events if event.group_id is not None]
+    if not lines:
+        return []
+    return [
+        rebalance
+        for episode in episodes_of(lines[0].group_id or "", lines)
+        for rebalance in episode.rebalances
+    ]
+
+
+def figures(events: list[TraceEvent], first_ms: int) -> RunFigures:
+    """A run in figures, from the first line of the source on."""
+    rebalances = rebalances_of(events)
+    outcomes: dict[str, int] = {}
+    for rebalance in rebalances:
+        name = rebalance.outcome.value
+        outcomes[name] = outcomes.get(name, 0) + 1
+    return RunFigures(
+        rebalances=len(rebalances),
+        last_generation=max((each.generation or 0 for each in rebalances), default=0),
+        join_ms=sum(_span(each.start_ms, each.join_done_ms) for each in rebalances),
+        rebalancing_ms=sum(_span(each.start_ms, each.end_ms) for each in rebalances),
+        removed=sum(
+            event.event in _REMOVALS and event.ts_us >= first_ms * 1000 for event in events
+        ),
+        outcomes=dict(sorted(outcomes.items())),
+    )
+
+
+def clock(at_ms: int) -> str:
+    """A time of the trace as a person reads it, UTC, to the millisecond."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(sep=" ", timespec="milliseconds")[
+        :23
+    ]
+
+
+def _span(start_ms: int | None, end_ms: int | None) -> int:
+    return 0 if start_ms is None or end_ms is None else end_ms - start_ms
+
+
+class _Row:
+    """One rebalance of the source beside the core's; None when the core has none."""
+
+    def __init__(
+        self, theirs: Rebalance, mine: Rebalance | None, tallies: dict[str, Tally]
+    ) -> None:
+        self._theirs = theirs
+        self._mine = mine
+        self._tallies = tallies
+        at_ms = theirs.first_line.ts_us // 1000
+        self._place = f"{clock(at_ms)}, generation {theirs.old_generation}"
+
+    def count(self) -> None:
+        """Add the row to the tallies."""
+        theirs = self._theirs
+        self._judge("rebalances", self._start(), is_told=theirs.start is not None)
+        self._judge("generations", self._generation(), is_told=theirs.generation is not None)
+        self._judge("members", self._members(), is_told=theirs.members is not None)
+        is_over = theirs.outcome is not Outcome.OPEN
+        self._judge("outcomes", self._outcome(), is_told=is_over)
+        self._judge("leaders", self._leader(), is_told=theirs.leader_id is not None)
+        for name in ("start", "join", "sync", "empty", "unload"):
+            line: TraceEvent | None = getattr(theirs, name)
+            if line is not None:
+                self._judge("transitions", self._transition(name, line), is_told=True)
+
+    def _judge(self, kind: str, difference: str | None, *, is_told: bool) -> None:
+        tally = self._tallies[kind]
+        if is_told:
+            tally.row(None if difference is None else f"{self._place}: {difference}")
+        elif self._mine is not None:
+            tally.assumed += 1
+
+    def _start(self) -> str | None:
+        theirs, mine = self._theirs, self._mine
+        if mine is None or mine.start is None:
+            return "the core does not rebalance"
+        if _apart(theirs.start_ms, mine.start_ms):
+            return f"the core rebalances at {clock(mine.start_ms or 0)}"
+        told, done = theirs.reason, mine.reason
+        if told in {done, RebalanceReason.UNKNOWN} or (told, done) in _ALIKE:
+            return None
+        return f"the reason is {told.value}, the core's {done.value}"
+
+    def _generation(self) -> str | None:
+        theirs, mine = self._theirs, self._mine
+        if mine is None or mine.generation is None:
+            return f"the core does not reach generation {theirs.generation}"
+        if mine.generation != theirs.generation:
+            return f"generation {theirs.generation} is {mine.generation} in the core"
+        if _apart(theirs.join_done_ms, mine.join_done_ms):
+            return f"the core's join phase ends at {clock(mine.join_done_ms or 0)}"
+        return None
+
+    def _members(self) -> str | None:
+        counted = self._mine.members if self._mine is not None else None
+        if counted == self._theirs.members:
+            return None
+        return f"{self._theirs.members} members, in the core {counted}"
+
+    def _outcome(self) -> str | None:
+        outcome = self._mine.outcome if self._mine is not None else None
+        if outcome is self._theirs.outcome:
+            return None
+        name = "none" if outcome is None else outcome.value
+        return f"the outcome is {self._theirs.outcome.value}, the core's {name}"
+
+    def _leader(self) -> str | None:
+        leader = self._mine.leader_id if self._mine is not None else None
+        if leader == self._theirs.leader_id:
+            return None
+        return f"{self._theirs.leader_id} leads, in the core {leader}"
+
+    def _transition(self, name: str, line: TraceEvent) -> str | None:
+        other: TraceEvent | None = getattr(self._mine, name) if self._mine is not None else None
+        if other is None:
+            return f"no {line.event.value} in the core"
+        if _apart(line.ts_us // 1000, other.ts_us // 1000):
+            return f"{line.event.value} is at {clock(other.ts_us // 1000)} in the core"
+        return None
+
+
+def _apart(theirs_ms: int | None, mine_ms: int | None) -> bool:
+    """Whether two times are further apart than the lines of one happening are."""
+    if theirs_ms is None:
+        return False
+    return mine_ms is None or abs(theirs_ms - mine_ms) > LINE_SKEW_MS
+
+
+def _count_death(episode: Episode, replayed: list[TraceEvent], tally: Tally) -> None:
+    for line in episode.lines:
+        if line.event is Event.GROUP_DEAD:
+            died = any(event.event is Event.GROUP_DEAD for event in replayed)
+            place = f"{clock(line.ts_us // 1000)}: "
+            tally.row(None if died else place + "the core's group is not Empty, so does not die")

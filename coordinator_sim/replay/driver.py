@@ -1,0 +1,469 @@
+"""Carries out a plan: members act at their lines, the core answers, time is that of the lines.
+
+No simulator is needed: nothing is random and no message is on its way. Alarms are delivered when
+they are due, but for the initial delay when it is unknown: that one rings where the join phase
+ends by the trace.
+"""
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from statistics import median_low
+from typing import Final
+
+from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult, Reply
+from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    GroupRequest,
+    HeartbeatResponse,
+    JoinGroupResponse,
+    RequestContext,
+)
+from coordinator_sim.protocol.partitioning import partition_for
+from coordinator_sim.protocol.profiles import Profile
+from coordinator_sim.protocol.records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    LogBatch,
+    LogRecord,
+)
+from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.replay import players as requests
+from coordinator_sim.replay.history import LINE_SKEW_MS
+from coordinator_sim.replay.plan import NEVER_MS, Ending, GroupPlan, Script, Step, StepKind
+from coordinator_sim.replay.players import (
+    DIRECT_JOIN_VERSION,
+    JOIN_VERSION,
+    PROTOCOL,
+    NamedIds,
+    Player,
+    player_of,
+)
+from coordinator_sim.replay.settings import Settings
+from coordinator_sim.trace.events import Event, TraceEvent
+
+_STEP: Final = 0
+_REJOIN: Final = 1
+_ALARM: Final = 2
+_FOLLOWER_SYNC: Final = 3
+_LEADER_SYNC: Final = 4
+"""Order of what happens in one millisecond, after the timers that are due in it."""
+_HEARTBEATS_LEFT_OUT: Final = frozenset({Event.HEARTBEAT, Event.ASSIGNED, Event.EMPTY_ASSIGNMENT})
+"""Not told in a replay's own trace: the source determines neither."""
+
+_Action = Callable[[], None]
+
+
+class StoreFailures:
+    """Lets appends through but where the trace says that storing an assignment failed."""
+
+    def __init__(self) -> None:
+        self.fails = False
+
+    def verdict(self, batch: LogBatch) -> ErrorCode:
+        """The error of a partition with too few replicas, while failing."""
+        del batch
+        return ErrorCode.NOT_ENOUGH_REPLICAS if self.fails else ErrorCode.NONE
+
+
+class Driver:
+    """Drives one episode's plan through a coordinator of its own.
+
+    Args:
+        plan: The plan; it is not changed.
+        profile: The Kafka to behave like.
+        settings: Known settings. With any, members react to what the core does instead of
+            following the trace where the two part.
+    """
+
+    def __init__(self, plan: GroupPlan, profile: Profile, settings: Settings) -> None:
+        self.events: list[TraceEvent] = []
+        self._plan = plan
+        self._profile = profile
+        self._settings = settings
+        self._group_id = plan.episode.group_id
+        delay_ms = settings.group_initial_rebalance_delay_ms
+        config = CoordinatorConfig(
+            broker_id=plan.episode.lines[0].broker_id or 0,
+            group_min_session_timeout_ms=1,
+            group_max_session_timeout_ms=NEVER_MS,
+            group_initial_rebalance_delay_ms=delay_ms or 0,
+            group_max_size=settings.group_max_size or NEVER_MS,
+        )
+        self._partition = partition_for(self._group_id, config.offsets_topic_num_partitions)
+        self._ids = NamedIds()
+        self._failures = StoreFailures()
+        self._coordinator = GroupCoordinator(
+            config, profile, ids=self._ids, append_policy=self._failures
+        )
+        self._players = [player_of(actor) for actor in plan.actors]
+        self._queue: list[tuple[int, int, int, _Action]] = []
+        self._order = 0
+        self._now_ms = plan.load_ms
+        self._horizon_ms = plan.episode.last_ms + _slack_ms(settings)
+        self._tokens: dict[int, Player] = {}
+        self._token = 0
+        self._position = -1
+        self._script: Script | None = None
+        self._unused = list(plan.scripts)
+        self._holds = False
+
+    def run(self) -> list[TraceEvent]:
+        """Carry the plan out and give what the coordinator told, in order."""
+        self._load()
+        for step in self._plan.steps:
+            self._at(step.at_ms, _STEP, self._stepper(step))
+        while True:
+            due_ms = None if self._holds else self._coordinator.next_deadline_ms()
+            next_ms = self._queue[0][0] if self._queue else None
+            if due_ms is not None and (next_ms is None or due_ms <= next_ms):
+                if due_ms > self._horizon_ms:
+                    return self.events
+                self._now_ms = max(self._now_ms, due_ms)
+                self._take(self._coordinator.expire(self._now_ms))
+            elif next_ms is None or next_ms > self._horizon_ms:
+                return self.events
+            else:
+                at_ms, _, _, action = heappop(self._queue)
+                self._now_ms = max(self._now_ms, at_ms)
+                action()
+
+    # -- the beginning ---------------------------------------------------------------------
+
+    def _load(self) -> None:
+        """Make the group what it was before the first line."""
+        plan, coordinator, now_ms = self._plan, self._coordinator, self._now_ms
+        coordinator.begin_load(self._partition, 0, now_ms)
+        if plan.load_generation is not None:
+            coordinator.replay(self._partition, self._stored_group(plan.load_generation))
+        self._take(coordinator.finish_load(self._partition, ErrorCode.NONE, now_ms))
+
+    def _stored_group(self, generation: int) -> LogBatch:
+        loaded = [self._players[index] for index in self._plan.loaded]
+        for player in loaded:
+            player.is_member = True
+            player.generation = generation
+            self._schedule_heartbeats(player)
+        value = GroupMetadataValue(
+            protocol_type="consumer",
+            generation_id=generation,
+            protocol_name=PROTOCOL if loaded else None,
+            leader=loaded[0].member_id if loaded else None,
+            current_state_timestamp_ms=self._now_ms,
+            members=tuple(
+                requests.stored(
+                    player, self._session_timeout_ms(player), self._rebalance_timeout_ms(-1)
+                )
+                for player in loaded
+            ),
+        )
+        record = LogRecord(
+            GroupMetadataKey(self._group_id), value, self._profile.group_value_version
+        )
+        return LogBatch(
+            partition=self._partition,
+            base_offset=0,
+            timestamp_ms=self._now_ms,
+            records=(record,),
+        )
+
+    # -- steps -----------------------------------------------------------------------------
+
+    def _stepper(self, step: Step) -> _Action:
+        def act() -> None:
+            self._act(step)
+
+        return act
+
+    def _act(self, step: Step) -> None:
+        players = [self._players[index] for index in step.actors]
+        match step.kind:
+            case StepKind.ASK_ID:
+                self._join(players[0], JOIN_VERSION)
+            case StepKind.ARRIVE | StepKind.REPLACE:
+                player = players[0]
+                player.has_one_protocol = step.changes_protocol
+                if step.kind is StepKind.REPLACE:
+                    self._retire_instance(player)
+                static = player.actor.group_instance_id is not None
+                direct = not player.member_id and not static
+                self._join(player, DIRECT_JOIN_VERSION if direct else JOIN_VERSION)
+            case StepKind.REJOIN:
+                players[0].metadata_version += 1
+                self._join(players[0], JOIN_VERSION)
+            case StepKind.LEAVE:
+                for player in players:
+                    player.is_over = True
+                    player.is_member = False
+                self._send(players[0], requests.leave(players, self._group_id), 5)
+            case StepKind.CLEAN_UP if not self._is_empty():
+                pass
+            case StepKind.UNLOAD | StepKind.CLEAN_UP:
+                self._take(self._coordinator.unload(self._partition, None, self._now_ms))
+
+    def _is_empty(self) -> bool:
+        group = self._coordinator.group(self._group_id)
+        return group is not None and group.state is GroupState.EMPTY
+
+    def _retire_instance(self, newcomer: Player) -> None:
+        """The process that had the instance id is gone."""
+        for player in self._players:
+            same = player.actor.group_instance_id == newcomer.actor.group_instance_id
+            if same and player is not newcomer and player.actor.ending is Ending.REPLACED:
+                player.is_over = True
+                player.is_member = False
+
+    # -- requests --------------------------------------------------------------------------
+
+    def _join(self, player: Player, version: int) -> None:
+        """Send its JoinGroup; one without an id issues the id that the trace names."""
+        member_id = player.member_id
+        if not member_id:
+            self._ids.next_uuid = player.uuid
+            if version == DIRECT_JOIN_VERSION or player.actor.group_instance_id is not None:
+                player.member_id = f"{player.prefix}-{player.uuid}"
+        player.is_parked = True
+        request = requests.join(player, self._group_id, member_id, self._timeouts(player))
+        self._send(player, request, version)
+
+    def _timeouts(self, player: Player) -> tuple[int, int]:
+        return self._session_timeout_ms(player), self._rebalance_timeout_ms(
+            self._joining_position()
+        )
+
+    def _session_timeout_ms(self, player: Player) -> int:
+        return self._settings.session_timeout_ms or player.actor.session_timeout_ms
+
+    def _joining_position(self) -> int:
+        """Index of the rebalance that a JoinGroup sent now belongs to."""
+        group = self._coordinator.group(self._group_id)
+        prepares = group is not None and group.state is GroupState.PREPARING_REBALANCE
+        return self._position if prepares else self._position + 1
+
+    def _rebalance_timeout_ms(self, position: int) -> int:
+        """The timeout that a JoinGroup of that rebalance carries: it counts for the next one.
+
+        One that begins a rebalance counts for that one too.
+        """
+        known_ms = self._settings.rebalance_timeout_ms
+        if known_ms is not None:
+            return known_ms
+        scripts = self._plan.scripts
+        chosen_ms = NEVER_MS
+        if 0 <= position < len(scripts):
+            chosen_ms = scripts[position].sync_timeout_ms
+        if position + 1 < len(scripts) and chosen_ms == NEVER_MS:
+            chosen_ms = scripts[position + 1].rebalance_timeout_ms
+        begins = 0 <= position < len(scripts) and position > self._position
+        return min(chosen_ms, scripts[position].rebalance_timeout_ms) if begins else chosen_ms
+
+    def _send(self, player: Player, request: GroupRequest, version: int) -> None:
+        self._token += 1
+        self._tokens[self._token] = player
+        context = RequestContext(token=self._token, api_version=version, client_id=player.client_id)
+        self._take(self._coordinator.handle(request, context, self._now_ms))
+
+    # -- what the core tells ---------------------------------------------------------------
+
+    def _take(self, result: CoordinatorResult) -> None:
+        for event in result.events:
+            self._note(event)
+        for reply in result.replies:
+            self._answered(reply)
+
+    def _note(self, event: TraceEvent) -> None:
+        if event.event not in _HEARTBEATS_LEFT_OUT:
+            self.events.append(event)
+        if event.event is Event.PREPARE_REBALANCE:
+            self._begin(event)
+        elif event.event in {Event.JOIN_COMPLETE, Event.GROUP_EMPTY}:
+            self._holds = False
+
+    def _begin(self, event: TraceEvent) -> None:
+        """The group prepares a rebalance: members come back as the trace says they did."""
+        self._position += 1
+        script = self._script = self._script_of(event)
+        initial = event.state_from is GroupState.EMPTY and self._profile.initial_rebalance_delay
+        if initial and self._settings.group_initial_rebalance_delay_ms is None:
+            self._holds = True
+            self._at(self._done_ms(script, is_initial=True), _ALARM, self._release)
+        returning = self._returning(script)
+        done_ms = self._done_ms(script, is_initial=initial)
+        for player in returning:
+            is_last = player is returning[-1] and not _kicks(script)
+            self._at(done_ms if is_last else self._now_ms, _REJOIN, self._rejoiner(player))
+
+    def _script_of(self, event: TraceEvent) -> Script | None:
+        """The rebalance of the trace that this one is; None for one the trace does not have."""
+        for script in self._unused:
+            if self._settings.is_empty:
+                fits = script.rebalance.old_generation == event.generation
+            else:
+                fits = abs(script.start_ms - self._now_ms) <= LINE_SKEW_MS
+            if fits:
+                self._unused.remove(script)
+                return script
+        return None
+
+    def _done_ms(self, script: Script | None, *, is_initial: bool) -> int:
+        """When the join phase that begins now ends, as far as it is up to the members."""
+        if script is None:
+            return self._now_ms + _usual_join_ms(self._plan, is_initial=is_initial)
+        if script.done_ms is None:
+            return NEVER_MS * 1_000_000
+        if self._settings.is_empty:
+            return script.done_ms
+        return self._now_ms + script.done_ms - script.start_ms
+
+    def _returning(self, script: Script | None) -> list[Player]:
+        if script is not None and self._settings.is_empty:
+            return [self._players[index] for index in script.rejoiners]
+        planned = set(script.rejoiners) if script is not None else set()
+        returning = [
+            player
+            for player in self._players
+            if player.is_member
+            and not player.is_parked
+            and not player.is_over
+            and not player.is_silent(self._now_ms)
+        ]
+        return sorted(returning, key=lambda player: player.actor.index in planned)
+
+    def _rejoiner(self, player: Player) -> _Action:
+        def rejoin() -> None:
+            if player.is_member and not player.is_parked and not player.is_over:
+                self._join(player, JOIN_VERSION)
+
+        return rejoin
+
+    def _release(self) -> None:
+        """The unknown initial delay ends here."""
+        self._holds = False
+        self._take(self._coordinator.expire(self._now_ms))
+
+    def _answered(self, reply: Reply) -> None:
+        player = self._tokens.pop(reply.token)
+        response = reply.response
+        if isinstance(response, JoinGroupResponse):
+            self._joined(player, response)
+        elif isinstance(response, HeartbeatResponse):
+            lost = {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION}
+            if response.error_code in lost and not self._settings.is_empty:
+                self._come_back(player)
+
+    def _joined(self, player: Player, response: JoinGroupResponse) -> None:
+        player.is_parked = False
+        match response.error_code:
+            case ErrorCode.NONE:
+                player.member_id = response.member_id
+                player.generation = response.generation_id
+                player.is_member = True
+                self._schedule_heartbeats(player)
+                self._schedule_sync(player, response)
+            case ErrorCode.MEMBER_ID_REQUIRED:
+                player.member_id = response.member_id
+                if player.rejoin_count:
+                    self._join(player, JOIN_VERSION)
+            case ErrorCode.UNKNOWN_MEMBER_ID if not self._settings.is_empty:
+                self._come_back(player)
+            case _:
+                player.is_member = False
+
+    def _come_back(self, player: Player) -> None:
+        """A live client that lost its membership joins as a new member, as real clients do."""
+        player.is_member = False
+        if player.is_over or player.is_silent(self._now_ms) or player.is_parked:
+            return
+        player.rejoin_count += 1
+        player.member_id = ""
+        player.uuid = f"{player.rejoin_count:08x}-0000-4000-8000-{player.actor.index:012d}"
+        self._join(player, JOIN_VERSION)
+
+    # -- sync and heartbeats ---------------------------------------------------------------
+
+    def _schedule_sync(self, player: Player, response: JoinGroupResponse) -> None:
+        script = self._script
+        if script is not None and self._settings.is_empty:
+            if script.sync_ms is None or player.actor.index not in script.synced:
+                return
+            sync_ms = script.sync_ms
+        else:
+            sync_ms = self._now_ms + _usual_sync_ms(self._plan, script)
+        generation = response.generation_id
+        is_leader = response.leader == response.member_id
+        member_ids = tuple(member.member_id for member in response.members)
+
+        def act() -> None:
+            if player.generation != generation or player.is_over:
+                return
+            self._failures.fails = is_leader and script is not None and script.fails_to_store
+            self._send(player, requests.sync(player, self._group_id, member_ids), 5)
+            self._failures.fails = False
+
+        if is_leader:
+            self._at(max(sync_ms, self._now_ms), _LEADER_SYNC, act)
+        else:
+            self._at(self._now_ms, _FOLLOWER_SYNC, act)
+
+    def _schedule_heartbeats(self, player: Player) -> None:
+        """As late as is safe: twice in three session timeouts, and at the last sign of life."""
+        timeout_ms = self._session_timeout_ms(player)
+        generation = player.generation
+        interval_ms = max(1, timeout_ms * 2 // 3)
+        silent_ms = player.actor.silent_ms
+
+        def act() -> None:
+            current = player.generation == generation and player.is_member
+            if not current or player.is_over or player.is_silent(self._now_ms):
+                return
+            if not player.is_parked:
+                self._send(player, requests.heartbeat(player, self._group_id), 4)
+            if silent_ms is None or self._now_ms + interval_ms <= silent_ms:
+                self._at(self._now_ms + interval_ms, _STEP, act)
+
+        self._at(self._now_ms + interval_ms, _STEP, act)
+        if silent_ms is not None and silent_ms > self._now_ms:
+            self._at(silent_ms, _STEP, act)
+
+    def _at(self, at_ms: int, rank: int, action: _Action) -> None:
+        if at_ms <= self._horizon_ms:
+            self._order += 1
+            heappush(self._queue, (at_ms, rank, self._order, action))
+
+
+def _slack_ms(settings: Settings) -> int:
+    """How long after the last line known timers may still change the outcome."""
+    return max(
+        settings.session_timeout_ms or 0,
+        settings.rebalance_timeout_ms or 0,
+        settings.group_initial_rebalance_delay_ms or 0,
+    )
+
+
+def _kicks(script: Script | None) -> bool:
+    """Whether the join timer ends its join phase, so that nobody's JoinGroup does."""
+    return script is not None and script.rebalance_timeout_ms != NEVER_MS
+
+
+def _usual_join_ms(plan: GroupPlan, *, is_initial: bool) -> int:
+    """The join phase's usual length in the trace; of initial ones the shortest: it is the delay."""
+    lengths = [
+        script.done_ms - script.start_ms
+        for script in plan.scripts
+        if script.done_ms is not None and script.is_initial == is_initial
+    ]
+    if not lengths:
+        return 0
+    return min(lengths) if is_initial else median_low(lengths)
+
+
+def _usual_sync_ms(plan: GroupPlan, script: Script | None) -> int:
+    """How long the leader takes: as in the trace's own rebalance, or as it usually does."""
+    if script is not None and script.sync_ms is not None and script.done_ms is not None:
+        return script.sync_ms - script.done_ms
+    lengths = [
+        each.sync_ms - each.done_ms
+        for each in plan.scripts
+        if each.sync_ms is not None and each.done_ms is not None
+    ]
+    return median_low(lengths) if lengths else 0

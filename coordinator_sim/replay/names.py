@@ -1,0 +1,55 @@
+"""The members that a line names. People redact logs: a name without a letter or digit is none."""
+
+import re
+from typing import Final
+
+from coordinator_sim.trace.events import TraceEvent
+
+_BATCH: Final = re.compile(r"request for \((?P<ids>.*)\)", re.IGNORECASE)
+_SET: Final = re.compile(r"removing (?:\w*Set\(|\w*\[|\{)(?P<ids>.*)[)\]}] on ", re.IGNORECASE)
+_UUID: Final = re.compile(
+    r"(?P<prefix>.+)-(?P<uuid>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
+)
+
+
+def members_of(line: TraceEvent) -> tuple[str | None, ...]:
+    """The member ids of a line in its order; a single None when it names nobody.
+
+    Several are named by a batched LeaveGroup and by an expired sync phase.
+    """
+    if line.member_id is not None:
+        return (_named(line.member_id),)
+    for pattern in (_BATCH, _SET):
+        match = pattern.search(line.reason_text or "")
+        if match is not None:
+            return tuple(_named(text.strip()) for text in match["ids"].split(",") if text.strip())
+    return (None,)
+
+
+def old_member_of(line: TraceEvent) -> str | None:
+    """The member id that a static member's return replaces."""
+    return _named(line.attrs.get("old_member_id", ""))
+
+
+def instance_of(line: TraceEvent) -> str | None:
+    """The group instance id of a line; None for a dynamic member."""
+    return line.group_instance_id
+
+
+def split_member_id(name: str) -> tuple[str, str] | None:
+    """A member id as its client (or instance) id and its random part.
+
+    Returns:
+        None when the id cannot be `<client id>-<anything>`, so that no coordinator issues it.
+
+    Source: kafka trunk, ClassicGroup.generateMemberId.
+    """
+    match = _UUID.fullmatch(name)
+    if match is not None:
+        return match["prefix"], match["uuid"]
+    prefix, dash, rest = name.rpartition("-")
+    return (prefix, rest) if dash else None
+
+
+def _named(text: str) -> str | None:
+    return text if any(letter.isalnum() for letter in text) else None

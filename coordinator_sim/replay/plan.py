@@ -1,0 +1,152 @@
+"""What replay does to a group so that the lines of its episode come true.
+
+Data only: who takes part and when each acts. `planner` derives it, `driver` carries it out.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum, unique
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.replay.history import Episode, Rebalance
+
+NEVER_MS: Final = 2**31 - 1
+"""A timeout that no line ends: Kafka's largest int, 24.8 days. Heartbeats come before it."""
+
+
+@unique
+class Ending(Enum):
+    """How a member ceases to be one."""
+
+    LEFT = "left"
+    FAILED = "failed"
+    KICKED = "kicked"
+    REPLACED = "replaced"
+    ID_EXPIRED = "id expired"
+
+
+@dataclass(slots=True, eq=False)
+class Actor:
+    """One member as replay plays it; times are milliseconds on the trace's clock.
+
+    Attributes:
+        index: Position in the plan; numbers the members that no line names.
+        name: Member id, where a line names it.
+        joined: Index of the rebalance that it joined in; -1 when the group is loaded with it.
+        ended: Index of the rebalance that its end began or fell into; None while a member.
+        asked_ms: When it was given an id to rejoin with, where a line says so.
+        arrives_ms: When the JoinGroup that makes it a member comes.
+        ends_ms: When its membership ends.
+        session_timeout_ms: Chosen so that it expires at `ends_ms` when it fails, never otherwise.
+        silent_ms: When its last sign of life comes; None for a member that does not fail.
+    """
+
+    index: int
+    name: str | None = None
+    group_instance_id: str | None = None
+    joined: int | None = None
+    ended: int | None = None
+    asked_ms: int | None = None
+    arrives_ms: int | None = None
+    ends_ms: int | None = None
+    ending: Ending | None = None
+    session_timeout_ms: int = NEVER_MS
+    silent_ms: int | None = None
+
+    def is_member_in(self, position: int) -> bool:
+        """Whether it belongs to the generation that the rebalance of that index leads to."""
+        return (
+            self.joined is not None
+            and self.joined <= position
+            and (self.ended is None or self.ended > position)
+        )
+
+    def is_member_before(self, position: int) -> bool:
+        """Whether it belongs to the generation that the rebalance of that index ends."""
+        return (
+            self.joined is not None
+            and self.joined < position
+            and (self.ended is None or self.ended >= position)
+        )
+
+
+@unique
+class StepKind(Enum):
+    """What happens to a group from outside."""
+
+    ASK_ID = "ask for a member id"
+    ARRIVE = "join"
+    LEAVE = "leave"
+    REJOIN = "rejoin"
+    REPLACE = "replace"
+    UNLOAD = "unload"
+    CLEAN_UP = "clean up"
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """One outside cause at its line.
+
+    Args:
+        actors: Who acts, by index; several leave in one request.
+        changes_protocol: The JoinGroup no longer offers the selected protocol.
+    """
+
+    at_ms: int
+    kind: StepKind
+    actors: tuple[int, ...] = ()
+    changes_protocol: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Script:
+    """How the members behave in one rebalance of the source.
+
+    Attributes:
+        is_initial: The group was Empty, so that the initial delay ends the join phase.
+        start_ms: When it begins; its first line's time when no line says it.
+        done_ms: When its join phase ends; None while open.
+        rejoiners: Members of the old generation that come back, the one that ends the join last.
+        members: Members of the new generation.
+        synced: Those of them that send SyncGroup.
+        sync_ms: When the leader's assignment comes; None when it never does.
+        fails_to_store: The append of the assignment fails.
+        rebalance_timeout_ms: Its join timer, chosen to fire at `done_ms` when it kicks members.
+        sync_timeout_ms: Its sync timer, chosen to fire where members are evicted for it.
+    """
+
+    rebalance: Rebalance
+    start_ms: int
+    is_initial: bool = False
+    done_ms: int | None = None
+    rejoiners: tuple[int, ...] = ()
+    members: tuple[int, ...] = ()
+    synced: tuple[int, ...] = ()
+    sync_ms: int | None = None
+    fails_to_store: bool = False
+    rebalance_timeout_ms: int = NEVER_MS
+    sync_timeout_ms: int = NEVER_MS
+
+
+@dataclass(slots=True, eq=False)
+class GroupPlan:
+    """Everything needed to replay one episode of a group.
+
+    Attributes:
+        load_generation: The generation that is loaded first; None for a group that is new.
+        loaded: Members of the loaded generation, its leader first.
+        assumed: What the episode does not tell and replay had to choose, one sentence each.
+        unexplained: Lines that no choice of members explains, one sentence each.
+        session_timeout_bound_ms: The lines allow no longer session timeout; None without one.
+    """
+
+    episode: Episode
+    load_generation: int | None
+    load_ms: int
+    loaded: tuple[int, ...] = ()
+    actors: list[Actor] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    scripts: list[Script] = field(default_factory=list)
+    assumed: list[str] = field(default_factory=list)
+    unexplained: list[str] = field(default_factory=list)
+    session_timeout_bound_ms: int | None = None

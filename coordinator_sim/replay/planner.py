@@ -1,0 +1,391 @@
+"""From an episode's lines to a plan: who the members were, as far as the lines determine it.
+
+A broker log names few members. The planner keeps a roster while it reads: members that lines
+name act at their lines, the count of a completed join phase is met with members that no line
+names, and where nothing is counted there are as few of them as the lines allow.
+"""
+
+from typing import Final
+
+from coordinator_sim.replay.history import LINE_SKEW_MS, Episode, Rebalance
+from coordinator_sim.replay.names import instance_of, members_of, old_member_of
+from coordinator_sim.replay.plan import Actor, Ending, GroupPlan, Script, Step, StepKind
+from coordinator_sim.replay.roster import Roster
+from coordinator_sim.replay.timeouts import fit_timeouts
+from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
+
+_LOAD_LEAD_MS: Final = 120_000
+"""How long before the first line a group is loaded: longer than a usual session timeout."""
+_ENDINGS: Final = {
+    Event.MEMBER_LEFT: Ending.LEFT,
+    Event.MEMBER_FAILED: Ending.FAILED,
+    Event.MEMBER_KICKED: Ending.KICKED,
+}
+_REJOINS: Final = frozenset(
+    {
+        RebalanceReason.LEADER_REJOIN,
+        RebalanceReason.METADATA_CHANGED,
+        RebalanceReason.MEMBER_REJOIN,
+    }
+)
+_UNLOADS: Final = frozenset({Event.COORD_RESIGNED, Event.UNLOAD_DONE, Event.GROUP_UNLOADED})
+_STEP_ORDER: Final = {
+    StepKind.ASK_ID: 0,
+    StepKind.LEAVE: 1,
+    StepKind.REPLACE: 1,
+    StepKind.REJOIN: 1,
+    StepKind.ARRIVE: 2,
+    StepKind.UNLOAD: 3,
+    StepKind.CLEAN_UP: 3,
+}
+"""Within one millisecond: what may begin a rebalance first, the JoinGroup that ends it last."""
+
+
+def plan_episode(episode: Episode) -> GroupPlan:
+    """The plan of one episode; its steps and scripts are in time order.
+
+    An episode without a numbered rebalance has no scripts: nothing of it can be compared.
+    """
+    # A generation 0 that lost its members cannot be told from a new group, and is as good.
+    plan = GroupPlan(
+        episode=episode,
+        load_generation=episode.generation or None,
+        load_ms=episode.first_ms - _LOAD_LEAD_MS,
+    )
+    if episode.rebalances and episode.generation is not None:
+        _Planner(plan).run()
+        _cast(plan)
+        fit_timeouts(plan)
+        plan.steps.sort(key=lambda step: (step.at_ms, _STEP_ORDER[step.kind]))
+        _say_what_is_assumed(plan)
+    return plan
+
+
+class _Planner:
+    """Reads one episode, line by line."""
+
+    def __init__(self, plan: GroupPlan) -> None:
+        self._plan = plan
+        self._starts = {id(each.first_line): each for each in plan.episode.rebalances}
+        self._mentions = _mentions(plan.episode.lines)
+        self._roster = Roster(plan, self._mentions, _never_members(plan.episode.lines))
+
+    def run(self) -> None:
+        """Fill the plan."""
+        for line in self._plan.episode.lines:
+            rebalance = self._starts.get(id(line))
+            if rebalance is not None:
+                self._begin(rebalance)
+            self._read(line, line.ts_us // 1000)
+
+    def _read(self, line: TraceEvent, at_ms: int) -> None:
+        roster = self._roster
+        match line.event:
+            case Event.MEMBER_ID_ASSIGNED:
+                roster.ask(members_of(line), at_ms)
+            case Event.PENDING_EXPIRED:
+                roster.expire_ids(members_of(line), at_ms)
+            case Event.MEMBER_ADDED:
+                roster.admit(members_of(line), at_ms, instance_of(line))
+            case Event.MEMBER_LEFT | Event.MEMBER_FAILED | Event.MEMBER_KICKED:
+                is_pending = line.attrs.get("pending") == "1"
+                roster.end(members_of(line), at_ms, _ENDINGS[line.event], is_pending=is_pending)
+            case Event.STATIC_REPLACED:
+                self._replace(line, at_ms, rebalances=roster.is_open)
+            case Event.JOIN_COMPLETE | Event.SYNC_LEADER if roster.is_open:
+                self._complete(at_ms)
+            case Event.GROUP_EMPTY if roster.is_open:
+                self._empty(line, at_ms)
+            case event if event in _UNLOADS:
+                self._plan.steps.append(Step(at_ms=at_ms, kind=StepKind.UNLOAD))
+            case Event.GROUP_DEAD:
+                self._plan.steps.append(Step(at_ms=at_ms, kind=StepKind.CLEAN_UP))
+            case _:
+                pass
+
+    # -- a rebalance begins ----------------------------------------------------------------
+
+    def _begin(self, rebalance: Rebalance) -> None:
+        roster = self._roster
+        at_ms = rebalance.first_line.ts_us // 1000
+        roster.is_open = False
+        self._trigger(rebalance, at_ms)
+        self._plan.scripts.append(Script(rebalance=rebalance, start_ms=at_ms))
+        roster.position += 1
+        roster.is_open = True
+        if rebalance.start is None:
+            self._plan.assumed.append(
+                f"the start of the rebalance to generation {rebalance.generation}"
+            )
+
+    def _trigger(self, rebalance: Rebalance, at_ms: int) -> None:
+        """Let the cause that the reason names happen, unless its own line already told it."""
+        roster = self._roster
+        line = rebalance.first_line
+        names = members_of(line) if rebalance.start is not None else (None,)
+        match rebalance.reason:
+            case RebalanceReason.MEMBER_JOINED:
+                roster.admit(names, at_ms, instance_of(line))
+            case RebalanceReason.MEMBER_LEFT:
+                roster.end(names, at_ms, Ending.LEFT)
+            case RebalanceReason.MEMBER_FAILED:
+                roster.end(names, at_ms, Ending.FAILED)
+            case RebalanceReason.SYNC_TIMEOUT:
+                self._evict(names, at_ms)
+            case RebalanceReason.STATIC_PROTOCOL_CHANGE:
+                self._replace(line, at_ms, rebalances=True)
+                roster.change_protocol(at_ms)
+            case RebalanceReason.STORE_ERROR if self._plan.scripts:
+                self._plan.scripts[-1].fails_to_store = True
+            case reason if reason in _REJOINS:
+                self._rejoin(names[0], at_ms)
+            case _ if rebalance.start is None and line.event is Event.GROUP_EMPTY:
+                self._leave_all(at_ms)
+            case _:
+                if not roster.changed_near(at_ms):
+                    self._rejoin(None, at_ms)
+
+    def _leave_all(self, at_ms: int) -> None:
+        """The group is seen when it empties: whoever was there left."""
+        roster = self._roster
+        if not roster.present and roster.may_load_more:
+            roster.load()
+        for actor in list(roster.present):
+            roster.go(actor, at_ms, Ending.LEFT)
+
+    def _evict(self, names: tuple[str | None, ...], at_ms: int) -> None:
+        """Members that did not sync are removed: the sync timer fires at this line."""
+        self._roster.end(names, at_ms, Ending.KICKED)
+        last = self._plan.scripts[-1] if self._plan.scripts else None
+        if last is not None and last.done_ms is not None:
+            last.sync_timeout_ms = at_ms - last.done_ms
+
+    def _rejoin(self, name: str | None, at_ms: int) -> None:
+        """A member comes back of its own; without any member, a new one comes."""
+        roster = self._roster
+        actor = roster.member(name) or roster.bind(name) if name is not None else None
+        if actor is None and roster.present:
+            actor = roster.present[0]
+        if actor is None and roster.may_load_more:
+            actor = roster.load()
+        if actor is None:
+            roster.admit((None,), at_ms)
+            return
+        self._plan.steps.append(Step(at_ms=at_ms, kind=StepKind.REJOIN, actors=(actor.index,)))
+
+    def _replace(self, line: TraceEvent, at_ms: int, *, rebalances: bool) -> None:
+        """A static member comes back under a new id."""
+        roster = self._roster
+        instance_id = instance_of(line)
+        new_name = members_of(line)[0] if line.event is Event.STATIC_REPLACED else None
+        old_name = old_member_of(line)
+        if line.event is not Event.STATIC_REPLACED and roster.static_member(instance_id):
+            return
+        old = (roster.member(old_name) or roster.bind(old_name)) if old_name is not None else None
+        old = old or roster.static_member(instance_id)
+        if old is None and roster.may_load_more:
+            old = roster.load(old_name)
+        if old is None or instance_id is None:
+            roster.admit((new_name,), at_ms, instance_id)
+            return
+        old.group_instance_id = instance_id
+        roster.replace_static(old, new_name, at_ms, rebalances=rebalances)
+
+    # -- a join phase ends -----------------------------------------------------------------
+
+    def _complete(self, at_ms: int) -> None:
+        """Meet what the completed join phase says of leader and count."""
+        roster = self._roster
+        script = self._plan.scripts[-1]
+        script.done_ms = at_ms
+        script.sync_ms = script.rebalance.sync_ms
+        count = script.rebalance.members
+        self._seat_leader(script)
+        last_ms = script.start_ms if self._has_rejoiner() else at_ms
+        missing = None if count is None else max(0, count - len(roster.present))
+        roster.admit_waiting(script.start_ms, last_ms, missing)
+        if count is not None:
+            self._fill(count - len(roster.present), script)
+            roster.kick(len(roster.present) - count, at_ms)
+            roster.may_load_more = False
+        else:
+            self._explain_waiting(script, at_ms)
+        roster.is_open = False
+
+    def _seat_leader(self, script: Script) -> None:
+        leader = script.rebalance.leader_id
+        roster = self._roster
+        if leader is None or roster.member(leader) is not None:
+            return
+        if roster.is_candidate(leader):
+            roster.admit((leader,), script.start_ms)
+        elif roster.bind(leader) is None and script.rebalance.members is not None:
+            if len(roster.present) < script.rebalance.members:
+                roster.admit((leader,), script.start_ms)
+            else:
+                self._plan.unexplained.append(f"{leader} leads, but is no member by the counts")
+
+    def _fill(self, count: int, script: Script) -> None:
+        """Add members that no line names, to the loaded generation while that is possible."""
+        roster = self._roster
+        if count <= 0:
+            return
+        if roster.may_load_more and not self._may_be_initial():
+            for _ in range(count):
+                roster.load()
+            return
+        waits = not self._has_rejoiner() and not self._may_be_initial()
+        roster.arrive_unnamed(
+            count, script.start_ms, script.done_ms or script.start_ms, waits=waits
+        )
+
+    def _explain_waiting(self, script: Script, at_ms: int) -> None:
+        """A join phase that takes its time, without a count, waits for a member of before."""
+        roster = self._roster
+        took_ms = at_ms - script.start_ms
+        if took_ms <= LINE_SKEW_MS or self._may_be_initial() or self._has_rejoiner():
+            return
+        if roster.changed_near(at_ms):
+            return
+        if roster.may_load_more:
+            roster.load()
+
+    def _has_rejoiner(self) -> bool:
+        """Whether somebody of the old generation can come back last."""
+        rejoined = {
+            index
+            for step in self._plan.steps
+            if step.kind is StepKind.REJOIN and step.at_ms >= self._plan.scripts[-1].start_ms
+            for index in step.actors
+        }
+        return any(
+            actor.joined is not None
+            and actor.joined < self._roster.position
+            and actor.index not in rejoined
+            for actor in self._roster.present
+        )
+
+    def _may_be_initial(self) -> bool:
+        """Whether nobody was a member before the running rebalance."""
+        position = self._roster.position
+        return not any(actor.is_member_before(position) for actor in self._plan.actors)
+
+    def _empty(self, line: TraceEvent, at_ms: int) -> None:
+        """Nobody is left: the lines just after may say how the last members went."""
+        roster = self._roster
+        script = self._plan.scripts[-1]
+        script.done_ms = at_ms
+        lines = self._plan.episode.lines
+        for later in lines[lines.index(line) + 1 :]:
+            if later.ts_us // 1000 - at_ms > LINE_SKEW_MS:
+                break
+            if later.event in _ENDINGS:
+                roster.end(members_of(later), at_ms, _ENDINGS[later.event])
+        roster.kick(len(roster.present), at_ms)
+        roster.may_load_more = False
+        roster.is_open = False
+
+
+def _mentions(lines: list[TraceEvent]) -> dict[str, list[int]]:
+    """When each member id is named."""
+    mentions: dict[str, list[int]] = {}
+    for line in lines:
+        for name in (*members_of(line), line.leader_id):
+            if name:
+                mentions.setdefault(name, []).append(line.ts_us // 1000)
+    return mentions
+
+
+def _never_members(lines: list[TraceEvent]) -> frozenset[str]:
+    """Ids that expired, or left, before they were used."""
+    return frozenset(
+        name
+        for line in lines
+        if line.event is Event.PENDING_EXPIRED or line.attrs.get("pending") == "1"
+        for name in members_of(line)
+        if name is not None
+    )
+
+
+def _cast(plan: GroupPlan) -> None:
+    """Give every script its members, now that all of them are known."""
+    for position, script in enumerate(plan.scripts):
+        before = [actor for actor in plan.actors if actor.is_member_before(position)]
+        script.is_initial = not before
+        if script.rebalance.start is None:
+            script.is_initial = False
+        triggers = _rejoining_at(plan, script.start_ms)
+        script.rejoiners = tuple(
+            actor.index
+            for actor in before
+            if actor.is_member_in(position) and actor.index not in triggers
+        )
+        members = [actor for actor in plan.actors if actor.is_member_in(position)]
+        script.members = tuple(actor.index for actor in members)
+        if script.sync_ms is not None:
+            script.synced = tuple(
+                actor.index for actor in members if _lives_until(actor, script.sync_ms)
+            )
+        next_script = plan.scripts[position + 1] if position + 1 < len(plan.scripts) else None
+        if script.fails_to_store and next_script is not None:
+            script.sync_ms = next_script.start_ms
+            script.synced = script.members
+    loaded = [actor for actor in plan.actors if actor.joined == -1]
+    plan.loaded = tuple(actor.index for actor in sorted(loaded, key=_leads_first(plan)))
+
+
+def _rejoining_at(plan: GroupPlan, start_ms: int) -> set[int]:
+    return {
+        index
+        for step in plan.steps
+        if step.kind is StepKind.REJOIN and step.at_ms == start_ms
+        for index in step.actors
+    }
+
+
+def _lives_until(actor: Actor, sync_ms: int) -> bool:
+    return actor.ends_ms is None or actor.ends_ms > sync_ms
+
+
+def _leads_first(plan: GroupPlan) -> "_LeadsFirst":
+    first = plan.scripts[0].rebalance
+    names: list[str | None] = []
+    if first.reason is RebalanceReason.LEADER_REJOIN and first.start is not None:
+        names.extend(members_of(first.start))
+    names.append(first.leader_id)
+    follower = None
+    if first.reason is RebalanceReason.METADATA_CHANGED and first.start is not None:
+        follower = members_of(first.start)[0]
+    return _LeadsFirst([name for name in names if name], follower)
+
+
+class _LeadsFirst:
+    """Sorts the member that led the loaded generation first, as far as lines tell."""
+
+    def __init__(self, leaders: list[str], follower: str | None) -> None:
+        self._leaders = leaders
+        self._follower = follower
+
+    def __call__(self, actor: Actor) -> int:
+        """0 for the leader, 1 for those who may have led, 2 for one that did not."""
+        if actor.name in self._leaders:
+            return 0
+        return 2 if actor.name is not None and actor.name == self._follower else 1
+
+
+def _say_what_is_assumed(plan: GroupPlan) -> None:
+    """List what the lines do not tell."""
+    if plan.load_generation is not None:
+        unnamed = sum(plan.actors[index].name is None for index in plan.loaded)
+        plan.assumed.insert(
+            0,
+            f"generation {plan.load_generation} is loaded with {len(plan.loaded)} members, "
+            f"{unnamed} of them named by no line",
+        )
+    later = sum(actor.name is None and actor.joined != -1 for actor in plan.actors)
+    if later:
+        plan.assumed.append(f"{later} members join that no line names")
+    if any(script.rejoiners for script in plan.scripts):
+        plan.assumed.append(
+            "members rejoin when their rebalance begins, the last when its join phase ends"
+        )

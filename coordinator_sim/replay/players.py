@@ -1,0 +1,170 @@
+"""The members as they act in a replay, and the requests they send.
+
+What no line tells about a member is the same for all: one protocol, an empty subscription.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from coordinator_sim.protocol.messages import (
+    HeartbeatRequest,
+    JoinGroupProtocol,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    LeavingMember,
+    SyncGroupAssignment,
+    SyncGroupRequest,
+)
+from coordinator_sim.protocol.records import GroupMetadataMember
+from coordinator_sim.replay.names import split_member_id
+from coordinator_sim.replay.plan import Actor
+
+PROTOCOL: Final = "unknown"
+"""The protocol that every member offers; no broker log names it."""
+OTHER_PROTOCOL: Final = "unknown-2"
+"""Offered beside it, so that a member that drops the first changes the selection."""
+DIRECT_JOIN_VERSION: Final = 3
+"""A JoinGroup that is admitted without being given an id first."""
+JOIN_VERSION: Final = 9
+NO_PARTITIONS: Final = b"\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff"
+"""A ConsumerProtocol subscription or assignment of version 0: nothing, no user data."""
+
+
+class NamedIds:
+    """Issues the member ids that the trace names: the random part is set before each JoinGroup."""
+
+    def __init__(self) -> None:
+        self.next_uuid = ""
+
+    def new_uuid(self) -> str:
+        """The random part that was set."""
+        return self.next_uuid
+
+
+@dataclass(slots=True, eq=False)
+class Player:
+    """A member in action.
+
+    Attributes:
+        member_id: As the coordinator knows it; that of the trace where it can be issued.
+        generation: The generation it was last told of.
+        is_parked: Its JoinGroup is unanswered.
+        is_member: As far as it knows, it belongs to the group.
+        is_over: It has left, failed or was replaced, and acts no more.
+        metadata_version: Grows with every change of its subscription.
+    """
+
+    actor: Actor
+    client_id: str
+    uuid: str
+    member_id: str = ""
+    generation: int = -1
+    is_parked: bool = False
+    is_member: bool = False
+    is_over: bool = False
+    metadata_version: int = 0
+    has_one_protocol: bool = False
+    rejoin_count: int = 0
+
+    @property
+    def prefix(self) -> str:
+        """What its member id begins with. Source: ClassicGroup.generateMemberId."""
+        return self.actor.group_instance_id or self.client_id
+
+    def is_silent(self, now_ms: int) -> bool:
+        """Whether it has sent its last sign of life."""
+        return self.actor.silent_ms is not None and now_ms > self.actor.silent_ms
+
+    def subscription(self) -> bytes:
+        """Its subscription: user data that differs after every change."""
+        if not self.metadata_version:
+            return NO_PARTITIONS
+        mark = str(self.metadata_version).encode()
+        return NO_PARTITIONS[:6] + len(mark).to_bytes(4, "big") + mark
+
+    def protocols(self) -> tuple[JoinGroupProtocol, ...]:
+        """What it offers, in order of preference."""
+        names = (OTHER_PROTOCOL,) if self.has_one_protocol else (PROTOCOL, OTHER_PROTOCOL)
+        return tuple(JoinGroupProtocol(name, self.subscription()) for name in names)
+
+
+def player_of(actor: Actor) -> Player:
+    """The player of an actor, with the id that the trace names or one of its own."""
+    parts = split_member_id(actor.name) if actor.name is not None else None
+    client_id, uuid = parts or (
+        actor.name or "unnamed",
+        f"00000000-0000-4000-8000-{actor.index:012d}",
+    )
+    instance_id = actor.group_instance_id
+    if instance_id and actor.name is not None and actor.name.startswith(f"{instance_id}-"):
+        uuid = actor.name.removeprefix(f"{instance_id}-")
+    player = Player(actor=actor, client_id=client_id, uuid=uuid)
+    if actor.joined == -1:
+        player.member_id = actor.name or f"{client_id}-{uuid}"
+    return player
+
+
+def stored(
+    player: Player, session_timeout_ms: int, rebalance_timeout_ms: int
+) -> GroupMetadataMember:
+    """A member of the loaded generation, as the log would hold it."""
+    return GroupMetadataMember(
+        member_id=player.member_id,
+        group_instance_id=player.actor.group_instance_id,
+        client_id=player.client_id,
+        client_host="/127.0.0.1",
+        rebalance_timeout_ms=rebalance_timeout_ms,
+        session_timeout_ms=session_timeout_ms,
+        subscription=player.subscription(),
+        assignment=NO_PARTITIONS,
+    )
+
+
+def join(
+    player: Player, group_id: str, member_id: str, timeouts_ms: tuple[int, int]
+) -> JoinGroupRequest:
+    """Its JoinGroup; `timeouts_ms` are those of the session and of the rebalance."""
+    session_timeout_ms, rebalance_timeout_ms = timeouts_ms
+    return JoinGroupRequest(
+        group_id=group_id,
+        session_timeout_ms=session_timeout_ms,
+        rebalance_timeout_ms=rebalance_timeout_ms,
+        member_id=member_id,
+        group_instance_id=player.actor.group_instance_id,
+        protocol_type="consumer",
+        protocols=player.protocols(),
+    )
+
+
+def sync(player: Player, group_id: str, member_ids: tuple[str, ...]) -> SyncGroupRequest:
+    """Its SyncGroup; the leader's gives every member an assignment without partitions."""
+    return SyncGroupRequest(
+        group_id=group_id,
+        generation_id=player.generation,
+        member_id=player.member_id,
+        group_instance_id=player.actor.group_instance_id,
+        assignments=tuple(SyncGroupAssignment(each, NO_PARTITIONS) for each in member_ids),
+    )
+
+
+def heartbeat(player: Player, group_id: str) -> HeartbeatRequest:
+    """Its Heartbeat."""
+    return HeartbeatRequest(
+        group_id=group_id,
+        generation_id=player.generation,
+        member_id=player.member_id,
+        group_instance_id=player.actor.group_instance_id,
+    )
+
+
+def leave(players: list[Player], group_id: str) -> LeaveGroupRequest:
+    """The LeaveGroup of one or several."""
+    return LeaveGroupRequest(
+        group_id=group_id,
+        members=tuple(
+            LeavingMember(
+                member_id=player.member_id, group_instance_id=player.actor.group_instance_id
+            )
+            for player in players
+        ),
+    )

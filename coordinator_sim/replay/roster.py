@@ -1,0 +1,275 @@
+"""Who is a member while a plan is being made: names bound to members, counts met.
+
+Not here: what a line means (`planner`), and timeouts (`timeouts`).
+"""
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from coordinator_sim.replay.history import LINE_SKEW_MS
+from coordinator_sim.replay.plan import Actor, Ending, GroupPlan, Step, StepKind
+
+
+class Roster:
+    """The members at one point of an episode.
+
+    Args:
+        plan: Receives actors and steps.
+        mentions: Member id -> times of the lines that name it, ascending.
+        never_members: Ids that expired or left before they were used.
+
+    Attributes:
+        present: Members now, in order of their coming.
+        position: Index of the running or last rebalance; -1 before the first.
+        is_open: Whether that rebalance's join phase is running.
+        may_load_more: No line has counted the members yet, so that the loaded generation may still
+            get members.
+    """
+
+    def __init__(
+        self, plan: GroupPlan, mentions: dict[str, list[int]], never_members: frozenset[str]
+    ) -> None:
+        self.present: list[Actor] = []
+        self.position = -1
+        self.is_open = False
+        self.may_load_more = plan.load_generation is not None
+        self._plan = plan
+        self._mentions = mentions
+        self._never_members = never_members
+        self._candidates: dict[str, Actor] = {}
+        self._ended: dict[str, Actor] = {}
+        self._last_change_ms: int | None = None
+        self._last_unnamed_ms: dict[str, int] = {}
+
+    # -- questions -------------------------------------------------------------------------
+
+    def changed_near(self, at_ms: int) -> bool:
+        """Whether somebody came or went just before: the cause of a rebalance without a reason."""
+        return self._last_change_ms is not None and at_ms - self._last_change_ms <= LINE_SKEW_MS
+
+    def member(self, name: str) -> Actor | None:
+        """The present member of that id."""
+        return next((actor for actor in self.present if actor.name == name), None)
+
+    def is_candidate(self, name: str) -> bool:
+        """Whether the id was given out and has not been used."""
+        return name in self._candidates
+
+    def static_member(self, group_instance_id: str | None) -> Actor | None:
+        """The present member of that instance id."""
+        if group_instance_id is None:
+            return None
+        return next(
+            (actor for actor in self.present if actor.group_instance_id == group_instance_id), None
+        )
+
+    # -- coming ----------------------------------------------------------------------------
+
+    def ask(self, names: Iterable[str | None], at_ms: int) -> None:
+        """A client without an id was given one; whether it comes back with it is seen later."""
+        for name in names:
+            if name is not None and name not in self._candidates:
+                self._candidates[name] = self._new(name, asked_ms=at_ms)
+
+    def admit(
+        self, names: Iterable[str | None], at_ms: int, group_instance_id: str | None = None
+    ) -> None:
+        """Somebody becomes a member now, unless an earlier line said so."""
+        for name in names:
+            if name is None:
+                if not self._is_repeated("came", at_ms):
+                    self._come(self._new(None), at_ms)
+            elif name in self._candidates:
+                self._come(self._candidates.pop(name), at_ms)
+            elif self.member(name) is None and name not in self._ended:
+                actor = self._new(name)
+                actor.group_instance_id = group_instance_id
+                self._come(actor, at_ms)
+
+    def admit_waiting(self, start_ms: int, last_ms: int, limit: int | None) -> None:
+        """Those who were given an id join silently, as many as the limit allows.
+
+        Args:
+            start_ms: When the rebalance began; nobody joins before it or before the id was given.
+            last_ms: When the last of them joins; an unused id keeps the join phase open.
+            limit: None lets all join whose id is not said to have expired.
+        """
+        waiting = [
+            actor for name, actor in self._candidates.items() if name not in self._never_members
+        ][:limit]
+        for actor in waiting:
+            del self._candidates[actor.name or ""]
+            at_ms = last_ms if actor is waiting[-1] else start_ms
+            self._come(actor, max(at_ms, actor.asked_ms or at_ms))
+
+    def arrive_unnamed(self, count: int, start_ms: int, done_ms: int, *, waits: bool) -> None:
+        """Members that no line names join in the running rebalance.
+
+        They join when it starts. Where it `waits` for them their JoinGroup comes when its join
+        phase is done; the id that they were given before keeps it open until then.
+        """
+        for _ in range(count):
+            actor = self._new(None, asked_ms=start_ms if waits else None)
+            self._come(actor, done_ms if waits else start_ms)
+
+    def load(self, name: str | None = None, group_instance_id: str | None = None) -> Actor:
+        """A member that was there before the first line."""
+        actor = self._new(name)
+        actor.joined = -1
+        actor.group_instance_id = group_instance_id
+        self.present.insert(0, actor)
+        return actor
+
+    # -- going -----------------------------------------------------------------------------
+
+    def end(
+        self, names: Iterable[str | None], at_ms: int, ending: Ending, *, is_pending: bool = False
+    ) -> None:
+        """Members go, unless an earlier line said so."""
+        gone = []
+        for name in names:
+            actor = self._leaver(name, at_ms, ending, is_pending=is_pending)
+            if actor is not None:
+                self._forget(actor, at_ms, ending)
+                gone.append(actor.index)
+        if gone and ending is Ending.LEFT:
+            self._plan.steps.append(Step(at_ms=at_ms, kind=StepKind.LEAVE, actors=tuple(gone)))
+
+    def go(self, actor: Actor, at_ms: int, ending: Ending) -> None:
+        """A member goes now."""
+        self._forget(actor, at_ms, ending)
+        if ending is Ending.LEFT:
+            self._plan.steps.append(Step(at_ms=at_ms, kind=StepKind.LEAVE, actors=(actor.index,)))
+
+    def expire_ids(self, names: Iterable[str | None], at_ms: int) -> None:
+        """Ids that were given out and not used in time."""
+        for name in names:
+            actor = self._candidates.pop(name or "", None)
+            if actor is not None:
+                actor.ends_ms, actor.ending = at_ms, Ending.ID_EXPIRED
+                self._ask_step(actor)
+
+    def kick(self, count: int, at_ms: int) -> None:
+        """Members did not rejoin in time: first those that no line names, then the forgotten."""
+        for actor in sorted(self.present, key=self._kick_order(at_ms))[:count]:
+            self.go(actor, at_ms, Ending.KICKED)
+
+    def replace_static(
+        self, old: Actor, new_name: str | None, at_ms: int, *, rebalances: bool
+    ) -> Actor:
+        """A static member returned under a new id.
+
+        It `rebalances` when the group was rebalancing or begins to because of it.
+        """
+        new = self._new(new_name)
+        new.group_instance_id = old.group_instance_id
+        new.arrives_ms = at_ms
+        new.joined = self.position if self.is_open or not rebalances else self.position + 1
+        self.go(old, at_ms, Ending.REPLACED)
+        self.present.append(new)
+        self._plan.steps.append(Step(at_ms=at_ms, kind=StepKind.REPLACE, actors=(new.index,)))
+        return new
+
+    def change_protocol(self, at_ms: int) -> None:
+        """The static member that has just returned offers other protocols."""
+        steps = self._plan.steps
+        for index in reversed(range(len(steps))):
+            step = steps[index]
+            if step.kind is StepKind.REPLACE and at_ms - step.at_ms <= LINE_SKEW_MS:
+                steps[index] = replace(step, changes_protocol=True)
+                actor = self._plan.actors[step.actors[0]]
+                actor.joined = self.position + 1
+                return
+
+    # -- parts -----------------------------------------------------------------------------
+
+    def _new(self, name: str | None, asked_ms: int | None = None) -> Actor:
+        actor = Actor(index=len(self._plan.actors), name=name, asked_ms=asked_ms)
+        self._plan.actors.append(actor)
+        return actor
+
+    def _come(self, actor: Actor, at_ms: int) -> None:
+        actor.arrives_ms = at_ms
+        actor.joined = self.position if self.is_open else self.position + 1
+        self.present.append(actor)
+        self._last_change_ms = at_ms
+        self._ask_step(actor)
+        self._plan.steps.append(Step(at_ms=at_ms, kind=StepKind.ARRIVE, actors=(actor.index,)))
+
+    def _ask_step(self, actor: Actor) -> None:
+        """An id that is never used has no step: it would keep a join phase open."""
+        if actor.asked_ms is not None:
+            self._plan.steps.append(
+                Step(at_ms=actor.asked_ms, kind=StepKind.ASK_ID, actors=(actor.index,))
+            )
+
+    def _forget(self, actor: Actor, at_ms: int, ending: Ending) -> None:
+        actor.ends_ms, actor.ending = at_ms, ending
+        actor.ended = self.position if self.is_open else self.position + 1
+        if actor in self.present:
+            self.present.remove(actor)
+        if actor.name is not None:
+            self._ended[actor.name] = actor
+        self._last_change_ms = at_ms
+
+    def _leaver(
+        self, name: str | None, at_ms: int, ending: Ending, *, is_pending: bool
+    ) -> Actor | None:
+        """The member that a line says is going; None when it is gone or cannot have been one."""
+        if name is None:
+            repeated = self._is_repeated(ending.value, at_ms)
+            return None if repeated else self._anyone()
+        if name in self._ended:
+            return None
+        actor = self.member(name)
+        if actor is None and name in self._candidates:
+            actor = self._candidates.pop(name)
+            if is_pending:
+                self._ask_step(actor)
+            else:
+                self._come(actor, max(actor.asked_ms or at_ms, at_ms - LINE_SKEW_MS))
+        actor = actor or self.bind(name)
+        if actor is None:
+            self._plan.unexplained.append(
+                f"{name} {ending.value}, who by the counts before was no member"
+            )
+        return actor
+
+    def bind(self, name: str) -> Actor | None:
+        """Find the unnamed member that is meant by a name not heard before."""
+        actor = next((actor for actor in self.present if actor.name is None), None)
+        if actor is not None:
+            actor.name = name
+        elif self.may_load_more:
+            actor = self.load(name)
+        return actor
+
+    def _anyone(self) -> Actor | None:
+        if self.present:
+            return self.present[0]
+        return self.load() if self.may_load_more else None
+
+    def _is_repeated(self, what: str, at_ms: int) -> bool:
+        """Whether a line that names nobody tells again what one just before told."""
+        last_ms = self._last_unnamed_ms.get(what)
+        self._last_unnamed_ms[what] = at_ms
+        return last_ms is not None and at_ms - last_ms <= LINE_SKEW_MS
+
+    def _kick_order(self, at_ms: int) -> "_KickOrder":
+        return _KickOrder(self._mentions, at_ms)
+
+
+class _KickOrder:
+    """Sorts the members that are least likely to have stayed first."""
+
+    def __init__(self, mentions: dict[str, list[int]], at_ms: int) -> None:
+        self._mentions = mentions
+        self._at_ms = at_ms
+
+    def __call__(self, actor: Actor) -> int:
+        """0 for an unnamed member, 1 for one that no later line names, 2 for the others."""
+        if actor.name is None:
+            return 0
+        times = self._mentions.get(actor.name, ())
+        return 2 if times and times[-1] > self._at_ms else 1

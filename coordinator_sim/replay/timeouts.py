@@ -1,0 +1,91 @@
+"""Timeouts that no line gives: chosen to fire where a line says that they fired, never before.
+
+A member that fails sends its last heartbeat one session timeout before the line; a rebalance
+that removes members has the join timeout that ends at its last line; all others never end.
+"""
+
+from typing import Final
+
+from coordinator_sim.replay.plan import Actor, Ending, GroupPlan, Script, Step, StepKind
+
+USUAL_SESSION_TIMEOUTS_MS: Final = (45_000, 30_000, 10_000, 6_000)
+"""Defaults of the Java consumer since 3.0, of others, of the Java consumer before, the minimum."""
+
+
+def fit_timeouts(plan: GroupPlan) -> None:
+    """Choose session, join and sync timeouts for a plan whose members are known."""
+    bounds = {}
+    for actor in plan.actors:
+        armed_ms = _last_armed_ms(plan, actor)
+        if armed_ms is not None and actor.ends_ms is not None:
+            bounds[actor.index] = actor.ends_ms - armed_ms
+    plan.session_timeout_bound_ms = min(bounds.values(), default=None)
+    usual_ms = _usual(plan.session_timeout_bound_ms)
+    for index, bound_ms in bounds.items():
+        actor = plan.actors[index]
+        actor.session_timeout_ms = max(1, min(usual_ms, bound_ms))
+        actor.silent_ms = (actor.ends_ms or 0) - actor.session_timeout_ms
+    for actor in plan.actors:
+        if actor.ending is Ending.ID_EXPIRED and actor.asked_ms is not None:
+            actor.session_timeout_ms = max(1, (actor.ends_ms or 0) - actor.asked_ms)
+    for position, script in enumerate(plan.scripts):
+        kicked = _kicked(plan, position, script)
+        if not kicked:
+            continue
+        length_ms = (script.done_ms or 0) - script.start_ms
+        if length_ms > _sync_length_ms(plan, position - 1):
+            script.rebalance_timeout_ms = length_ms
+        else:
+            # The same timeout bounds the sync phase before, which took longer: so they left.
+            for actor in kicked:
+                actor.ending = Ending.LEFT
+                step = Step(at_ms=actor.ends_ms or 0, kind=StepKind.LEAVE, actors=(actor.index,))
+                plan.steps.append(step)
+
+
+def _usual(bound_ms: int | None) -> int:
+    """The longest usual session timeout that the lines allow, or what they allow."""
+    if bound_ms is None:
+        return USUAL_SESSION_TIMEOUTS_MS[0]
+    return next((each for each in USUAL_SESSION_TIMEOUTS_MS if each <= bound_ms), bound_ms)
+
+
+def _kicked(plan: GroupPlan, position: int, script: Script) -> list[Actor]:
+    """The members that its join timer must have removed."""
+    return [
+        actor
+        for actor in plan.actors
+        if script.done_ms is not None
+        and actor.ending is Ending.KICKED
+        and actor.ended == position
+        and actor.ends_ms is not None
+        and actor.ends_ms > script.start_ms
+    ]
+
+
+def _sync_length_ms(plan: GroupPlan, position: int) -> int:
+    """How long the leader of that rebalance took to assign; 0 for none."""
+    if position < 0:
+        return 0
+    script = plan.scripts[position]
+    if script.sync_ms is None or script.done_ms is None:
+        return 0
+    return script.sync_ms - script.done_ms
+
+
+def _last_armed_ms(plan: GroupPlan, actor: Actor) -> int | None:
+    """When the session timer of a failing member was last armed by anything but a heartbeat.
+
+    None for a member that does not fail, and for one that fails before its first generation: that
+    one has no session yet (GroupMetadataManager.addMemberThenRebalanceOrCompleteJoin).
+    """
+    if actor.ending is not Ending.FAILED or actor.ends_ms is None:
+        return None
+    armed_ms = plan.load_ms if actor.joined == -1 else None
+    for script in plan.scripts:
+        if actor.index not in script.members:
+            continue
+        for at_ms in (script.done_ms, script.sync_ms if actor.index in script.synced else None):
+            if at_ms is not None and at_ms <= actor.ends_ms:
+                armed_ms = at_ms
+    return armed_ms
