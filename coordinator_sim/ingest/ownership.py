@@ -31,6 +31,7 @@ _HEEDED: Final = frozenset(
         Event.JOIN_COMPLETE,
         Event.SYNC_LEADER,
         Event.ASSIGNED,
+        Event.EMPTY_ASSIGNMENT,
         Event.GROUP_EMPTY,
         Event.GROUP_DEAD,
     }
@@ -80,6 +81,7 @@ class OwnershipTracker:
     """Gathers assignments per group and generation.
 
     A generation is complete when the group goes on to another one or vanishes, and at `finish`.
+    A group that empties gets a row without members, in which nobody owns anything.
     Groups whose protocol type is neither consumer nor connect are skipped: their bytes are their
     own.
 
@@ -188,6 +190,8 @@ class OwnershipTracker:
 
     def _on_gone(self, group: _Group, event: TraceEvent) -> None:
         self._complete(group)
+        if event.event is Event.GROUP_EMPTY and event.generation is not None and group.positions:
+            self._generations.append(self._empty(group, event.generation, event.ts_us))
         group.held.clear()
         group.subscriptions.clear()
         if event.event is Event.GROUP_DEAD:
@@ -235,6 +239,28 @@ class OwnershipTracker:
             loads=tuple(loads),
             resource_list_id=group.list_id,
             owners=tuple(owners),
+        )
+
+    def _empty(self, group: _Group, generation: int, ts_us: int) -> GenerationRow:
+        """A generation without members: everything it knew is given up."""
+        return GenerationRow(
+            trace_id=self._trace_id,
+            cluster_id=self._cluster_id,
+            group_id=group.group_id,
+            incarnation=group.incarnation,
+            generation=generation,
+            join_done_us=ts_us,
+            sync_us=ts_us,
+            protocol_type=group.protocol_type or CONSUMER,
+            protocol_name=None,
+            leader_id=None,
+            subscriptions_equal=None,
+            delay_ms=0,
+            member_ids=(),
+            member_keys=(),
+            loads=(),
+            resource_list_id=group.list_id,
+            owners=(NOBODY,) * len(group.positions),
         )
 
     def _extend_universe(self, group: _Group, members: list[tuple[str, _Member]]) -> None:

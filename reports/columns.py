@@ -1,0 +1,45 @@
+"""Names of the columns that transforms share; a column used by one transform is spelled there."""
+
+from typing import Final
+
+TRACE_ID: Final = "trace_id"
+CLUSTER_ID: Final = "cluster_id"
+GROUP_ID: Final = "group_id"
+INCARNATION: Final = "incarnation"
+GENERATION: Final = "generation"
+ORDINAL: Final = "ordinal"
+EVENT: Final = "event"
+TS_US: Final = "ts_us"
+MEMBER_ID: Final = "member_id"
+MEMBER_KEY: Final = "member_key"
+RESOURCE: Final = "resource"
+PROTOCOL_TYPE: Final = "protocol_type"
+PROTOCOL_NAME: Final = "protocol_name"
+REASON: Final = "reason"
+MEMBERS: Final = "members"
+REBALANCE_NO: Final = "rebalance_no"
+START_US: Final = "start_us"
+JOIN_DONE_US: Final = "join_done_us"
+SYNC_US: Final = "sync_us"
+END_US: Final = "end_us"
+OUTCOME: Final = "outcome"
+FOLLOWUP: Final = "followup"
+FROM_US: Final = "from_us"
+TO_US: Final = "to_us"
+OWNERS: Final = "owners"
+LOADS: Final = "loads"
+MEMBER_IDS: Final = "member_ids"
+MEMBER_KEYS: Final = "member_keys"
+RESOURCE_LIST_ID: Final = "resource_list_id"
+RESOURCES: Final = "resources"
+QUALITY: Final = "quality"
+
+GROUP_KEY: Final = (TRACE_ID, CLUSTER_ID, GROUP_ID)
+"""A group of one run."""
+LIFE_KEY: Final = (*GROUP_KEY, INCARNATION)
+"""One incarnation of a group."""
+GENERATION_KEY: Final = (*LIFE_KEY, GENERATION)
+"""One generation."""
+
+COOPERATIVE_PROTOCOLS: Final = ("cooperative-sticky", "compatible", "sessioned")
+"""Protocol names whose members keep what they own while the group rebalances."""

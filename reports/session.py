@@ -1,0 +1,119 @@
+"""Starts and stops the Spark session of a report."""
+
+import importlib.util
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from coordinator_sim.errors import MissingDependencyError
+from reports.java import find_java, make_java_home
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DEFAULT_MASTER: Final = "local[2]"
+_REQUIRED: Final = ("pyspark", "pandas", "jinja2", "plotly")
+_LOG4J: Final = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.console.type = Console
+appender.console.name = stderr
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %p %c{1}: %m%n
+logger.shutdown.name = org.apache.spark.util.ShutdownHookManager
+logger.shutdown.level = off
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = error
+"""
+
+
+def check_extra() -> None:
+    """Make sure that the packages of the `spark` extra are there.
+
+    Raises:
+        MissingDependencyError: One is absent; the message says what to install.
+    """
+    for package in _REQUIRED:
+        if importlib.util.find_spec(package) is None:
+            raise MissingDependencyError(
+                f"reports need the package {package!r}: pip install 'coordinator-sim[spark]'"
+            )
+
+
+@contextmanager
+def spark_session(
+    master: str = DEFAULT_MASTER, *, shuffle_partitions: int = 8, adaptive: bool = True
+) -> Iterator["SparkSession"]:
+    """A session that is stopped at the end of the block.
+
+    A local master is bound to the loopback address and needs no name resolution. Python workers
+    are this interpreter.
+
+    Args:
+        master: Spark master URL.
+        shuffle_partitions: Upper bound; adaptive execution merges small ones.
+        adaptive: Whether plans may change while they run.
+
+    Raises:
+        MissingDependencyError: The `spark` extra or a Java runtime is absent.
+    """
+    check_extra()
+    with tempfile.TemporaryDirectory(prefix="coordinator-sim-spark-") as scratch:
+        session = _start(master, Path(scratch), shuffle_partitions, adaptive=adaptive)
+        try:
+            yield session
+        finally:
+            session.stop()
+
+
+def _start(
+    master: str, scratch: Path, shuffle_partitions: int, *, adaptive: bool
+) -> "SparkSession":
+    from pyspark.sql import SparkSession
+
+    log4j = scratch / "log4j2.properties"
+    log4j.write_text(_LOG4J)
+    local = master.startswith("local")
+    environment = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    if os.name == "posix":
+        environment["JAVA_HOME"] = str(make_java_home(find_java(), scratch / "java"))
+    if local:
+        environment["SPARK_LOCAL_IP"] = "127.0.0.1"
+    builder = (
+        SparkSession.builder.master(master)
+        .appName("coordinator-sim report")
+        .config("spark.ui.enabled", value=False)
+        .config("spark.ui.showConsoleProgress", value=False)
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", shuffle_partitions)
+        .config("spark.sql.adaptive.enabled", value=adaptive)
+        .config("spark.sql.execution.arrow.pyspark.enabled", value=True)
+        .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
+        .config("spark.local.dir", str(scratch / "local"))
+        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log4j.as_uri()}")
+    )
+    if local:
+        builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config(
+            "spark.driver.host", "127.0.0.1"
+        )
+    before = {name: os.environ.get(name) for name in environment}
+    os.environ.update(environment)
+    try:
+        return builder.getOrCreate()
+    finally:
+        # The JVM runs and has read them; the caller's environment stays as it was, save the
+        # interpreter of the workers, which every job reads again.
+        for name in ("JAVA_HOME", "SPARK_LOCAL_IP"):
+            _restore(name, before.get(name))
+
+
+def _restore(name: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value

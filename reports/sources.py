@@ -1,0 +1,151 @@
+"""Reads run directories into data frames. No metric is computed here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim.ingest.run_directory import RunDirectory, read_run
+from coordinator_sim.trace.schema import (
+    EVENTS_DIR,
+    GENERATIONS_DIR,
+    RESOURCES_DIR,
+    event_schema,
+    generation_schema,
+    resource_schema,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_RUN_COLUMNS = (
+    "trace_id string, cluster_id string, source string, scenario string, assignor string, "
+    "profile string, version string, seed bigint, events bigint, undecodable_assignments bigint, "
+    "first_ts_us bigint, last_ts_us bigint, digest string, path string"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFrames:
+    """The tables of one or many traces.
+
+    Args:
+        runs: One row per trace: what its `run.json` says.
+        events: One row per event (offset events: per partition); columns of the trace schema.
+        generations: One dense row per generation that handed out assignments.
+        resources: One row per resource list.
+    """
+
+    runs: "DataFrame"
+    events: "DataFrame"
+    generations: "DataFrame"
+    resources: "DataFrame"
+
+
+def open_traces(paths: Sequence[Path]) -> list[RunDirectory]:
+    """The traces in these directories; one that is no trace may hold some, a level or two below.
+
+    Raises:
+        DataError: A path is neither a trace nor holds one.
+        ConfigError: No path is given, or two directories hold the same run.
+    """
+    if not paths:
+        raise ConfigError("name at least one trace directory")
+    runs = [read_run(found) for path in paths for found in _trace_paths(path)]
+    seen: dict[str, Path] = {}
+    for run in runs:
+        other = seen.setdefault(run.info.trace_id, run.path)
+        if other != run.path:
+            raise ConfigError(f"{other} and {run.path} are the same run; name one of them")
+    return runs
+
+
+def _trace_paths(path: Path) -> list[Path]:
+    if (path / "run.json").is_file() or not path.is_dir():
+        return [path]
+    nested = sorted([*path.glob("*/run.json"), *path.glob("*/*/run.json")])
+    if not nested:
+        raise DataError(f"{path} is not a trace and holds none: there is no run.json")
+    return [manifest.parent for manifest in nested]
+
+
+def read_traces(spark: "SparkSession", runs: Sequence[RunDirectory]) -> TraceFrames:
+    """The tables of these traces, each read with its declared schema."""
+    from pyspark.sql import functions
+
+    rows = _table(spark, runs, EVENTS_DIR, event_schema())
+    known = _runs(spark, runs)
+    # Read without its partition columns: Spark refuses to find those of several directories at
+    # once, and a union a run would make a plan as long as the list of runs.
+    clusters = functions.broadcast(known.select("trace_id", "cluster_id"))
+    return TraceFrames(
+        runs=known,
+        events=rows.join(clusters, "trace_id"),
+        generations=_table(spark, runs, GENERATIONS_DIR, generation_schema()),
+        resources=_table(spark, runs, RESOURCES_DIR, resource_schema()),
+    )
+
+
+def _runs(spark: "SparkSession", runs: Sequence[RunDirectory]) -> "DataFrame":
+    rows = [
+        (
+            run.info.trace_id,
+            run.info.cluster_id,
+            run.info.source.value,
+            run.info.scenario,
+            run.info.assignor,
+            run.info.profile,
+            run.info.version,
+            run.info.seed,
+            run.info.counts.get("events", 0),
+            run.info.counts.get("undecodable_assignments", 0),
+            run.info.first_ts_us,
+            run.info.last_ts_us,
+            run.info.digest,
+            str(run.path),
+        )
+        for run in runs
+    ]
+    return spark.createDataFrame(rows, _RUN_COLUMNS)
+
+
+def _table(
+    spark: "SparkSession", runs: Sequence[RunDirectory], name: str, schema: pa.Schema
+) -> "DataFrame":
+    columns = ddl_of(schema)
+    frame = spark.createDataFrame([], columns)
+    for trace_format in ("parquet", "jsonl"):
+        paths = [
+            str(run.path / name)
+            for run in runs
+            if run.info.format == trace_format and (run.path / name).is_dir()
+        ]
+        if paths:
+            reader = spark.read.schema(columns).option("recursiveFileLookup", value=True)
+            part = reader.parquet(*paths) if trace_format == "parquet" else reader.json(paths)
+            frame = frame.unionByName(part)
+    return frame
+
+
+def ddl_of(schema: pa.Schema) -> str:
+    """An Arrow schema as Spark's column list."""
+    return ", ".join(f"`{column.name}` {_spark_type(column.type)}" for column in schema)
+
+
+def _spark_type(kind: pa.DataType) -> str:
+    if pa.types.is_list(kind):
+        return f"array<{_spark_type(kind.value_type)}>"
+    if pa.types.is_map(kind):
+        return f"map<{_spark_type(kind.key_type)}, {_spark_type(kind.item_type)}>"
+    return {
+        pa.string(): "string",
+        pa.binary(): "binary",
+        pa.bool_(): "boolean",
+        pa.int16(): "smallint",
+        pa.int32(): "int",
+        pa.int64(): "bigint",
+        pa.float64(): "double",
+    }[kind]

@@ -1,0 +1,109 @@
+"""Computes every derived table of a report and keeps each as Parquet.
+
+A table that others build on is read back from its files, so nothing is computed twice.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from reports.sources import TraceFrames
+from reports.transforms import availability, balance, moves, ownership, quality, summary
+from reports.transforms import rebalances as rebalancing
+from reports.transforms.sessions import member_sessions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TABLE_NAMES: Final = (
+    "runs",
+    "rebalances",
+    "generations",
+    "convergence",
+    "member_sessions",
+    "moves",
+    "imbalance",
+    "assignments",
+    "ownership",
+    "unowned",
+    "groups",
+    "comparison",
+    "durations",
+    "data_quality",
+)
+
+
+class TableStore:
+    """Writes tables below a directory and reads them back.
+
+    Args:
+        spark: The session of the job.
+        directory: Holds one directory of Parquet files per table; tables in it are replaced.
+        progress: Told the name of each table that is done.
+    """
+
+    def __init__(
+        self, spark: "SparkSession", directory: Path, progress: Callable[[str], None]
+    ) -> None:
+        self._spark = spark
+        self._directory = directory
+        self._progress = progress
+
+    def keep(self, name: str, table: "DataFrame") -> "DataFrame":
+        """Write a table, and give it back as read from its files."""
+        path = str(self._directory / name)
+        table.write.mode("overwrite").option("compression", "zstd").parquet(path)
+        self._progress(name)
+        return self._spark.read.schema(table.schema).parquet(path)
+
+
+def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFrame"]:
+    """Every table of `TABLE_NAMES`, kept by the store."""
+    runs = store.keep("runs", frames.runs)
+    events = rebalancing.group_events(frames.events)
+    held = store.keep("rebalances", rebalancing.rebalances(events))
+    told = store.keep("generations", rebalancing.generations(events, held))
+    dense, resources = frames.generations, frames.resources
+    moved = store.keep("moves", moves.moves(dense, resources))
+    balanced = store.keep("imbalance", balance.imbalance(dense, resources, runs))
+    assigned = store.keep("assignments", ownership.assignments(dense, resources))
+    marks = ownership.member_marks(events)
+    owned = store.keep(
+        "ownership", ownership.ownership(assigned, ownership.holds(dense, marks, runs))
+    )
+    unowned = store.keep("unowned", availability.unowned(owned, held, runs))
+    groups = store.keep(
+        "groups",
+        summary.group_summary(
+            summary.Derived(
+                runs=runs,
+                rebalances=held,
+                moves=moved,
+                imbalance=balanced,
+                unowned=unowned,
+                stopped=availability.stop_the_world(owned, held, runs),
+                double_owned=availability.double_ownership(owned),
+                observed=availability.observed(held, runs),
+                ownership=owned,
+                dense=dense,
+            )
+        ),
+    )
+    return {
+        "runs": runs,
+        "rebalances": held,
+        "generations": told,
+        "convergence": store.keep("convergence", rebalancing.convergence(held)),
+        "member_sessions": store.keep("member_sessions", member_sessions(events)),
+        "moves": moved,
+        "imbalance": balanced,
+        "assignments": assigned,
+        "ownership": owned,
+        "unowned": unowned,
+        "groups": groups,
+        "comparison": store.keep("comparison", summary.churn_comparison(groups)),
+        "durations": store.keep("durations", summary.durations(held)),
+        "data_quality": store.keep(
+            "data_quality", quality.data_quality(runs, frames.events, held, told)
+        ),
+    }

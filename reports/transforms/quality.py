@@ -1,0 +1,111 @@
+"""How far a trace can be trusted, and which metrics it can answer."""
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import Column, Window
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
+from reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+EXACT: Final = "exact"
+BOUND: Final = "bound"
+ESTIMATE: Final = "estimate"
+UNAVAILABLE: Final = "n/a"
+
+_EXACT_SOURCES: Final = ("sim", "wire", "request_log")
+_RECORD_SOURCES: Final = (
+    "offsets_topic",
+    "offsets_segment",
+    "formatter_text",
+    "formatter_json",
+    "dump_log",
+)
+
+
+def data_quality(
+    runs: "DataFrame",
+    events: "DataFrame",
+    rebalance_rows: "DataFrame",
+    generation_rows: "DataFrame",
+) -> "DataFrame":
+    """One row per trace: what was read, what was not understood, what looks wrong.
+
+    Input: runs; events; rebalances; generations (`rebalances.generations`).
+    Output: key trace_id, with the columns of runs and: `unparsed`, `gaps`, `inferred` events;
+    `clock_regressions` (an event of one file earlier than the one before it); `groups`;
+    `rebalances`, `unknown_reasons`, `open_rebalances`, `ghost_generations`;
+    `assigned_generations`; parse rate `parsed_share`, null for an empty trace.
+    """
+    file_order = Window.partitionBy(C.TRACE_ID, "source_ref").orderBy(C.ORDINAL)
+    earlier = F.col(C.TS_US) < F.lag(C.TS_US).over(file_order)
+    seen = (
+        events.withColumn("earlier", F.coalesce(earlier, F.expr("false")))
+        .groupBy(C.TRACE_ID)
+        .agg(
+            F.count_if(F.col(C.EVENT) == "UNPARSED").alias("unparsed"),
+            F.count_if(F.col(C.EVENT) == "GAP").alias("gaps"),
+            F.count_if(F.col("ts_kind") == "inferred").alias("inferred"),
+            F.count_if("earlier").alias("clock_regressions"),
+            F.count_distinct(C.GROUP_ID).alias("groups"),
+            F.count_distinct(
+                F.when(F.col(C.EVENT) == "ASSIGNED", F.struct(C.GROUP_ID, C.GENERATION))
+            ).alias("assigned_generations"),
+        )
+    )
+    held = rebalance_rows.groupBy(C.TRACE_ID).agg(
+        F.count("*").alias("rebalances"),
+        F.count_if(F.col(C.REASON) == "UNKNOWN").alias("unknown_reasons"),
+        F.count_if(F.col(C.OUTCOME) == "OPEN").alias("open_rebalances"),
+    )
+    ghosts = generation_rows.groupBy(C.TRACE_ID).agg(
+        F.sum("ghosts_before").alias("ghost_generations")
+    )
+    joined = (
+        runs.join(seen, C.TRACE_ID, "left")
+        .join(held, C.TRACE_ID, "left")
+        .join(ghosts, C.TRACE_ID, "left")
+    )
+    counted = [name for name in joined.columns if name not in runs.columns]
+    understood = 1 - F.try_divide(F.col("unparsed"), F.col("events"))
+    return joined.na.fill(0, counted).withColumn("parsed_share", understood)
+
+
+def timing_quality(source: Column) -> Column:
+    """Quality of rebalance durations: `exact` but where a source tells of the join's end only."""
+    return F.when(source.isin(*_RECORD_SOURCES), ESTIMATE).otherwise(EXACT)
+
+
+def assignment_quality(has_assignments: Column) -> Column:
+    """Quality of moves, stickiness and imbalance: assignments are known to the byte, or not."""
+    return F.when(has_assignments, EXACT).otherwise(UNAVAILABLE)
+
+
+def ownership_quality(source: Column, has_assignments: Column) -> Column:
+    """Quality of unowned and doubly owned time: it takes every member's own times to be exact."""
+    return (
+        F.when(~has_assignments, UNAVAILABLE)
+        .when(source.isin(*_EXACT_SOURCES), EXACT)
+        .otherwise(ESTIMATE)
+    )
+
+
+def stopped_quality(source: Column, has_assignments: Column) -> Column:
+    """Quality of stop-the-world time: without assignments, rebalances bound it from above."""
+    return (
+        F.when(~has_assignments, BOUND)
+        .when(source.isin(*_EXACT_SOURCES), EXACT)
+        .otherwise(ESTIMATE)
+    )
+
+
+def worst(qualities: Column) -> Column:
+    """The weakest of an array of qualities."""
+    return (
+        F.when(F.array_contains(qualities, UNAVAILABLE), UNAVAILABLE)
+        .when(F.array_contains(qualities, ESTIMATE), ESTIMATE)
+        .when(F.array_contains(qualities, BOUND), BOUND)
+        .otherwise(EXACT)
+    )

@@ -1,0 +1,228 @@
+"""One row per group, and the comparison of assignors over groups and runs."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
+from reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
+from reports.transforms import quality as Q  # noqa: N812 - quality labels, as in `Q.EXACT`
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+MOVE_COUNTS: Final = (
+    "kept",
+    "moved",
+    "orphaned",
+    "voluntary",
+    "added",
+    "dropped",
+    "held_by_survivors",
+    "lb_balanced",
+    "excess_moves",
+)
+TIMES: Final = ("unowned_s", "joining_s", "syncing_s", "waiting_s")
+COMPARISON_KEY: Final = (C.PROTOCOL_TYPE, "scenario", "assignor")
+_US_PER_S: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """The derived tables that a summary is made of; see the transforms that make them."""
+
+    runs: "DataFrame"
+    rebalances: "DataFrame"
+    moves: "DataFrame"
+    imbalance: "DataFrame"
+    unowned: "DataFrame"
+    stopped: "DataFrame"
+    double_owned: "DataFrame"
+    observed: "DataFrame"
+    ownership: "DataFrame"
+    dense: "DataFrame"
+
+
+def group_summary(tables: Derived) -> "DataFrame":
+    """Every metric of one group in one run.
+
+    Output: key (trace_id, cluster_id, group_id), with the run's `scenario`, `assignor` (the
+    protocol's name where the run names none), `profile`, `seed`, `source`; counts of rebalances;
+    sums of the moves table, null without assignments; `stickiness` and `relative_stickiness`
+    over all resources held by survivors; time-weighted `spread`, `cv`, `gini`; `unowned_s` and
+    its parts, `stopped_s`, `double_owned_s` in seconds; `availability`; and one quality column
+    per family of metrics: `timing_quality`, `assignment_quality`, `ownership_quality`,
+    `stopped_quality`.
+    """
+    rows = _rebalance_counts(tables.rebalances)
+    for part in (
+        _protocols(tables.dense),
+        _move_sums(tables.moves),
+        _balance(tables.imbalance),
+        _unowned_sums(tables.unowned),
+        _stopped_sums(tables.stopped),
+        tables.double_owned,
+        tables.observed,
+        tables.ownership.groupBy(*C.GROUP_KEY).agg(
+            F.count_distinct(C.RESOURCE).alias("resource_count")
+        ),
+    ):
+        rows = rows.join(part, list(C.GROUP_KEY), "left")
+    named = rows.join(
+        F.broadcast(tables.runs.drop(C.CLUSTER_ID, "events", "digest", "path")), C.TRACE_ID
+    )
+    return _with_quality(named)
+
+
+def _rebalance_counts(rows: "DataFrame") -> "DataFrame":
+    return rows.groupBy(*C.GROUP_KEY).agg(
+        F.count("*").alias("rebalances"),
+        F.count_if(~F.col(C.FOLLOWUP)).alias("logical_rebalances"),
+        F.count_if(F.col(C.OUTCOME) == "OPEN").alias("open_rebalances"),
+        F.count_if(F.col(C.OUTCOME) == "NO_SYNC").alias("unsynced_rebalances"),
+        F.sum(F.when(F.col(C.OUTCOME) != "OPEN", F.col("total_ms"))).alias("rebalancing_ms"),
+        F.max(C.PROTOCOL_NAME).alias("told_protocol_name"),
+        F.max(C.MEMBERS).alias("most_members"),
+    )
+
+
+def _protocols(dense: "DataFrame") -> "DataFrame":
+    return dense.groupBy(*C.GROUP_KEY).agg(
+        F.max(C.PROTOCOL_TYPE).alias(C.PROTOCOL_TYPE),
+        F.max_by(
+            C.PROTOCOL_NAME, F.when(F.col(C.PROTOCOL_NAME).isNotNull(), F.col(C.GENERATION))
+        ).alias(C.PROTOCOL_NAME),
+        F.count("*").alias("assigned_generations"),
+    )
+
+
+def _move_sums(rows: "DataFrame") -> "DataFrame":
+    ideal_kept = F.col("held_by_survivors") - (F.col("lb_balanced") - F.col("orphaned"))
+    sums = rows.groupBy(*C.GROUP_KEY).agg(
+        *(F.sum(name).alias(name) for name in MOVE_COUNTS),
+        F.sum(ideal_kept).alias("ideal_kept"),
+        F.count("*").alias("compared_generations"),
+    )
+    return _ratios(sums)
+
+
+def _ratios(sums: "DataFrame") -> "DataFrame":
+    held = F.col("held_by_survivors")
+    stickiness = F.when(held == 0, 1.0).otherwise(F.col("kept") / held)
+    relative = F.when(F.col("ideal_kept") > 0, F.col("kept") / F.col("ideal_kept"))
+    return sums.withColumn("stickiness", stickiness).withColumn("relative_stickiness", relative)
+
+
+def _balance(rows: "DataFrame") -> "DataFrame":
+    weight = F.col("lasted_us")
+
+    def weighted(name: str) -> "Column":
+        return F.try_divide(F.sum(F.col(name) * weight), F.sum(weight)).alias(name)
+
+    return rows.groupBy(*C.GROUP_KEY).agg(weighted("spread"), weighted("cv"), weighted("gini"))
+
+
+def _unowned_sums(rows: "DataFrame") -> "DataFrame":
+    return rows.groupBy(*C.GROUP_KEY).agg(
+        *((F.sum(f"{name.removesuffix('_s')}_us") / _US_PER_S).alias(name) for name in TIMES)
+    )
+
+
+def _stopped_sums(rows: "DataFrame") -> "DataFrame":
+    return rows.groupBy(*C.GROUP_KEY).agg((F.sum("stopped_us") / _US_PER_S).alias("stopped_s"))
+
+
+def _with_quality(rows: "DataFrame") -> "DataFrame":
+    """Adds qualities; times that no gap was found in are 0, those nobody can know stay null."""
+    has = F.coalesce(F.col("assigned_generations"), F.lit(0)) > 0
+    source = F.col("source")
+    bound = F.when(
+        F.coalesce(F.col("told_protocol_name"), F.lit("")).isin(*C.COOPERATIVE_PROTOCOLS), 0.0
+    ).otherwise(F.col("rebalancing_ms") / 1000)
+    labelled = (
+        rows.withColumn(
+            "assignor",
+            F.coalesce("assignor", C.PROTOCOL_NAME, "told_protocol_name", F.lit("unknown")),
+        )
+        .withColumn("scenario", F.coalesce("scenario", C.CLUSTER_ID))
+        .withColumn(C.PROTOCOL_TYPE, F.coalesce(C.PROTOCOL_TYPE, F.lit("unknown")))
+        .withColumn("timing_quality", Q.timing_quality(source))
+        .withColumn("assignment_quality", Q.assignment_quality(has))
+        .withColumn("ownership_quality", Q.ownership_quality(source, has))
+        .withColumn("stopped_quality", Q.stopped_quality(source, has))
+        .withColumn("stopped_s", F.when(has, F.coalesce("stopped_s", F.lit(0.0))).otherwise(bound))
+    )
+    for name in (*TIMES, "double_owned_s"):
+        labelled = labelled.withColumn(name, F.when(has, F.coalesce(name, F.lit(0.0))))
+    possible = F.col("resource_count") * F.col("observed_s")
+    available = F.when(has, 1 - F.try_divide(F.col("unowned_s"), possible))
+    return labelled.withColumn("availability", available).drop("told_protocol_name")
+
+
+def churn_comparison(groups: "DataFrame") -> "DataFrame":
+    """The assignors side by side: one row per protocol type, scenario and assignor.
+
+    Input: group summaries.
+    Output: key (protocol_type, scenario, assignor): `runs`, `groups`; counts and times as the
+    mean per run, ratios over the sums of all runs, imbalance as the mean over groups; null where
+    no group knows; qualities are the weakest of the groups'.
+    """
+    run_count = F.count_distinct(C.TRACE_ID)
+
+    def per_run(name: str) -> "Column":
+        return (F.sum(name) / run_count).alias(name)
+
+    means = (*MOVE_COUNTS, *TIMES, "ideal_kept", "stopped_s", "double_owned_s")
+    qualities = (
+        "timing_quality",
+        "assignment_quality",
+        "ownership_quality",
+        "stopped_quality",
+    )
+    possible = F.col("resource_count") * F.col("observed_s")
+    rows = groups.groupBy(*COMPARISON_KEY).agg(
+        run_count.alias("runs"),
+        F.count("*").alias("groups"),
+        *(per_run(name) for name in ("rebalances", "logical_rebalances", "open_rebalances")),
+        *(per_run(name) for name in means),
+        *(F.avg(name).alias(name) for name in ("spread", "cv", "gini")),
+        (1 - F.try_divide(F.sum("unowned_s"), F.sum(possible))).alias("availability"),
+        *(Q.worst(F.collect_set(name)).alias(name) for name in qualities),
+    )
+    return _ratios(rows)
+
+
+def durations(rebalance_rows: "DataFrame") -> "DataFrame":
+    """Percentiles of how long rebalances took, open ones left out but counted.
+
+    Input: rebalances.
+    Output: one row per `phase` (join, sync, total): `count`, `open`, `p50_ms`, `p90_ms`,
+    `p99_ms`, `max_ms`; null percentiles where nothing was timed.
+    """
+    phases = [("join", "join_ms"), ("sync", "sync_ms"), ("total", "total_ms")]
+    pairs = F.explode(
+        F.array(*(F.struct(F.lit(p).alias("phase"), F.col(c).alias("ms")) for p, c in phases))
+    )
+    long = rebalance_rows.select(C.OUTCOME, pairs.alias("pair")).select(
+        F.col("pair.phase").alias("phase"),
+        F.when(F.col(C.OUTCOME) != "OPEN", F.col("pair.ms")).alias("ms"),
+        (F.col(C.OUTCOME) == "OPEN").alias("is_open"),
+    )
+    shares = "array(0.5D, 0.9D, 0.99D, 1.0D)"
+    return (
+        long.groupBy("phase")
+        .agg(
+            F.count("ms").alias("count"),
+            F.count_if("is_open").alias("open"),
+            F.expr(f"percentile_approx(ms, {shares}, 10000)").alias("p"),
+        )
+        .select(
+            "phase",
+            "count",
+            "open",
+            F.expr("p[0]").alias("p50_ms"),
+            F.expr("p[1]").alias("p90_ms"),
+            F.expr("p[2]").alias("p99_ms"),
+            F.expr("p[3]").alias("max_ms"),
+        )
+    )
