@@ -1,0 +1,391 @@
+"""A Connect worker's coordinator: eager, compatible and sessioned.
+
+The driver is the herder: callbacks tell it what to run (`WORK_ASSIGNED`) and what to stop
+(`WORK_REVOKED`). What the worker believes to own is `assignment`.
+
+Source: kafka trunk, connect/runtime/.../distributed/WorkerCoordinator.java.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from coordinator_sim.assignors.contract import ConnectAssignor
+from coordinator_sim.assignors.registry import make_connect_assignor
+from coordinator_sim.clients.abstract_coordinator import AbstractCoordinator
+from coordinator_sim.clients.backoff import NO_JITTER, Jitter
+from coordinator_sim.clients.config import ConnectProtocolCompatibility, WorkerConfig
+from coordinator_sim.clients.effects import CallbackKind, Effects, RunCallback
+from coordinator_sim.clients.exceptions import ILLEGAL_STATE, KAFKA
+from coordinator_sim.clients.generation import Generation, MemberState
+from coordinator_sim.clients.network import FOREVER, Future
+from coordinator_sim.clients.port_core import NOTIFICATION_TOKEN, AppCall, Wait
+from coordinator_sim.clients.worker_leader import LeadershipRound, LeaderState, lead
+from coordinator_sim.errors import WireFormatError
+from coordinator_sim.protocol.embedded import ConnectAssignment, ConnectError, WorkerMetadata
+from coordinator_sim.protocol.messages import (
+    NO_GENERATION_ID,
+    UNKNOWN_MEMBER_ID,
+    JoinGroupProtocol,
+    JoinGroupResponse,
+    Node,
+)
+from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.wire.connect_protocol import (
+    decode_connect_assignment,
+    encode_worker_metadata,
+)
+
+_EAGER: Final = ConnectProtocolCompatibility.EAGER
+
+
+class ConfigSnapshot(Struct, frozen=True, kw_only=True):
+    """What a worker has read of the config topic.
+
+    Args:
+        offset: One past the last record read; -1 before any.
+        connectors: Connector -> number of its tasks.
+    """
+
+    offset: int = -1
+    connectors: dict[str, int] = {}
+
+
+class WorkerCoordinator(AbstractCoordinator):
+    """The port of a Connect worker's group membership.
+
+    Args:
+        config: Timeouts and the Connect protocol.
+        client_id: Names the client in choices of chance.
+        group_id: The Connect cluster.
+        url: The REST URL told to the others.
+        config_snapshot: Takes a fresh snapshot of what this worker has read of the config topic.
+        bootstrap: The brokers to ask first.
+        jitter: Where chance comes from.
+    """
+
+    __slots__ = (
+        "_config_snapshot",
+        "_eager_assignor",
+        "_fresh_snapshot",
+        "_incremental_assignor",
+        "_last_completed_generation_id",
+        "_leader_state",
+        "_protocol",
+        "_rejoin_requested",
+        "_snapshot",
+        "_url",
+        "_worker_config",
+    )
+
+    def __init__(  # noqa: PLR0913 - everything a worker is configured with, by keyword
+        self,
+        config: WorkerConfig,
+        *,
+        client_id: str,
+        group_id: str,
+        url: str,
+        config_snapshot: Callable[[], ConfigSnapshot],
+        bootstrap: tuple[Node, ...],
+        jitter: Jitter = NO_JITTER,
+    ) -> None:
+        super().__init__(
+            config, client_id=client_id, group_id=group_id, bootstrap=bootstrap, jitter=jitter
+        )
+        self._metadata.wanted_topics = None
+        self._worker_config = config
+        self._url = url
+        self._fresh_snapshot = config_snapshot
+        self._config_snapshot = ConfigSnapshot()
+        self._protocol = config.connect_protocol
+        self._snapshot: ConnectAssignment | None = None
+        self._leader_state: LeaderState | None = None
+        self._rejoin_requested = False
+        self._last_completed_generation_id = NO_GENERATION_ID
+        delay_ms = config.scheduled_rebalance_max_delay_ms
+        # Both live as long as the process: their memory survives the loss of leadership.
+        self._eager_assignor: ConnectAssignor = make_connect_assignor(
+            "default", scheduled_rebalance_max_delay_ms=delay_ms
+        )
+        self._incremental_assignor: ConnectAssignor = make_connect_assignor(
+            "sessioned", scheduled_rebalance_max_delay_ms=delay_ms
+        )
+
+    # What the herder sees and tells.
+
+    @property
+    def protocol_type(self) -> str:
+        """`connect`."""
+        return "connect"
+
+    @property
+    def member_id(self) -> str:
+        """The member id while STABLE, else empty: nobody leads during a rebalance."""
+        stable = self._state is MemberState.STABLE
+        return self._generation.member_id if stable else UNKNOWN_MEMBER_ID
+
+    @property
+    def assignment(self) -> ConnectAssignment | None:
+        """The work this worker believes to own; None before any and after losing it."""
+        return self._snapshot
+
+    @property
+    def connect_protocol(self) -> ConnectProtocolCompatibility:
+        """The sub-protocol of the last generation; at first the configured one."""
+        return self._protocol
+
+    @property
+    def last_completed_generation_id(self) -> int:
+        """The last generation whose assignment arrived here; -1 for none."""
+        return self._last_completed_generation_id
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this worker leads the generation it is stable in."""
+        snapshot = self._snapshot
+        return snapshot is not None and self.member_id == snapshot.leader
+
+    def owner_url(self, resource: str | ConnectorTaskId) -> str | None:
+        """The URL of the worker that owns a connector or a task; None unless leader and stable."""
+        if self._rejoin_needed_or_pending() or not self.is_leader or self._leader_state is None:
+            return None
+        return self._leader_state.owner_url(resource)
+
+    def request_rejoin(self, reason: str) -> None:  # noqa: ARG002 - Kafka drops it here too
+        """Rejoin at the next poll.
+
+        QUIRK: Connect overrides the one-argument form and forgets the reason, so JoinGroup
+        carries an empty one, save after a failed rebalance.
+        """
+        self._rejoin_requested = True
+
+    def forget_revoked(self) -> None:
+        """The herder has stopped what was revoked: do not report it again."""
+        if self._snapshot is not None:
+            self._snapshot = replace(self._snapshot, revoked_connectors=(), revoked_tasks=())
+
+    def leave_group(self, reason: str, now_ms: int) -> Effects:
+        """Leave now, and rejoin at the next poll."""
+        self._maybe_leave_group(reason, now_ms)
+        return self._settle(now_ms)
+
+    # poll
+
+    def poll(self, now_ms: int, timeout_ms: int) -> Effects:
+        """Begin `WorkerCoordinator.poll(timeout)`; ends with `PollReturned`.
+
+        While the worker is out of the group the timeout is not looked at.
+        """
+        self._begin_call(AppCall.POLL, min(now_ms + timeout_ms, FOREVER))
+        self._poll_round(now_ms)
+        return self._settle(now_ms)
+
+    def _poll_round(self, now_ms: int) -> None:
+        if self._coordinator_unknown(now_ms):
+            self._ensure_coordinator_ready(
+                now_ms,
+                deadline_ms=now_ms + self._config.heartbeat_interval_ms,
+                then=self._discovered,
+            )
+        else:
+            self._poll_membership(now_ms)
+
+    def _discovered(self, ready: bool, now_ms: int) -> None:
+        """Without a coordinator for a heartbeat interval, stop working: others may take over."""
+        snapshot = self._snapshot
+        if ready or snapshot is None or snapshot.error is not ConnectError.NO_ERROR:
+            self._poll_membership(now_ms)
+        else:
+            self._run_callback(
+                CallbackKind.WORK_REVOKED,
+                self._revoked_while_unreachable,
+                connectors=snapshot.connectors,
+                tasks=snapshot.tasks,
+            )
+
+    def _revoked_while_unreachable(self, outcome: str | None, now_ms: int) -> None:
+        if outcome is not None:
+            self._end_call(now_ms, outcome)
+            return
+        self._snapshot = None
+        self._poll_membership(now_ms)
+
+    def _poll_membership(self, now_ms: int) -> None:
+        if self._rejoin_needed_or_pending():
+            self._ensure_active_group(now_ms, deadline_ms=FOREVER, then=self._poll_active)
+        else:
+            self._poll_group(now_ms)
+
+    def _poll_active(self, active: bool, now_ms: int) -> None:
+        if active:
+            self._poll_group(now_ms)
+        else:
+            self._poll_membership(now_ms)
+
+    def _poll_group(self, now_ms: int) -> None:
+        failure = self._poll_heartbeat(now_ms)
+        if failure is not None:
+            self._end_call(now_ms, failure)
+            return
+        self._block(Wait.NETWORK, max(now_ms, self._call_deadline_ms), self._poll_again)
+
+    def _poll_again(self, now_ms: int) -> None:
+        if now_ms >= self._call_deadline_ms:
+            self._end_call(now_ms)
+        else:
+            self._poll_round(now_ms)
+
+    # Joining.
+
+    def _rejoin_needed_or_pending(self) -> bool:
+        snapshot = self._snapshot
+        return (
+            super()._rejoin_needed_or_pending()
+            or snapshot is None
+            or snapshot.error is not ConnectError.NO_ERROR
+            or self._rejoin_requested
+        )
+
+    def _join_metadata(self, now_ms: int) -> tuple[JoinGroupProtocol, ...]:  # noqa: ARG002 - hook
+        """Every protocol up to the configured one, the newest first."""
+        self._config_snapshot = self._fresh_snapshot()
+        offered = range(self._worker_config.connect_protocol, _EAGER - 1, -1)
+        return tuple(
+            JoinGroupProtocol(
+                ConnectProtocolCompatibility(version).protocol_name,
+                encode_worker_metadata(
+                    WorkerMetadata(
+                        version=version,
+                        url=self._url,
+                        config_offset=self._config_snapshot.offset,
+                        allocation=None if version == _EAGER else self._snapshot,
+                    )
+                ),
+            )
+            for version in offered
+        )
+
+    def _on_join_prepare(self, now_ms: int) -> None:
+        self._leader_state = None
+        snapshot = self._snapshot
+        if (
+            self._protocol is _EAGER
+            and snapshot is not None
+            and snapshot.error is ConnectError.NO_ERROR
+        ):
+            self._run_callback(
+                CallbackKind.WORK_REVOKED,
+                self._revoked_before_join,
+                connectors=snapshot.connectors,
+                tasks=snapshot.tasks,
+            )
+        else:
+            self._join_prepared(completed=True, now_ms=now_ms)
+
+    def _revoked_before_join(self, outcome: str | None, now_ms: int) -> None:
+        if outcome is None:
+            self._join_prepared(completed=True, now_ms=now_ms)
+        else:
+            self._end_call(now_ms, outcome)
+
+    def _on_join_complete(self, generation: Generation, assignment: bytes, now_ms: int) -> None:
+        try:
+            new = decode_connect_assignment(assignment)
+        except WireFormatError:
+            self._end_call(now_ms, KAFKA)
+            return
+        self._protocol = ConnectProtocolCompatibility.from_protocol_name(
+            generation.protocol_name or _EAGER.protocol_name
+        )
+        # A heartbeat that asked for a rejoin since the SyncGroup answer is forgotten here; the
+        # next heartbeat asks again.
+        self._rejoin_requested = False
+        if self._protocol is not _EAGER and (new.revoked_connectors or new.revoked_tasks):
+            self._run_callback(
+                CallbackKind.WORK_REVOKED,
+                self._revoked_in_join,
+                connectors=new.revoked_connectors,
+                tasks=new.revoked_tasks,
+            )
+        else:
+            self._adopt(new, now_ms)
+
+    def _revoked_in_join(self, outcome: str | None, now_ms: int) -> None:
+        future = self._join_future
+        if outcome is not None or future is None:
+            self._end_call(now_ms, outcome)
+        else:
+            self._adopt(decode_connect_assignment(future.value), now_ms)
+
+    def _adopt(self, new: ConnectAssignment, now_ms: int) -> None:  # noqa: ARG002 - as its siblings
+        """Replace the assignment (eager), or add the new work in front of what is kept."""
+        old = self._snapshot
+        if self._protocol is not _EAGER and old is not None:
+            kept_connectors = (c for c in old.connectors if c not in new.revoked_connectors)
+            kept_tasks = (t for t in old.tasks if t not in new.revoked_tasks)
+            new = replace(
+                new,
+                connectors=tuple(dict.fromkeys((*new.connectors, *kept_connectors))),
+                tasks=tuple(dict.fromkeys((*new.tasks, *kept_tasks))),
+            )
+        self._snapshot = new
+        self._last_completed_generation_id = self._generation.generation_id
+        self._run_callback(
+            CallbackKind.WORK_ASSIGNED,
+            self._assigned_in_join,
+            connectors=new.connectors,
+            tasks=new.tasks,
+        )
+
+    def _assigned_in_join(self, outcome: str | None, now_ms: int) -> None:
+        if outcome is None:
+            self._join_completed(now_ms)
+        else:
+            self._end_call(now_ms, outcome)
+
+    # Leading.
+
+    def _on_leader_elected(self, response: JoinGroupResponse, future: Future, now_ms: int) -> None:
+        if response.skip_assignment:
+            # Only a static leader is told so, and Connect has no static membership.
+            future.fail(ILLEGAL_STATE)
+            return
+        protocol = ConnectProtocolCompatibility.from_protocol_name(
+            response.protocol_name or _EAGER.protocol_name
+        )
+        eager = protocol is _EAGER
+        turn = LeadershipRound(
+            protocol=protocol,
+            assignor=self._eager_assignor if eager else self._incremental_assignor,
+            generation_id=self._generation.generation_id,
+            last_completed_generation_id=self._last_completed_generation_id,
+            now_ms=now_ms,
+        )
+        try:
+            offset = turn.highest_offset(response)
+            if self._config_snapshot.offset < offset:
+                fresh = self._fresh_snapshot()
+                if fresh.offset >= offset:
+                    self._config_snapshot = fresh
+                    offset = fresh.offset
+            assignments, leader_state = lead(
+                turn,
+                response,
+                config_offset=offset,
+                configured=self._config_snapshot.connectors
+                if self._config_snapshot.offset >= offset
+                else None,
+            )
+        except WireFormatError:
+            future.fail(KAFKA)
+            return
+        if leader_state is not None:
+            self._leader_state = leader_state
+        self._send_sync_group(assignments, future, now_ms)
+
+    def _on_poll_timeout(self, now_ms: int) -> None:
+        """The herder was busy for its whole rebalance timeout."""
+        self._out.append(RunCallback(token=NOTIFICATION_TOKEN, kind=CallbackKind.POLL_TIMEOUT))
+        self._maybe_leave_group("worker poll timeout has expired.", now_ms)
