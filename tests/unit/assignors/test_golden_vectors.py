@@ -1,0 +1,30 @@
+"""Every recorded answer of Java's assignors is reproduced, list order included."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from coordinator_sim.assignors.cases import first_difference, parse_case
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        (
+            "consumer-assignors.jsonl",
+            {"range": 69, "roundrobin": 68, "sticky": 217, "cooperative-sticky": 202},
+        ),
+        ("connect-incremental.jsonl", {"connect-incremental": 83}),
+    ],
+)
+def test_every_vector_agrees_with_java(file: str, expected: dict[str, int]) -> None:
+    """No case of the golden files differs, and none is skipped."""
+    counts: Counter[str] = Counter()
+    for line in (GOLDEN / file).read_bytes().splitlines():
+        case = parse_case(line)
+        counts[case.assignor] += 1
+        assert first_difference(case) is None
+    assert counts == expected
