@@ -33,8 +33,11 @@ from coordinator_sim.replay.history import LINE_SKEW_MS
 from coordinator_sim.replay.plan import NEVER_MS, Ending, GroupPlan, Script, Step, StepKind
 from coordinator_sim.replay.players import (
     DIRECT_JOIN_VERSION,
+    HEARTBEAT_VERSION,
     JOIN_VERSION,
+    LEAVE_VERSION,
     PROTOCOL,
+    SYNC_VERSION,
     NamedIds,
     Player,
     player_of,
@@ -195,7 +198,7 @@ class Driver:
                 for player in players:
                     player.is_over = True
                     player.is_member = False
-                self._send(players[0], requests.leave(players, self._group_id), 5)
+                self._send(players[0], requests.leave(players, self._group_id), LEAVE_VERSION)
             case StepKind.CLEAN_UP if not self._is_empty():
                 pass
             case StepKind.UNLOAD | StepKind.CLEAN_UP:
@@ -382,13 +385,10 @@ class Driver:
     # -- sync and heartbeats ---------------------------------------------------------------
 
     def _schedule_sync(self, player: Player, response: JoinGroupResponse) -> None:
+        sync_ms = self._sync_ms(player)
+        if sync_ms is None:
+            return
         script = self._script
-        if script is not None and self._settings.is_empty:
-            if script.sync_ms is None or player.actor.index not in script.synced:
-                return
-            sync_ms = script.sync_ms
-        else:
-            sync_ms = self._now_ms + _usual_sync_ms(self._plan, script)
         generation = response.generation_id
         is_leader = response.leader == response.member_id
         member_ids = tuple(member.member_id for member in response.members)
@@ -397,13 +397,23 @@ class Driver:
             if player.generation != generation or player.is_over:
                 return
             self._failures.fails = is_leader and script is not None and script.fails_to_store
-            self._send(player, requests.sync(player, self._group_id, member_ids), 5)
+            self._send(player, requests.sync(player, self._group_id, member_ids), SYNC_VERSION)
             self._failures.fails = False
 
         if is_leader:
             self._at(max(sync_ms, self._now_ms), _LEADER_SYNC, act)
         else:
             self._at(self._now_ms, _FOLLOWER_SYNC, act)
+
+    def _sync_ms(self, player: Player) -> int | None:
+        """When the leader assigns in the generation that began now; None when nobody syncs."""
+        script = self._script
+        if script is not None and self._settings.is_empty:
+            return script.sync_ms if player.actor.index in script.synced else None
+        never_synced = script is not None and script.sync_ms is None and script.rebalance.followed
+        if never_synced or player.is_silent(self._now_ms + LINE_SKEW_MS):
+            return None
+        return self._now_ms + _usual_sync_ms(self._plan, script)
 
     def _schedule_heartbeats(self, player: Player) -> None:
         """As late as is safe: twice in three session timeouts, and at the last sign of life."""
@@ -417,7 +427,7 @@ class Driver:
             if not current or player.is_over or player.is_silent(self._now_ms):
                 return
             if not player.is_parked:
-                self._send(player, requests.heartbeat(player, self._group_id), 4)
+                self._send(player, requests.heartbeat(player, self._group_id), HEARTBEAT_VERSION)
             if silent_ms is None or self._now_ms + interval_ms <= silent_ms:
                 self._at(self._now_ms + interval_ms, _STEP, act)
 

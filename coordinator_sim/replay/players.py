@@ -26,6 +26,9 @@ OTHER_PROTOCOL: Final = "unknown-2"
 DIRECT_JOIN_VERSION: Final = 3
 """A JoinGroup that is admitted without being given an id first."""
 JOIN_VERSION: Final = 9
+SYNC_VERSION: Final = 5
+HEARTBEAT_VERSION: Final = 4
+LEAVE_VERSION: Final = 5
 NO_PARTITIONS: Final = b"\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff"
 """A ConsumerProtocol subscription or assignment of version 0: nothing, no user data."""
 

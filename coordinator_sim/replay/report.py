@@ -98,7 +98,6 @@ class WhatIf(Struct, frozen=True, kw_only=True):
     group_id: str
     as_is: RunFigures
     with_settings: RunFigures
-    assumed: list[str]
 
     @property
     def differs(self) -> bool:
@@ -115,6 +114,7 @@ class ReplayReport(Struct, kw_only=True):
         other_sources: Events of sources that cannot be replayed, by source.
         settings: Those given, by their Kafka names.
         what_if: The difference that the settings make, a group each; empty without settings.
+        conditions: What `what_if` rests on beside the groups' own assumptions, one sentence each.
     """
 
     trace_id: str
@@ -123,6 +123,7 @@ class ReplayReport(Struct, kw_only=True):
     other_sources: dict[str, int] = field(default_factory=dict)
     settings: dict[str, int] = field(default_factory=dict)
     what_if: list[WhatIf] = field(default_factory=list)
+    conditions: list[str] = field(default_factory=list)
 
     @property
     def is_reproduced(self) -> bool:

@@ -1,11 +1,13 @@
 """Replays a trace: every group's episodes through the core, and what came of it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from coordinator_sim.errors import DataError
+from coordinator_sim.ingest.run_directory import RunDirectory
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.replay.compare import compare, figures
 from coordinator_sim.replay.driver import Driver
@@ -17,7 +19,15 @@ from coordinator_sim.replay.settings import UNKNOWN, Settings
 from coordinator_sim.replay.versions import VERSION_ATTR, ProfileChoice, profile_for
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 
-_LOGS: Final = frozenset({Source.BROKER_LOG, None})
+_CONDITIONS: Final = (
+    "a member that a line says failed fell silent one session timeout of the source before it",
+    "members come and go when the source says so, whatever the settings",
+    "in a rebalance that the source has, members rejoin and sync as fast as they did there",
+    "a rebalance that the source does not have takes as long as its usual ones",
+    "a member that is removed alive joins again at once",
+)
+"""What a changed run rests on, beside the assumptions of the plain one."""
+_LOGS: Final = frozenset({Source.BROKER_LOG})
 
 
 class ReplayResult(Struct, frozen=True):
@@ -31,24 +41,51 @@ class ReplayResult(Struct, frozen=True):
     events: list[TraceEvent]
 
 
+def replay_run(
+    run: RunDirectory,
+    settings: Settings = UNKNOWN,
+    *,
+    on_progress: Callable[[int], None] | None = None,
+) -> ReplayResult:
+    """Replay a trace on disk.
+
+    Raises:
+        DataError: The trace cannot be read, or holds nothing that can be replayed.
+    """
+    result = replay_log(run.events(), run.info, settings, on_progress=on_progress)
+    if not result.report.groups:
+        raise DataError(f"{run.path}: no group in it rebalances, so there is nothing to replay")
+    return result
+
+
 def replay_log(
-    events: Iterable[TraceEvent], info: RunInfo, settings: Settings = UNKNOWN
+    events: Iterable[TraceEvent],
+    info: RunInfo,
+    settings: Settings = UNKNOWN,
+    *,
+    on_progress: Callable[[int], None] | None = None,
 ) -> ReplayResult:
     """Replay what brokers' logs tell.
 
     Every group is replayed as it is. With settings it is replayed a second time with them, and the
-    report says what they change.
+    report says what they change. `on_progress` is told how many events are done.
     """
     report = ReplayReport(trace_id=info.trace_id, settings=settings.given)
     lines = list(_replayable(events, info, report))
     versions = _versions(lines)
     told: list[TraceEvent] = []
+    done = 0
     for group_id, own in group_lines(lines).items():
+        done += len(own)
+        if on_progress is not None:
+            on_progress(done)
         episodes = [each for each in episodes_of(group_id, own) if each.generation is not None]
         if not any(episode.rebalances for episode in episodes):
             report.silent_groups.append(group_id)
             continue
         told.extend(_replay_group(episodes, versions, settings, report))
+    if report.what_if:
+        report.conditions.extend(_CONDITIONS)
     told.sort(key=lambda event: event.ts_us)
     return ReplayResult(report, told)
 
@@ -127,7 +164,6 @@ def _replay_episodes(
                 group_id=fidelity.group_id,
                 as_is=_sum(as_is),
                 with_settings=_sum(changed),
-                assumed=_conditions(fidelity),
             )
         )
     return told
@@ -167,13 +203,3 @@ def _sum(runs: list[RunFigures]) -> RunFigures:
         removed=sum(run.removed for run in runs),
         outcomes=dict(sorted(outcomes.items())),
     )
-
-
-def _conditions(fidelity: GroupFidelity) -> list[str]:
-    """What a changed run rests on beside the assumptions of the plain one."""
-    return [
-        *fidelity.assumed,
-        "members that a line says failed fell silent one session timeout of the source before it",
-        "members come and go when the source says so, whatever the settings",
-        "a rebalance that the source does not have takes as long as its usual ones",
-    ]

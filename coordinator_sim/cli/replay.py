@@ -1,0 +1,286 @@
+"""`replay`: drive the core from a trace; how much of it came true; what other settings change."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from coordinator_sim import __version__
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from coordinator_sim.ingest.run_directory import RunDirectory
+    from coordinator_sim.replay.report import (
+        GroupFidelity,
+        ReplayReport,
+        RunFigures,
+        Tally,
+        WhatIf,
+    )
+    from coordinator_sim.replay.run import ReplayResult
+    from coordinator_sim.replay.settings import Settings
+
+EXIT_NOT_REPRODUCED: Final = 1
+_PLAIN_WIDTH: Final = 160
+"""Columns of the tables where the output is no terminal."""
+
+
+def replay(
+    trace: Annotated[Path, typer.Argument(help="A trace: the directory of a run or an import.")],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", help="A setting the trace does not tell, such as session.timeout.ms=10000."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write what the core did as a trace of its own.")
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object instead of tables.")
+    ] = False,
+) -> None:
+    """Drive the coordinator from a trace and compare what it does with what the trace says.
+
+    Only what the trace determines counts; the rest is assumed, and listed. With --set the trace is
+    replayed again under other settings, and the difference is shown.
+
+    Exit code 1 when something that the trace determines did not come true.
+
+    Example: coordinator-sim replay out/incident --set session.timeout.ms=45000
+    """
+    from coordinator_sim.cli.progress import progress_bar
+    from coordinator_sim.ingest.run_directory import read_run
+    from coordinator_sim.replay.run import replay_run
+    from coordinator_sim.replay.settings import parse_settings
+
+    settings = parse_settings(set_ or [])
+    run = read_run(trace)
+    with progress_bar("replaying", run.info.counts.get("events", 0)) as advance:
+        result = replay_run(run, settings, on_progress=advance)
+    if out is not None:
+        write_trace(out, run, result, settings)
+    if json:
+        print_json(result.report, out)
+    else:
+        print_tables(result.report, out)
+    if not result.report.is_reproduced:
+        raise typer.Exit(EXIT_NOT_REPRODUCED)
+
+
+def write_trace(
+    out: Path, run: "RunDirectory", result: "ReplayResult", settings: "Settings"
+) -> None:
+    """Write the replay's own events as a run directory."""
+    from coordinator_sim.ingest.run_directory import RunDirectoryWriter
+    from coordinator_sim.trace.events import RunInfo, Source
+
+    info = RunInfo(
+        trace_id=run.info.trace_id,
+        source=Source.SIM,
+        cluster_id=run.info.cluster_id,
+        version=__version__,
+        profile="replayed",
+        scenario=f"replay of {run.path.name}",
+        options={name: str(value) for name, value in settings.given.items()},
+    )
+    with RunDirectoryWriter(out, info) as writer:
+        for event in result.events:
+            writer.record(event)
+
+
+def print_json(report: "ReplayReport", out: Path | None) -> None:
+    """One JSON object: totals, groups, what the settings change."""
+    import msgspec
+
+    document = {
+        "trace_id": report.trace_id,
+        "reproduced": report.is_reproduced,
+        "totals": report.totals(),
+        "groups": [
+            {"reproduced": group.is_reproduced, **msgspec.to_builtins(group)}
+            for group in report.groups
+        ],
+        "silent_groups": report.silent_groups,
+        "other_sources": report.other_sources,
+        "settings": report.settings,
+        "what_if": report.what_if,
+        "out": None if out is None else str(out),
+    }
+    typer.echo(msgspec.json.encode(document).decode())
+
+
+def print_tables(report: "ReplayReport", out: Path | None) -> None:
+    """The fidelity table, what was assumed, what did not come true, what settings change."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=_PLAIN_WIDTH)
+    print_fidelity(console, report)
+    print_differences(console, report)
+    print_assumptions(console, report)
+    print_left_out(console, report)
+    if report.what_if:
+        print_what_if(console, report)
+    print_summary(console, report)
+    if out is not None:
+        console.print(f"trace of the replay: {out}", markup=False)
+
+
+def print_fidelity(console: "Console", report: "ReplayReport") -> None:
+    """One row a file and group: reproduced of those in the source, assumed in brackets."""
+    from rich.table import Table
+
+    kinds = list(report.totals())
+    files = any(group.source_ref is not None for group in report.groups)
+    table = Table(
+        title="Reproduced of what the source determines (+ assumed)", title_justify="left"
+    )
+    if files:
+        table.add_column("file", overflow="fold")
+    table.add_column("group", overflow="fold")
+    table.add_column("kafka")
+    for kind in kinds:
+        table.add_column(kind, justify="right")
+    names = short_names([group.source_ref for group in report.groups])
+    for group in report.groups:
+        cells = [names.get(group.source_ref, "")] if files else []
+        cells += [group.group_id, kafka_of(group)]
+        table.add_row(*map(_escaped, cells), *(_cell(group.tallies.get(kind)) for kind in kinds))
+    if len(report.groups) > 1:
+        totals = report.totals()
+        blanks = [""] if files else []
+        table.add_section()
+        table.add_row(*blanks, "all", "", *(_cell(totals[kind]) for kind in kinds))
+    console.print(table)
+    if any(group.is_nearest for group in report.groups):
+        console.print("~: the nearest profile there is for the versions that the log can be of.")
+
+
+def kafka_of(group: "GroupFidelity") -> str:
+    """The profile, and the versions it stands for where it is only the nearest."""
+    if not group.is_nearest:
+        return group.profile
+    return f"~{group.profile} for {group.version_range or 'unknown'}"
+
+
+def print_differences(console: "Console", report: "ReplayReport") -> None:
+    """The first row of each kind that did not come true, and lines without an explanation."""
+    for group in report.groups:
+        for kind, tally in group.tallies.items():
+            if tally.first_difference:
+                missed = tally.in_source - tally.reproduced
+                console.print(
+                    f"{_place(group)}: {missed} {kind} not reproduced, first: "
+                    f"{tally.first_difference}",
+                    markup=False,
+                )
+        for text in group.unexplained:
+            console.print(f"{_place(group)}: not explained: {text}", markup=False)
+
+
+def print_assumptions(console: "Console", report: "ReplayReport") -> None:
+    """What replay had to choose, group by group."""
+    if not any(group.assumed for group in report.groups):
+        return
+    console.print("\nAssumed, because the source does not tell:")
+    for group in report.groups:
+        for text in dict.fromkeys(group.assumed):
+            console.print(f"  {_place(group)}: {text}", markup=False)
+
+
+def print_left_out(console: "Console", report: "ReplayReport") -> None:
+    """What of the trace was not replayed."""
+    if report.silent_groups:
+        names = ", ".join(report.silent_groups[:5])
+        more = "" if len(report.silent_groups) <= 5 else " and others"  # noqa: PLR2004 - as above
+        console.print(
+            f"\nWithout any rebalance: {len(report.silent_groups)} groups ({names}{more})",
+            markup=False,
+        )
+    for source, count in report.other_sources.items():
+        console.print(f"Not replayed: {count} events of {source}", markup=False)
+
+
+def print_what_if(console: "Console", report: "ReplayReport") -> None:
+    """Each group as it is and with the settings; what the comparison rests on."""
+    from rich.table import Table
+
+    given = " ".join(f"{name}={value}" for name, value in report.settings.items())
+    table = Table(title=f"As it is -> with {given}", title_justify="left")
+    for name in ("group", "rebalances", "generation", "removed", "join", "rebalancing", "outcomes"):
+        table.add_column(name, justify="left" if name in ("group", "outcomes") else "right")
+    for entry in report.what_if:
+        table.add_row(_escaped(entry.group_id), *what_if_cells(entry))
+    console.print()
+    console.print(table)
+    console.print("This difference is conditional on the assumptions above, and on these:")
+    for text in report.conditions:
+        console.print(f"  {text}", markup=False)
+
+
+def what_if_cells(entry: "WhatIf") -> list[str]:
+    """One group's figures before and after; one value where they are equal."""
+
+    def figures(run: "RunFigures") -> list[str]:
+        return [
+            str(run.rebalances),
+            str(run.last_generation),
+            str(run.removed),
+            seconds(run.join_ms),
+            seconds(run.rebalancing_ms),
+            " ".join(f"{name} {count}" for name, count in run.outcomes.items()),
+        ]
+
+    return [
+        before if before == after else f"{before} -> {after}"
+        for before, after in zip(figures(entry.as_is), figures(entry.with_settings), strict=True)
+    ]
+
+
+def print_summary(console: "Console", report: "ReplayReport") -> None:
+    """One line for all."""
+    totals = report.totals()
+    reproduced = sum(tally.reproduced for tally in totals.values())
+    in_source = sum(tally.in_source for tally in totals.values())
+    share = 100 * reproduced / in_source if in_source else 100.0
+    console.print(
+        f"\n{reproduced} of {in_source} rows that the source determines came true ({share:.1f} %)"
+    )
+
+
+def seconds(duration_ms: int) -> str:
+    """A duration for people."""
+    return f"{duration_ms / 1000:.3f} s"
+
+
+def short_names(paths: list[str | None]) -> dict[str | None, str]:
+    """The files' names without the folder that all are in."""
+    known = sorted({path for path in paths if path is not None})
+    if not known:
+        return {}
+    folder = os.path.commonpath([str(Path(path).parent) for path in known])
+    return {path: os.path.relpath(path, folder) if folder else path for path in known}
+
+
+def _place(group: "GroupFidelity") -> str:
+    if group.source_ref is None:
+        return group.group_id
+    return f"{Path(group.source_ref).name}, {group.group_id}"
+
+
+def _cell(tally: "Tally | None") -> str:
+    if tally is None or not (tally.in_source or tally.assumed):
+        return "-"
+    assumed = f" (+{tally.assumed})" if tally.assumed else ""
+    text = f"{tally.reproduced}/{tally.in_source}{assumed}"
+    return text if tally.reproduced == tally.in_source else f"[red]{text}[/red]"
+
+
+def _escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
