@@ -11,6 +11,7 @@ from coordinator_sim.protocol.messages import (
     MetadataRequest,
     Request,
     RequestContext,
+    Response,
 )
 from coordinator_sim.protocol.records import LogBatch
 
@@ -28,8 +29,8 @@ class Coordinator(Protocol):
         """Fire every deadline up to now."""
         ...
 
-    def next_deadline_ms(self) -> int | None:
-        """The earliest deadline, or None."""
+    def wake_up_ms(self) -> int | None:
+        """An instant not after the earliest deadline, or None."""
         ...
 
     def begin_load(self, partition: int, leader_epoch: int, now_ms: int) -> CoordinatorResult:
@@ -67,10 +68,11 @@ class Broker:
 
     def handle(self, request: Request, context: RequestContext, now_ms: int) -> CoordinatorResult:
         """Answer the request, or hand it to the group coordinator."""
+        response: Response
         if isinstance(request, MetadataRequest):
-            return CoordinatorResult(replies=(Reply(context.token, self._view.metadata(request)),))
-        if isinstance(request, FindCoordinatorRequest):
-            return CoordinatorResult(
-                replies=(Reply(context.token, self._view.find_coordinator(request)),)
-            )
-        return self.coordinator.handle(request, context, now_ms)
+            response = self._view.metadata(request)
+        elif isinstance(request, FindCoordinatorRequest):
+            response = self._view.find_coordinator(request)
+        else:
+            return self.coordinator.handle(request, context, now_ms)
+        return CoordinatorResult(replies=(Reply(context.token, response),))

@@ -148,6 +148,13 @@ class TimerQueue:
         timer = self._head()
         return None if timer is None else timer.deadline_ms
 
+    def wake_up_ms(self) -> int | None:
+        """An instant not after the earliest deadline, None when nothing is armed; for alarms.
+
+        Timers that were postponed are not looked at, so that a heartbeat costs no heap work.
+        """
+        return self._heap[0][0] if self._heap else None
+
     def get(self, key: TimerKey) -> Timer | None:
         """The armed timer of that name."""
         return self._timers.get(key)

@@ -13,7 +13,7 @@ from msgspec import structs
 from coordinator_sim.broker import Broker, Cluster, Load, Outcome
 from coordinator_sim.clock import Alarm
 from coordinator_sim.coordinator.contract import CoordinatorResult
-from coordinator_sim.protocol.messages import ApiKey, RequestContext
+from coordinator_sim.protocol.messages import RequestContext, Response
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.network import Connection, Network, RequestMessage, ResponseMessage
 from coordinator_sim.trace.events import Event, TraceEvent
@@ -24,6 +24,8 @@ _US_PER_MS: Final = 1_000
 
 class BrokerDriver:
     """One living broker process at the network.
+
+    A connection has at most one unanswered request, so its number serves as the request's token.
 
     Args:
         broker: What decides.
@@ -39,10 +41,10 @@ class BrokerDriver:
         "_cluster",
         "_connections",
         "_environment",
+        "_handle",
         "_network",
-        "_next_token",
         "_recorder",
-        "_unanswered",
+        "_wake_up_ms",
     )
 
     def __init__(
@@ -59,16 +61,32 @@ class BrokerDriver:
         self._environment = environment
         self._network = network
         self._recorder = recorder
-        self._unanswered: dict[int, tuple[Connection, int, ApiKey]] = {}
-        self._next_token = 0
+        self._connections: list[Connection] = []
         self._alarm = Alarm(environment, self._expire)
+        self._handle = broker.handle
+        self._wake_up_ms = broker.coordinator.wake_up_ms
+
+    def opened(self, connection: Connection) -> None:
+        """Number the connection."""
+        connection.token = len(self._connections)
+        self._connections.append(connection)
 
     def received(self, connection: Connection, message: RequestMessage) -> None:
         """Work on the request now, or after the one that its connection waits for."""
-        if connection.answering:
+        if connection.answering is not None:
             connection.waiting.append(message)
-        else:
-            self._handle(connection, message)
+            return
+        connection.answering = message
+        context = connection.contexts.get(message.api_version)
+        if context is None:
+            context = connection.contexts[message.api_version] = RequestContext(
+                token=connection.token,
+                api_version=message.api_version,
+                client_id=connection.member,
+                client_host=connection.client_host,
+            )
+        now_ms = self._environment.now_us // _US_PER_MS
+        self.apply(self._handle(message.request, context, now_ms))
 
     def closed(self, connection: Connection) -> None:
         """Forget what the gone client had still to say; what it asked stays asked."""
@@ -76,8 +94,7 @@ class BrokerDriver:
 
     def stop(self) -> None:
         """The process is dead: nothing fires any more."""
-        self._alarm.set(None)
-        self._unanswered.clear()
+        self._alarm.switch_off()
 
     def apply(self, result: CoordinatorResult) -> None:
         """Carry out what a verb caused, then go on with requests that were held up."""
@@ -87,21 +104,33 @@ class BrokerDriver:
             self._cluster.store(result.batches)
         held_up: list[Connection] | None = None
         for reply in result.replies:
-            connection, correlation_id, api = self._unanswered.pop(reply.token)
-            connection.answering = False
-            if connection.is_server_open and not self._network.is_dropped(connection.member, api):
-                connection.respond(ResponseMessage(correlation_id, reply.response))
-            if connection.waiting:
+            connection = self._connections[reply.token]
+            if self._answer(connection, reply.response) and connection.waiting:
                 held_up = [connection] if held_up is None else [*held_up, connection]
-        deadline_ms = self._broker.coordinator.next_deadline_ms()
-        self._alarm.set(None if deadline_ms is None else deadline_ms * _US_PER_MS)
+        wake_up_ms = self._wake_up_ms()
+        if wake_up_ms is None:
+            self._alarm.switch_off()
+        else:
+            self._alarm.set(wake_up_ms * _US_PER_MS)
         if held_up is not None:
             self._resume(held_up)
 
+    def _answer(self, connection: Connection, response: Response) -> bool:
+        """Send the response to the one request of the connection; whether it is still open."""
+        message = connection.answering
+        connection.answering = None
+        if message is None or not connection.is_server_open:
+            return False
+        network = self._network
+        if network.has_drops and network.is_dropped(connection.member, message.request.api_key):
+            return True
+        connection.respond(ResponseMessage(message.correlation_id, response))
+        return True
+
     def _resume(self, connections: list[Connection]) -> None:
         for connection in connections:
-            if connection.waiting and not connection.answering:
-                self._handle(connection, connection.waiting.popleft())
+            if connection.waiting and connection.answering is None:
+                self.received(connection, connection.waiting.popleft())
 
     def _record(self, result: CoordinatorResult) -> None:
         now_us = self._environment.now_us
@@ -112,20 +141,6 @@ class BrokerDriver:
     def _expire(self) -> None:
         now_ms = self._environment.now_us // _US_PER_MS
         self.apply(self._broker.coordinator.expire(now_ms))
-
-    def _handle(self, connection: Connection, message: RequestMessage) -> None:
-        token = self._next_token
-        self._next_token = token + 1
-        connection.answering = True
-        request = message.request
-        self._unanswered[token] = (connection, message.correlation_id, request.api_key)
-        context = RequestContext(
-            token=token,
-            api_version=message.api_version,
-            client_id=connection.member,
-            client_host=connection.client_host,
-        )
-        self.apply(self._broker.handle(request, context, self._environment.now_us // _US_PER_MS))
 
 
 class ClusterDriver:

@@ -62,6 +62,7 @@ class ClientProcess(ABC):
         "_late",
         "_name",
         "_network",
+        "_next_deadline_ms",
         "_port",
         "_world",
     )
@@ -72,6 +73,7 @@ class ClientProcess(ABC):
         self._name = name
         self._group_id = group_id
         self._port = port
+        self._next_deadline_ms = port.next_deadline_ms
         self._connections: dict[int, Connection] = {}
         self._is_alive = True
         self._is_paused = False
@@ -86,7 +88,7 @@ class ClientProcess(ABC):
     def kill(self) -> None:
         """End the process at once: the kernel closes its connections, nobody says goodbye."""
         self._is_alive = False
-        self._alarm.set(None)
+        self._alarm.switch_off()
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()
@@ -179,19 +181,22 @@ class ClientProcess(ABC):
         """Carry out effects in order, then arm the alarm."""
         for effect in effects:
             if type(effect) is Send:
-                connection = self._connections.get(effect.node_id)
-                if connection is not None:
-                    request = effect.request
-                    connection.request(
-                        RequestMessage(
-                            effect.correlation_id, API_VERSIONS[request.api_key], request
-                        )
-                    )
+                self._send(effect)
             elif self._is_alive:
                 self._run_rare(effect)
         if self._is_alive:
-            deadline_ms = self._port.next_deadline_ms()
-            self._alarm.set(None if deadline_ms is None else deadline_ms * US_PER_MS)
+            deadline_ms = self._next_deadline_ms()
+            if deadline_ms is None:
+                self._alarm.switch_off()
+            else:
+                self._alarm.set(deadline_ms * US_PER_MS)
+
+    def _send(self, effect: Send) -> None:
+        connection = self._connections.get(effect.node_id)
+        if connection is not None:
+            request = effect.request
+            version = API_VERSIONS[request.api_key]
+            connection.request(RequestMessage(effect.correlation_id, version, request))
 
     def _run_rare(self, effect: Effect) -> None:
         match effect:

@@ -13,11 +13,12 @@ of a response that is to be lost. What faults do:
 """
 
 from collections import deque
+from functools import partial
 from typing import Final, Protocol
 
 from msgspec import Struct
 
-from coordinator_sim.protocol.messages import ApiKey, Request, Response
+from coordinator_sim.protocol.messages import ApiKey, Request, RequestContext, Response
 from coordinator_sim.scenario.choices import Choices
 from coordinator_sim.scenario.world import ConstantLatency, LatencyLaw
 from coordinator_sim.sim.environment import Environment
@@ -68,6 +69,10 @@ class ClientEnd(Protocol):
 class ServerEnd(Protocol):
     """The broker's side of its connections."""
 
+    def opened(self, connection: "Connection") -> None:
+        """The broker accepted the connection."""
+        ...
+
     def received(self, connection: "Connection", message: RequestMessage) -> None:
         """A request arrived."""
         ...
@@ -91,17 +96,21 @@ class Connection:
         "_arrive_at_client",
         "_arrive_at_server",
         "_call_at",
-        "_client_clear_us",
+        "_clear_at_client_us",
+        "_clear_at_server_us",
+        "_client_received",
         "_clock",
         "_constant_us",
+        "_down",
+        "_draw_down_us",
+        "_draw_up_us",
         "_network",
-        "_server_clear_us",
-        "_to_client",
-        "_to_server",
+        "_up",
         "answering",
         "broker_id",
         "client",
         "client_host",
+        "contexts",
         "is_client_open",
         "is_cut",
         "is_lossy",
@@ -109,6 +118,7 @@ class Connection:
         "member",
         "node_id",
         "server",
+        "token",
         "waiting",
     )
 
@@ -119,12 +129,15 @@ class Connection:
         self._clock = network.environment
         self._call_at = network.environment.call_at
         self._constant_us = network.constant_us
-        self._to_server: deque[RequestMessage | _Signal] = deque()
-        self._to_client: deque[ResponseMessage | _Signal] = deque()
-        self._server_clear_us = 0
-        self._client_clear_us = 0
+        self._draw_up_us = partial(network.draw_us, f"{member}>{broker_id}")
+        self._draw_down_us = partial(network.draw_us, f"{broker_id}>{member}")
+        self._up: deque[RequestMessage | _Signal] = deque()
+        self._down: deque[ResponseMessage | _Signal] = deque()
+        self._clear_at_server_us = 0
+        self._clear_at_client_us = 0
         self._arrive_at_server = self._deliver_to_server
         self._arrive_at_client = self._deliver_to_client
+        self._client_received = client.received
         self.member = member
         self.broker_id = broker_id
         self.client = client
@@ -136,77 +149,69 @@ class Connection:
         self.is_server_open = False
         self.is_cut = network.is_cut(member, broker_id)
         self.is_lossy = False
-        self.answering = False
-        """For the broker: a request is being answered, so nothing more is read."""
+        self.token = 0
+        """For the broker: its number of the connection."""
+        self.contexts: dict[int, RequestContext] = {}
+        """For the broker: who is at the other end, by the version of the request."""
+        self.answering: RequestMessage | None = None
+        """For the broker: the request being answered; nothing more is read meanwhile."""
         self.waiting: deque[RequestMessage] = deque()
         """For the broker: what arrived meanwhile. Bounded by what clients have in flight."""
 
-    def request(self, message: RequestMessage) -> None:
-        """Send a request."""
-        self._send_to_server(message)
+    def open(self) -> None:
+        """Ask the broker to accept."""
+        self.request(_OPEN)
 
-    def respond(self, message: ResponseMessage) -> None:
+    def request(self, message: RequestMessage | _Signal) -> None:
+        """Send a request."""
+        if self.is_cut:
+            self.is_lossy = True
+            return
+        latency_us = self._constant_us
+        at_us = self._clock.now_us + (self._draw_up_us() if latency_us is None else latency_us)
+        if at_us < self._clear_at_server_us:  # noqa: PLR1730 - hot, max() is a call
+            at_us = self._clear_at_server_us
+        self._clear_at_server_us = at_us
+        self._up.append(message)
+        self._call_at(at_us, self._arrive_at_server)
+
+    def respond(self, message: ResponseMessage | _Signal) -> None:
         """Send a response; lost when the other end is gone."""
-        self._send_to_client(message)
+        if self.is_cut:
+            self.is_lossy = True
+            return
+        latency_us = self._constant_us
+        at_us = self._clock.now_us + (self._draw_down_us() if latency_us is None else latency_us)
+        if at_us < self._clear_at_client_us:  # noqa: PLR1730 - hot, max() is a call
+            at_us = self._clear_at_client_us
+        self._clear_at_client_us = at_us
+        self._down.append(message)
+        self._call_at(at_us, self._arrive_at_client)
 
     def close(self) -> None:
-        """Close the member's end."""
+        """Close the member's end; what it sent before still arrives."""
         if self.is_client_open:
             self.is_client_open = False
-            self._send_to_server(_CLOSE)
+            self.request(_CLOSE)
             self._network.forget(self)
 
     def close_by_server(self) -> None:
-        """Close the broker's end."""
+        """Close the broker's end; what it sent before still arrives."""
         if self.is_server_open:
             self.is_server_open = False
-            self._send_to_client(_CLOSE)
-
-    def open(self) -> None:
-        """Ask the broker to accept; lost with the connection kept waiting when the link is cut."""
-        self._send_to_server(_OPEN)
+            self.respond(_CLOSE)
 
     def reset(self) -> None:
-        """Drop the connection at both ends, one latency later."""
+        """Drop the connection at both ends, at the client's one latency later."""
         self.is_lossy = False
         if self.is_server_open:
             self.is_server_open = False
             if self.server is not None:
                 self.server.closed(self)
-        self._send_to_client(_CLOSE)
-
-    def _send_to_server(self, message: RequestMessage | _Signal) -> None:
-        if self.is_cut:
-            self.is_lossy = True
-            return
-        at_us = self._clock.now_us + (
-            self._constant_us
-            if self._constant_us is not None
-            else self._network.draw_us(f"{self.member}>{self.broker_id}")
-        )
-        if at_us < self._server_clear_us:  # noqa: PLR1730 - hot, max() is a call
-            at_us = self._server_clear_us
-        self._server_clear_us = at_us
-        self._to_server.append(message)
-        self._call_at(at_us, self._arrive_at_server)
-
-    def _send_to_client(self, message: ResponseMessage | _Signal) -> None:
-        if self.is_cut:
-            self.is_lossy = True
-            return
-        at_us = self._clock.now_us + (
-            self._constant_us
-            if self._constant_us is not None
-            else self._network.draw_us(f"{self.broker_id}>{self.member}")
-        )
-        if at_us < self._client_clear_us:  # noqa: PLR1730 - hot, max() is a call
-            at_us = self._client_clear_us
-        self._client_clear_us = at_us
-        self._to_client.append(message)
-        self._call_at(at_us, self._arrive_at_client)
+        self.respond(_CLOSE)
 
     def _deliver_to_server(self) -> None:
-        message = self._to_server.popleft()
+        message = self._up.popleft()
         if type(message) is RequestMessage:
             if self.is_server_open and self.server is not None:
                 self.server.received(self, message)
@@ -218,16 +223,20 @@ class Connection:
                 self.server.closed(self)
 
     def _accept(self) -> None:
-        self.server = self._network.server_of(self.broker_id)
-        self.is_server_open = self.server is not None
-        self._send_to_client(_CLOSE if self.server is None else _OPEN)
+        self.server = server = self._network.server_of(self.broker_id)
+        self.is_server_open = server is not None
+        if server is None:
+            self.respond(_CLOSE)
+        else:
+            server.opened(self)
+            self.respond(_OPEN)
 
     def _deliver_to_client(self) -> None:
-        message = self._to_client.popleft()
+        message = self._down.popleft()
         if not self.is_client_open:
             return
         if type(message) is ResponseMessage:
-            self.client.received(message)
+            self._client_received(message)
         elif message is _OPEN:
             self.client.connected(self)
         else:
@@ -253,6 +262,8 @@ class Network:
         self._connections: dict[Connection, None] = {}
         self._cuts: list[tuple[str | None, int | None]] = []
         self._drops: dict[str, dict[ApiKey, int]] = {}
+        self.has_drops = False
+        """Whether any response was ever to be lost: asked before each response."""
         self._hosts: dict[str, str] = {}
 
     def attach(self, broker_id: int, server: ServerEnd) -> None:
@@ -287,11 +298,10 @@ class Network:
         """Lose the next `count` responses of the api to the member."""
         drops = self._drops.setdefault(member, {})
         drops[api] = drops.get(api, 0) + count
+        self.has_drops = True
 
     def is_dropped(self, member: str, api: ApiKey) -> bool:
         """Whether this response is one of those to be lost; counts it if so."""
-        if not self._drops:
-            return False
         left = self._drops.get(member, {}).get(api, 0)
         if not left:
             return False
