@@ -7,6 +7,8 @@ of its times, which may run backwards. No file is opened here.
 import re
 from collections.abc import Iterable, Iterator
 from datetime import tzinfo
+from itertools import product
+from operator import add
 from typing import Final
 
 import msgspec
@@ -168,7 +170,7 @@ class BrokerLog:
         return is_open(message) or (_is_brokers(envelope) and find(message) is None)
 
     def _joins(self, line: str) -> bool:
-        """Whether the line is the rest of the unfinished one; if so it is used up."""
+        """Whether the line may be more of the unfinished one; if so it is used up."""
         unfinished = self._unfinished
         text = clean(line)
         if unfinished is None or not text or is_stack_trace(line):
@@ -176,29 +178,47 @@ class BrokerLog:
         if len(unfinished.parts) > _JOIN_LIMIT or self._has_own_time(text):
             return False
         parts = (*unfinished.parts, text)
-        envelope = self._join(parts)
-        if envelope.has_tail or not self._may_go_on(envelope):
-            self._unfinished = None
-            self.summary.continuations += len(parts) - 1
-            self._read_line(unfinished.number, self._with_time(envelope), " ".join(parts))
-        else:
-            self._unfinished = _Unfinished(unfinished.number, parts)
+        self._unfinished = _Unfinished(unfinished.number, parts)
+        if self._join(parts).has_tail:
+            self._finish_joining(len(parts))
         return True
 
     def _join(self, parts: tuple[str, ...]) -> Envelope:
-        """A wrapped message put together: broken inside a word, or else between two."""
-        tight = peel("".join(parts), self._reader)
-        if find(tight.message) is not None:
-            return tight
-        loose = peel(" ".join(parts), self._reader)
-        return loose if find(loose.message) is not None else tight
+        """A wrapped message put together: each break inside a word, or else between two.
+
+        The way that lets most of the message be understood wins; there are 16 at the most.
+        """
+        best, most = peel("".join(parts), self._reader), -1
+        for breaks in product(("", " "), repeat=len(parts) - 1):
+            text = parts[0] + "".join(map(add, breaks, parts[1:]))
+            envelope = peel(text, self._reader)
+            found = find(envelope.message)
+            understood = -1 if found is None else sum(map(bool, found[1].groups()))
+            if understood > most:
+                best, most = envelope, understood
+        return best
 
     def _give_up_joining(self) -> None:
+        """No logger came: as few lines as make a whole message are one, the others stand alone."""
+        if self._unfinished is None:
+            return
+        parts = self._unfinished.parts
+        counts = range(1, len(parts) + 1)
+        whole = (count for count in counts if not self._may_go_on(self._join(parts[:count])))
+        self._finish_joining(next(whole, 1))
+
+    def _finish_joining(self, count: int) -> None:
+        """Read the first `count` lines of the unfinished one as one, the rest on their own."""
         unfinished, self._unfinished = self._unfinished, None
-        if unfinished is not None:
-            text = unfinished.parts[0]
-            envelope = self._with_time(peel(text, self._reader))
-            self._read_line(unfinished.number, envelope, text)
+        if unfinished is None:
+            return
+        number, parts = unfinished.number, unfinished.parts
+        self.summary.continuations += count - 1
+        envelope = self._with_time(self._join(parts[:count]))
+        self._read_line(number, envelope, " ".join(parts[:count]))
+        for offset, text in enumerate(parts[count:], count):
+            if has_token(text):
+                self._read_line(number + offset, peel(text, self._reader), text)
 
     def _has_own_time(self, text: str) -> bool:
         return bool(self._reader.find_all(text[:_TIME_WITHIN])) or text.startswith(("{", "%"))

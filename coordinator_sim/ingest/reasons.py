@@ -46,9 +46,10 @@ RULES: Final = (
     ),
     _rule(
         RebalanceReason.MEMBER_FAILED,
-        r"removing member (?P<member>.*?) on heart(?:beat)?(?: expiration)?\.?",
+        # One letter tells the two endings apart, where a screen cut the rest off.
+        r"removing member (?P<member>.*?) on h",
     ),
-    _rule(RebalanceReason.MEMBER_LEFT, r"removing member (?P<member>.*?) on leavegroup"),
+    _rule(RebalanceReason.MEMBER_LEFT, r"removing member (?P<member>.*?) on l"),
     _rule(
         RebalanceReason.MEMBER_LEFT, r"explicit `?leavegroup`? request(?: for \((?P<member>.*)\))?"
     ),

@@ -9,8 +9,9 @@ from typing import Final
 _ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07)")
 _JUNK: Final = str.maketrans("", "", "\x00\r\n\ufeff\u200b")
 _LEADING: Final = re.compile(r"^(?:[\s>*#│┃║▏▌`]|\"(?=\[?\d))+")
-_TRAILING: Final = re.compile(r"(?:\s+[/\\]|[\s│┃║`\"]|\*\*)+$")
-_BORDERS: Final = frozenset("│┃║▏▌")
+_TRAILING: Final = ' \t\v\f│┃║`"'
+_TRAILING_MARKS: Final = ("**", " /", " \\")
+"""Markdown: the end of emphasis, line breaks."""
 _STACK: Final = re.compile(
     r"^\s+at |^\s*Caused by:|^\s*Suppressed:|^\s+\.\.\. \d+ (?:more|common)"
     r"|^[\w.$]+(?:Exception|Error)(?::|$)"
@@ -26,9 +27,15 @@ def clean(line: str) -> str:
 
     Back-ticks inside the line stay: Kafka writes some of its own.
     """
-    if "\x1b" in line:
-        line = _ANSI.sub("", line)
-    return _TRAILING.sub("", _LEADING.sub("", line.translate(_JUNK)))
+    text = line.rstrip()
+    if text.startswith("[") and text.endswith(")") and text.isprintable():
+        return text
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    text = _LEADING.sub("", text.translate(_JUNK)).rstrip(_TRAILING)
+    while text.endswith(_TRAILING_MARKS):
+        text = text[:-2].rstrip(_TRAILING)
+    return text
 
 
 def is_stack_trace(line: str) -> bool:
