@@ -165,7 +165,11 @@ class IncrementalConnectAssignor:
     def _balance(
         self, everything: Work, upcoming: dict[str, Work], revoked: Mapping[str, Work], now_ms: int
     ) -> None:
-        """Take from overloaded workers, unless a delay runs or the last round revoked too."""
+        """Take from overloaded workers, unless a delay runs or the last round revoked too.
+
+        QUIRK: lost work that a candidate was dealt in this round counts as its load, so it may
+        be revoked from it before it was ever started.
+        """
         if self._delay_ms != 0:
             self._revoked_in_previous = False
             return

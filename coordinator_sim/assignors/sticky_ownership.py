@@ -49,6 +49,9 @@ def settle_ownership(
     QUIRK: the generation of the earlier claimer is read from its subscription even where the
     assignor takes it from user data.
 
+    QUIRK: a member that subscribes to nothing and comes before all others in map order does not
+    make the subscriptions unequal, and so receives partitions.
+
     Source: AbstractStickyAssignor.allSubscriptionsEqual.
     """
     result = Ownership(max_generation)

@@ -261,6 +261,14 @@ def test_ownership_beyond_the_partition_count_fails_as_in_java() -> None:
         assign("sticky", without_racks(t=2), ghosts)
 
 
+def test_a_member_without_topics_may_hide_in_front() -> None:
+    """Before the first real subscription in map order it counts as subscribed like the others."""
+    in_front = [member("0", ""), member("00", "t")]
+    assert named(assign("sticky", without_racks(t=1), *in_front)) == {"0": "t-0", "00": ""}
+    behind = [member("0", "t"), member("00", "")]
+    assert named(assign("sticky", without_racks(t=1), *behind)) == {"0": "t-0", "00": ""}
+
+
 def test_sticky_remembers_in_user_data() -> None:
     """No user data before the first assignment; then partitions and generation."""
     sticky = make_consumer_assignor("sticky")
