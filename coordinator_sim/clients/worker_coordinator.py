@@ -320,7 +320,11 @@ class WorkerCoordinator(AbstractCoordinator):
             self._adopt(decode_connect_assignment(future.value), now_ms)
 
     def _adopt(self, new: ConnectAssignment, now_ms: int) -> None:  # noqa: ARG002 - as its siblings
-        """Replace the assignment (eager), or add the new work in front of what is kept."""
+        """Replace the assignment (eager), or add the new work in front of what is kept.
+
+        QUIRK: when the group turns eager, the work this worker held under the incremental
+        protocol and is not given again was never revoked, and runs on beside its new owner.
+        """
         old = self._snapshot
         if self._protocol is not _EAGER and old is not None:
             kept_connectors = (c for c in old.connectors if c not in new.revoked_connectors)

@@ -1,0 +1,284 @@
+"""A small world in virtual time: client ports, one broker, and either a real coordinator or a script."""
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from coordinator_sim.assignors.registry import make_consumer_assignor
+from coordinator_sim.clients.config import ConsumerConfig, WorkerConfig
+from coordinator_sim.clients.consumer_coordinator import ConsumerCoordinator
+from coordinator_sim.clients.effects import (
+    CallbackKind,
+    Closed,
+    CommitCompleted,
+    Connect,
+    Disconnect,
+    Effect,
+    PollReturned,
+    RunCallback,
+    Send,
+)
+from coordinator_sim.clients.worker_coordinator import ConfigSnapshot
+from coordinator_sim.connect.herder import Herder
+from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    ApiKey,
+    CoordinatorOfKey,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    MetadataRequest,
+    MetadataResponse,
+    Node,
+    PartitionMetadata,
+    Request,
+    RequestContext,
+    TopicMetadata,
+)
+from coordinator_sim.protocol.profiles import profile_named
+
+NODE = Node(node_id=1, host="broker", port=9092)
+LATENCY_MS = 1
+VERSIONS = {
+    ApiKey.JOIN_GROUP: 9,
+    ApiKey.SYNC_GROUP: 5,
+    ApiKey.HEARTBEAT: 4,
+    ApiKey.LEAVE_GROUP: 5,
+    ApiKey.OFFSET_COMMIT: 9,
+    ApiKey.OFFSET_FETCH: 9,
+}
+
+
+class CountingIds:
+    """UUIDs that count, so that runs repeat."""
+
+    def __init__(self) -> None:
+        self.drawn = 0
+
+    def new_uuid(self) -> str:
+        self.drawn += 1
+        return f"00000000-0000-4000-8000-{self.drawn:012d}"
+
+
+@dataclass
+class ConfigTopic:
+    """The config topic, read by everyone at once."""
+
+    view: ConfigSnapshot = ConfigSnapshot(offset=0)
+
+    def snapshot(self) -> ConfigSnapshot:
+        return self.view
+
+
+@dataclass
+class Member:
+    """One client with its driver: polls for ever, and completes callbacks after a while."""
+
+    name: str
+    port: Any
+    poll_timeout_ms: int
+    alive: bool = True
+    polling: bool = True
+    callback_ms: int = 0
+    epoch: dict[int, int] = field(default_factory=dict)
+    log: list[tuple[int, str, tuple[Any, ...]]] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    commits: list[CommitCompleted] = field(default_factory=list)
+
+    def callbacks(self, kind: CallbackKind) -> list[tuple[Any, ...]]:
+        """What callbacks of this kind were given, in order."""
+        return [given for _, what, given in self.log if what == kind.value]
+
+
+class World:
+    """Members around one broker with a real GroupCoordinator."""
+
+    def __init__(self, topics: dict[str, int]) -> None:
+        self.now_ms = 0
+        self.topics = topics
+        self.members: dict[str, Member] = {}
+        self.requests: list[tuple[int, str, Request]] = []
+        self.config_topic = ConfigTopic()
+        self._events: list[tuple[int, int, Callable[[], None]]] = []
+        self._sequence = 0
+        self._callers: dict[int, tuple[Member, int, int, int]] = {}
+        self._token = 0
+        self.coordinator = GroupCoordinator(
+            CoordinatorConfig(broker_id=1, trace=False), profile_named("4.4"), ids=CountingIds()
+        )
+        for partition in range(50):
+            self.coordinator.begin_load(partition, 0, 0)
+            self.coordinator.finish_load(partition, ErrorCode.NONE, 0)
+
+    def at(self, when_ms: int, action: Callable[[], None]) -> None:
+        self._sequence += 1
+        heapq.heappush(self._events, (when_ms, self._sequence, action))
+
+    def consumer(self, name: str, assignors: Sequence[str] = ("range",), **settings: Any) -> Member:
+        port = ConsumerCoordinator(
+            ConsumerConfig(**settings),
+            client_id=name,
+            group_id="group",
+            topics=sorted(self.topics),
+            assignors=[make_consumer_assignor(assignor) for assignor in assignors],
+            bootstrap=(NODE,),
+        )
+        return self._start(Member(name, port, 500))
+
+    def worker(self, name: str, **settings: Any) -> Member:
+        port = Herder(
+            WorkerConfig(**settings),
+            worker_name=name,
+            url=f"http://{name}/",
+            group_id="connect",
+            bootstrap=(NODE,),
+            config_log=self.config_topic,
+        )
+        return self._start(Member(name, port, 1 << 60))
+
+    def configure(self, connectors: dict[str, int]) -> None:
+        """Write the config topic; every worker hears of it at once."""
+        offset = self.config_topic.view.offset + 1
+        self.config_topic.view = ConfigSnapshot(offset=offset, connectors=connectors)
+        for member in self.members.values():
+            if member.alive and isinstance(member.port, Herder):
+                self.carry_out(member, member.port.config_changed(self.now_ms))
+
+    def crash(self, member: Member) -> None:
+        member.alive = False
+
+    def close(self, member: Member) -> None:
+        member.polling = False
+        self.carry_out(member, member.port.close(self.now_ms, 30_000))
+
+    def _start(self, member: Member) -> Member:
+        self.members[member.name] = member
+        self.carry_out(member, member.port.poll(self.now_ms, member.poll_timeout_ms))
+        return member
+
+    def run(self, until_ms: int) -> None:
+        """Let everything happen up to and including this instant."""
+        while True:
+            due = [m.port.next_deadline_ms() for m in self.members.values() if m.alive]
+            due += [self.coordinator.next_deadline_ms()]
+            due += [self._events[0][0] if self._events else None]
+            at_ms = min((d for d in due if d is not None), default=until_ms + 1)
+            if at_ms > until_ms:
+                self.now_ms = until_ms
+                return
+            self.now_ms = max(at_ms, self.now_ms)
+            self._turn()
+
+    def _turn(self) -> None:
+        while self._events and self._events[0][0] <= self.now_ms:
+            heapq.heappop(self._events)[2]()
+        deadline_ms = self.coordinator.next_deadline_ms()
+        if deadline_ms is not None and deadline_ms <= self.now_ms:
+            self._answer(self.coordinator.expire(self.now_ms).replies)
+        for member in list(self.members.values()):
+            deadline_ms = member.port.next_deadline_ms() if member.alive else None
+            if deadline_ms is not None and deadline_ms <= self.now_ms:
+                self.carry_out(member, member.port.expire(self.now_ms))
+
+    def carry_out(self, member: Member, effects: tuple[Effect, ...]) -> None:
+        for effect in effects:
+            match effect:
+                case Connect(node_id=node_id):
+                    self.at(self.now_ms + LATENCY_MS, lambda n=node_id: self._up(member, n))
+                case Disconnect(node_id=node_id):
+                    member.epoch[node_id] = member.epoch.get(node_id, 0) + 1
+                case Send():
+                    self._send(member, effect)
+                case RunCallback():
+                    self._call_back(member, effect)
+                case PollReturned(error=error):
+                    if error is not None:
+                        member.errors.append(error)
+                    if member.polling:
+                        self.at(self.now_ms, lambda: self._poll(member))
+                case Closed():
+                    member.alive = False
+                case CommitCompleted():
+                    member.commits.append(effect)
+
+    def _poll(self, member: Member) -> None:
+        if member.alive and member.polling:
+            self.carry_out(member, member.port.poll(self.now_ms, member.poll_timeout_ms))
+
+    def _up(self, member: Member, node_id: int) -> None:
+        if member.alive:
+            self.carry_out(member, member.port.on_connected(node_id, self.now_ms))
+
+    def _call_back(self, member: Member, effect: RunCallback) -> None:
+        given = effect.partitions or (*effect.connectors, *effect.tasks)
+        member.log.append((self.now_ms, effect.kind.value, given))
+        if effect.token >= 0:
+            self.at(
+                self.now_ms + member.callback_ms,
+                lambda: self._called_back(member, effect.token),
+            )
+
+    def _called_back(self, member: Member, token: int) -> None:
+        if member.alive:
+            self.carry_out(member, member.port.callback_completed(token, None, self.now_ms))
+
+    def _send(self, member: Member, effect: Send) -> None:
+        self.requests.append((self.now_ms, member.name, effect.request))
+        epoch = member.epoch.get(effect.node_id, 0)
+        self._token += 1
+        self._callers[self._token] = (member, effect.node_id, epoch, effect.correlation_id)
+        token, request = self._token, effect.request
+        self.at(self.now_ms + LATENCY_MS, lambda: self._arrive(token, request))
+
+    def _arrive(self, token: int, request: Request) -> None:
+        match request:
+            case FindCoordinatorRequest(keys=keys):
+                found = CoordinatorOfKey(key=keys[0], node_id=1, host="broker", port=9092)
+                self._reply(token, FindCoordinatorResponse(coordinators=(found,)))
+            case MetadataRequest():
+                self._reply(token, self._metadata())
+            case _:
+                context = RequestContext(
+                    token=token,
+                    api_version=VERSIONS[request.api_key],
+                    client_id=self._callers[token][0].name,
+                )
+                self._answer(self.coordinator.handle(request, context, self.now_ms).replies)
+
+    def _metadata(self) -> MetadataResponse:
+        return MetadataResponse(
+            brokers=(NODE,),
+            topics=tuple(
+                TopicMetadata(
+                    name=name,
+                    partitions=tuple(
+                        PartitionMetadata(partition=p, leader_id=1) for p in range(count)
+                    ),
+                )
+                for name, count in self.topics.items()
+            ),
+        )
+
+    def _answer(self, replies: Any) -> None:
+        for reply in replies:
+            self._reply(reply.token, reply.response)
+
+    def _reply(self, token: int, response: Any) -> None:
+        member, node_id, epoch, correlation_id = self._callers.pop(token)
+
+        def deliver() -> None:
+            if member.alive and member.epoch.get(node_id, 0) == epoch:
+                effects = member.port.on_response(correlation_id, response, self.now_ms)
+                self.carry_out(member, effects)
+
+        self.at(self.now_ms + LATENCY_MS, deliver)
+
+
+@pytest.fixture
+def make_world() -> Callable[[dict[str, int]], World]:
+    """Builds a world with these topics and partition counts."""
+    return World

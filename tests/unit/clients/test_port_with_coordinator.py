@@ -1,0 +1,256 @@
+"""Client ports against the real GroupCoordinator, in one virtual time."""
+
+from coordinator_sim.clients.effects import CallbackKind
+from coordinator_sim.clients.generation import MemberState
+from coordinator_sim.protocol.messages import JoinGroupRequest, LeaveGroupRequest
+from coordinator_sim.protocol.resources import TopicPartition
+
+
+def _owned(world):
+    return sorted(tp for m in world.members.values() if m.alive for tp in m.port.owned_partitions)
+
+
+def _all(topic, count):
+    return [TopicPartition(topic, p) for p in range(count)]
+
+
+def test_three_consumers_share_all_partitions(make_world) -> None:
+    """Three eager consumers that start together end in one generation with two partitions each."""
+    world = make_world({"t": 6})
+    members = [world.consumer(name) for name in ("a", "b", "c")]
+
+    world.run(10_000)
+
+    assert _owned(world) == _all("t", 6)
+    assert [len(m.port.owned_partitions) for m in members] == [2, 2, 2]
+    assert {m.port.state for m in members} == {MemberState.STABLE}
+    assert len({m.port.generation_id for m in members}) == 1
+    assert not any(m.errors for m in members)
+
+
+def test_leaver_hands_over_at_once(make_world) -> None:
+    """A consumer that closes leaves the group, and the others take over within a heartbeat."""
+    world = make_world({"t": 6})
+    a, b, c = (world.consumer(name) for name in ("a", "b", "c"))
+    world.run(10_000)
+
+    world.close(c)
+    world.run(14_000)
+
+    assert _owned(world) == _all("t", 6)
+    assert len(a.port.owned_partitions) == len(b.port.owned_partitions) == 3
+    assert [
+        r.members[0].reason for _, _, r in world.requests if isinstance(r, LeaveGroupRequest)
+    ] == ["the consumer is being closed"]
+    assert c.callbacks(CallbackKind.PARTITIONS_REVOKED)[-1] == tuple(
+        TopicPartition("t", p) for p in (4, 5)
+    )
+
+
+def test_crashed_member_is_replaced_after_its_session(make_world) -> None:
+    """A crashed consumer's partitions are unowned until its session times out."""
+    world = make_world({"t": 6})
+    a, b, c = (world.consumer(name, session_timeout_ms=10_000) for name in ("a", "b", "c"))
+    world.run(10_000)
+
+    world.crash(c)
+    world.run(16_000)
+    assert len(_owned(world)) == 4
+    world.run(24_000)
+
+    assert _owned(world) == _all("t", 6)
+    assert len(a.port.owned_partitions) == len(b.port.owned_partitions) == 3
+
+
+def test_cooperative_handover_keeps_what_stays(make_world) -> None:
+    """A joining cooperative consumer takes partitions in a second round; the rest never stop."""
+    world = make_world({"t": 6})
+    a = world.consumer("a", ["cooperative-sticky"])
+    world.run(10_000)
+    assert len(a.port.owned_partitions) == 6
+
+    b = world.consumer("b", ["cooperative-sticky"])
+    world.run(25_000)
+
+    assert _owned(world) == _all("t", 6)
+    assert len(a.port.owned_partitions) == len(b.port.owned_partitions) == 3
+    revoked = [tp for given in a.callbacks(CallbackKind.PARTITIONS_REVOKED) for tp in given]
+    assert len(revoked) == 3
+    assert b.callbacks(CallbackKind.PARTITIONS_REVOKED) == []
+    assert a.callbacks(CallbackKind.PARTITIONS_LOST) == []
+
+
+def test_member_id_required_costs_one_more_join(make_world) -> None:
+    """A dynamic member joins twice: first for its id, then with the reason naming it."""
+    world = make_world({"t": 1})
+    world.consumer("a")
+
+    world.run(10_000)
+
+    joins = [r for _, _, r in world.requests if isinstance(r, JoinGroupRequest)]
+    assert [bool(r.member_id) for r in joins] == [False, True]
+    assert joins[1].reason == f"need to re-join with the given member-id: {joins[1].member_id}"
+
+
+def test_static_member_returns_without_rebalance(make_world) -> None:
+    """A static member that closes does not leave; its successor gets its partitions back."""
+    world = make_world({"t": 4})
+    a = world.consumer("a", group_instance_id="one")
+    b = world.consumer("b", group_instance_id="two")
+    world.run(10_000)
+    generation = a.port.generation_id
+
+    world.close(b)
+    world.run(12_000)
+    again = world.consumer("b2", group_instance_id="two")
+    world.run(20_000)
+
+    assert a.port.generation_id == again.port.generation_id == generation
+    assert _owned(world) == _all("t", 4)
+    assert not [r for _, _, r in world.requests if isinstance(r, LeaveGroupRequest)]
+
+
+def test_offsets_survive_a_handover(make_world) -> None:
+    """A new owner starts where the last one committed when it gave the partition up."""
+    world = make_world({"t": 1})
+    a = world.consumer("a")
+    world.run(10_000)
+    a.port.advance_position(TopicPartition("t", 0), 42)
+    world.close(a)
+    world.run(11_000)
+
+    b = world.consumer("b")
+    world.run(20_000)
+
+    assert b.port.positions == {TopicPartition("t", 0): 42}
+
+
+def test_slow_application_leaves_and_comes_back(make_world) -> None:
+    """Past max.poll.interval.ms the member leaves; its next poll loses the partitions and rejoins."""
+    world = make_world({"t": 2})
+    a = world.consumer("a", rebalance_timeout_ms=20_000)
+    world.run(10_000)
+    a.polling = False
+    world.run(40_000)
+    assert a.port.state is MemberState.UNJOINED
+
+    a.polling = True
+    world.carry_out(a, a.port.poll(world.now_ms, a.poll_timeout_ms))
+    world.run(50_000)
+
+    assert a.callbacks(CallbackKind.PARTITIONS_LOST) == [tuple(_all("t", 2))]
+    assert _owned(world) == _all("t", 2)
+
+
+def _running(world):
+    connectors = [c for m in world.members.values() if m.alive for c in m.port.running.connectors]
+    tasks = [t for m in world.members.values() if m.alive for t in m.port.running.tasks]
+    return sorted(connectors), sorted(tasks)
+
+
+def test_connect_workers_share_the_work(make_world) -> None:
+    """Two workers end with half of the connectors and tasks each, all of them once."""
+    world = make_world({})
+    world.configure({"x": 4, "y": 4})
+    w1, w2 = world.worker("w1"), world.worker("w2")
+
+    world.run(20_000)
+
+    connectors, tasks = _running(world)
+    assert connectors == ["x", "y"]
+    assert len(tasks) == len(set(tasks)) == 8
+    assert len(w1.port.running.tasks) == len(w2.port.running.tasks) == 4
+    assert w1.port.is_leader != w2.port.is_leader
+
+
+def test_joining_worker_takes_its_share_in_two_rounds(make_world) -> None:
+    """C-CASG-02: what a new worker needs is first revoked, then assigned by a second rebalance."""
+    world = make_world({})
+    world.configure({"x": 4, "y": 4})
+    w1 = world.worker("w1")
+    world.run(20_000)
+    generation = w1.port.generation_id
+
+    w2 = world.worker("w2")
+    world.run(40_000)
+
+    assert w1.port.generation_id == w2.port.generation_id == generation + 2
+    assert len(w1.port.running.tasks) == len(w2.port.running.tasks) == 4
+    assert len(_running(world)[1]) == 8
+    assert w2.callbacks(CallbackKind.WORK_REVOKED) == []
+
+
+def test_added_connector_rebalances_without_stopping_work(make_world) -> None:
+    """C-HERD-09: a new connector starts after a rebalance that revokes nothing."""
+    world = make_world({})
+    world.configure({"x": 2})
+    w1 = world.worker("w1")
+    world.run(10_000)
+
+    world.configure({"x": 2, "y": 1})
+    world.run(20_000)
+
+    assert w1.port.running.connectors == ("x", "y")
+    assert len(w1.port.running.tasks) == 3
+    assert w1.callbacks(CallbackKind.WORK_REVOKED) == []
+
+
+def test_work_of_a_lost_follower_waits_for_the_delay(make_world) -> None:
+    """C-CASG-03: the dead worker's work is dealt out when the scheduled delay has passed."""
+    world = make_world({})
+    world.configure({"x": 4, "y": 4})
+    settings = {"scheduled_rebalance_max_delay_ms": 60_000}
+    workers = [world.worker("w1", **settings), world.worker("w2", **settings)]
+    world.run(20_000)
+    follower = next(w for w in workers if not w.port.is_leader)
+    leader = next(w for w in workers if w.port.is_leader)
+
+    world.crash(follower)
+    world.run(60_000)
+    assert len(leader.port.running.tasks) == 4
+    assert leader.port.scheduled_rebalance_ms is not None
+    world.run(110_000)
+
+    assert len(leader.port.running.tasks) == 8
+    assert leader.port.running.connectors and len(leader.port.running.connectors) == 2
+
+
+def test_eager_worker_turns_the_cluster_eager(make_world) -> None:
+    """C-WC-12: an eager worker turns the group eager; from then on every join revokes first.
+
+    The turning rebalance itself revokes nothing, so what the first worker lost by it runs on.
+    """
+    world = make_world({})
+    world.configure({"x": 2})
+    w1 = world.worker("w1")
+    world.run(10_000)
+
+    w2 = world.worker("w2", connect_protocol=0)
+    world.run(20_000)
+    assert w1.port.member.connect_protocol == 0
+    assert w1.callbacks(CallbackKind.WORK_REVOKED) == []
+    assert len(_running(world)[1]) == 3
+    owned = w1.port.member.assignment
+
+    world.worker("w3", connect_protocol=0)
+    world.run(30_000)
+
+    assert w1.callbacks(CallbackKind.WORK_REVOKED) == [(*owned.connectors, *owned.tasks)]
+    assert w2.callbacks(CallbackKind.WORK_REVOKED)
+
+
+def test_worker_stops_its_work_when_it_closes(make_world) -> None:
+    """A closing worker stops its work, leaves, and the rest take over after the delay."""
+    world = make_world({})
+    world.configure({"x": 2})
+    w1 = world.worker("w1", scheduled_rebalance_max_delay_ms=0)
+    w2 = world.worker("w2", scheduled_rebalance_max_delay_ms=0)
+    world.run(20_000)
+    leaver, stayer = (w1, w2) if not w1.port.is_leader else (w2, w1)
+
+    world.close(leaver)
+    world.run(30_000)
+
+    assert not leaver.alive
+    assert leaver.port.running.tasks == ()
+    assert len(stayer.port.running.tasks) == 2
