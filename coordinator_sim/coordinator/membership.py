@@ -177,8 +177,10 @@ def expire_pending_sync(runtime: Runtime, group: Group, generation: object) -> E
     evicted = list(group.pending_sync)
     for member_id in evicted:
         _cancel_session(runtime, group, member_id)
-        if runtime.tracing:
-            member = group.members[member_id]
+        # QUIRK: a static member that was replaced before it synced is still here under its old id,
+        # though it is no member any more. Source: ClassicGroup.replaceStaticMember.
+        member = group.members.get(member_id)
+        if runtime.tracing and member is not None:
             group.emit(Event.MEMBER_KICKED, member, reason_text="did not sync in time")
     group.remove_all(evicted)
     text = f"Removing {', '.join(evicted)} on pending sync request expiration"
