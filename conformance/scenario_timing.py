@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import structs
 
 from conformance.bounds import GroupTiming, convergence_bound_ms
+from conformance.checkers.history import Circumstances
 from coordinator_sim.scenario import (
     ConnectGroupSpec,
     ConstantLatency,
@@ -43,6 +44,15 @@ _POLL_MS: Final = 500
 def timings_of(scenario: Scenario) -> dict[str, GroupTiming]:
     """The timing of each group: of every setting, the largest that any of its members has."""
     return {group.group_id: _timing_of(scenario, group) for group in scenario.groups}
+
+
+def circumstances_of(scenario: Scenario) -> Circumstances:
+    """What a checker may know of the scenario's trace."""
+    return Circumstances(
+        timings=timings_of(scenario),
+        calm_from_us=calm_from_ms(scenario) * 1_000,
+        ends_at_us=scenario.duration_ms * 1_000,
+    )
 
 
 def calm_from_ms(scenario: Scenario) -> int:

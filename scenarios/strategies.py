@@ -226,9 +226,28 @@ def _connect_happenings(group: ConnectGroupSpec) -> st.SearchStrategy[Happening]
 
 @st.composite
 def scenarios(draw: st.DrawFn) -> Scenario:
-    """A world with one group, and up to `MAX_HAPPENINGS` things that happen to it."""
+    """A world with a consumer group or a Connect cluster, and things that happen to it."""
     world = draw(topics())
     group: GroupSpec = draw(st.one_of(consumer_groups(world), connect_groups()))
+    return draw(_happening_to(group, world))
+
+
+@st.composite
+def consumer_scenarios(draw: st.DrawFn) -> Scenario:
+    """A world with a consumer group, and things that happen to it."""
+    world = draw(topics())
+    return draw(_happening_to(draw(consumer_groups(world)), world))
+
+
+@st.composite
+def connect_scenarios(draw: st.DrawFn) -> Scenario:
+    """A world with a Connect cluster, and things that happen to it."""
+    return draw(_happening_to(draw(connect_groups()), draw(topics())))
+
+
+@st.composite
+def _happening_to(draw: st.DrawFn, group: GroupSpec, world: tuple[TopicSpec, ...]) -> Scenario:
+    """The group's world with up to `MAX_HAPPENINGS` happenings."""
     names = [member.name for member in members_of(group)]
     own = (
         _consumer_happenings(group, world)

@@ -4,10 +4,9 @@ Pure: a trace goes in, findings come out. A checker that lacks its evidence answ
 PASS. What each invariant means, and what it does not, is in `docs/invariants.md`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from conformance.bounds import GroupTiming
 from conformance.checkers.answers import ANSWERED_IN_TIME, IDS_ARE_ISSUED
 from conformance.checkers.contract import (
     Checker,
@@ -19,7 +18,7 @@ from conformance.checkers.contract import (
 )
 from conformance.checkers.convergence import CONVERGES
 from conformance.checkers.generations import GENERATIONS_GROW, ONE_LEADER
-from conformance.checkers.history import History
+from conformance.checkers.history import NOTHING_KNOWN, Circumstances, History
 from conformance.checkers.log_replay import LOAD_BRINGS_BACK_WHAT_WAS_STORED
 from conformance.checkers.offsets import LAST_COMMIT_WINS
 from conformance.checkers.ownership import ONE_OWNER
@@ -42,22 +41,17 @@ CHECKERS: Final = (
 """Every checker, by invariant I1 to I10."""
 
 
-def check_all(
-    events: Sequence[TraceEvent],
-    timings: Mapping[str, GroupTiming] | None = None,
-    calm_from_us: int | None = None,
-) -> Report:
+def check_all(events: Sequence[TraceEvent], known: Circumstances = NOTHING_KNOWN) -> Report:
     """Judge a trace by every invariant.
 
     Args:
         events: In trace order, as a recorder numbered them.
-        timings: Group id -> its settings; what is absent is taken from the trace itself.
-        calm_from_us: When the last disturbance is over; None takes it from the trace itself.
+        known: What is known beside the events, such as the settings of a simulated run.
 
     Returns:
         One result an invariant, I1 to I10.
     """
-    history = History(events, timings, calm_from_us)
+    history = History(events, known)
     results: list[CheckResult] = []
     for checker in CHECKERS:
         findings = checker.judge(history)
@@ -77,6 +71,7 @@ __all__ = [
     "CHECKERS",
     "CheckResult",
     "Checker",
+    "Circumstances",
     "Findings",
     "History",
     "Report",

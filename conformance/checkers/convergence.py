@@ -1,70 +1,103 @@
-"""I7: that a group comes to rest once nothing disturbs it."""
+"""I7: that a group comes to rest, with everyone in it, once nothing disturbs it."""
 
 from conformance.bounds import convergence_bound_ms
 from conformance.checkers.contract import Checker, Findings, Violation
 from conformance.checkers.history import History, Tenancy
 from coordinator_sim.trace.events import Event, TraceEvent
 
-RESTING = frozenset({Event.GROUP_STABLE, Event.GROUP_EMPTY, Event.GROUP_DEAD})
-LIFE = frozenset({Event.GROUP_LOADED})
+LOADED = frozenset({Event.GROUP_LOADED})
+RESTING = frozenset({Event.GROUP_STABLE, Event.GROUP_EMPTY, Event.GROUP_DEAD}) | LOADED
 MOVING = frozenset({Event.PREPARE_REBALANCE, Event.JOIN_COMPLETE})
 
 
 def judge(history: History) -> Findings:
     """After the last disturbance a group is at rest within the bound, and stays so.
 
-    A trace that names no disturbance, or ends before the bound is over, lets nothing be judged.
+    Where the trace tells of the clients' processes, the group at rest has as many members as
+    there are processes running. A trace that names no disturbance, or ends before the bound is
+    over, lets nothing be judged.
     """
     calm_us = history.calm_from_us
     if calm_us is None:
         return Findings(0)
+    running = _running_clients(history)
+    tenancies = _last_tenancies(history)
     judged = 0
     violations: list[Violation] = []
-    for tenancy in _last_tenancies(history):
-        due_us = calm_us + convergence_bound_ms(history.timing_of(tenancy.group_id)) * 1_000
+    for group_id in dict.fromkeys([*tenancies, *running]):
+        due_us = calm_us + convergence_bound_ms(history.timing_of(group_id)) * 1_000
         if history.ends_at_us < due_us:
             continue
+        clients = None if group_id not in running else len(running[group_id])
+        tenancy = tenancies.get(group_id)
+        if tenancy is None and not clients:
+            continue
         judged += 1
-        restless = _restless(tenancy, due_us)
-        if restless is not None:
-            violations.append(_unrest(tenancy, restless, due_us))
+        event = None if tenancy is None else _last_step(tenancy, due_us)
+        fault = _fault(event, clients, due_us)
+        if fault is not None:
+            violations.append(_violation(group_id, due_us, event, fault))
     return Findings(judged, tuple(violations))
 
 
-def _last_tenancies(history: History) -> list[Tenancy]:
+def _running_clients(history: History) -> dict[str, dict[str, None]]:
+    """The processes that run at the end, by group; absent where the trace tells of none."""
+    running: dict[str, dict[str, None]] = {}
+    for event in history.events:
+        if event.event is not Event.LIFECYCLE or event.group_id is None or event.client_id is None:
+            continue
+        clients = running.setdefault(event.group_id, {})
+        if event.reason_text == "started":
+            clients[event.client_id] = None
+        elif event.reason_text == "gone":
+            clients.pop(event.client_id, None)
+    return running
+
+
+def _last_tenancies(history: History) -> dict[str, Tenancy]:
     """The latest tenancy in which each group lived: earlier ones ended with a failover.
 
     A broker that only refuses requests for a group leaves a tenancy without its life.
     """
-    lived = LIFE | MOVING | RESTING
-    return list(
-        {
-            tenancy.group_id: tenancy
-            for tenancy in history.tenancies
-            if any(event.event in lived for event in tenancy.events)
-        }.values()
-    )
+    lived = MOVING | RESTING
+    return {
+        tenancy.group_id: tenancy
+        for tenancy in history.tenancies
+        if any(event.event in lived for event in tenancy.events)
+    }
 
 
-def _restless(tenancy: Tenancy, due_us: int) -> TraceEvent | None:
-    """The event that proves unrest: a group not at rest when due, or moving after it."""
+def _last_step(tenancy: Tenancy, due_us: int) -> TraceEvent | None:
+    """The first move after the group had to be at rest, or else the last thing it did."""
     last: TraceEvent | None = None
     for event in tenancy.events:
         if event.event in MOVING and event.ts_us > due_us:
             return event
         if event.event in MOVING or event.event in RESTING:
             last = event
-    return last if last is not None and last.event in MOVING else None
+    return last
 
 
-def _unrest(tenancy: Tenancy, event: TraceEvent, due_us: int) -> Violation:
+def _fault(event: TraceEvent | None, clients: int | None, due_us: int) -> str | None:
+    """What is wrong with a group that ended with this event; None if nothing is."""
+    if event is None:
+        return f"{clients} clients run, and the group has no generation"
+    if event.event in MOVING:
+        when = "after" if event.ts_us > due_us else "before"
+        return f"{event.event.value} of generation {event.generation} {when} it had to be at rest"
+    members = 0 if event.event is Event.GROUP_DEAD else event.members
+    if clients is not None and members is not None and members != clients:
+        return f"at rest with {members} members, and {clients} clients run"
+    return None
+
+
+def _violation(group_id: str, due_us: int, event: TraceEvent | None, fault: str) -> Violation:
     return Violation(
         invariant="I7",
-        at_us=max(event.ts_us, due_us),
-        group_id=tenancy.group_id,
-        message=f"not at rest {due_us // 1_000} ms into the trace, when it had to be: "
-        f"{event.event.value} of generation {event.generation} at {event.ts_us // 1_000} ms",
-        evidence=(event.seq,),
+        at_us=due_us if event is None else max(event.ts_us, due_us),
+        group_id=group_id,
+        message=f"{fault} (due {due_us // 1_000} ms into the trace)",
+        evidence=() if event is None else (event.seq,),
     )
 
 

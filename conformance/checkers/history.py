@@ -5,10 +5,12 @@ unload, its death or the coordinator's next load of that partition. Generation n
 ids and timers are comparable only inside a tenancy; a failover starts a new one.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
+
+from msgspec import Struct
 
 from conformance.bounds import GroupTiming, observed_timing
 from coordinator_sim.protocol.errors import ErrorCode
@@ -64,30 +66,43 @@ class Exchange:
     response: TraceEvent | None = None
 
 
+class Circumstances(Struct, frozen=True, kw_only=True):
+    """What is known of a trace beside its events; what is not is taken from the events.
+
+    Args:
+        timings: Settings of the groups, by group id; of other groups, what their members say.
+        calm_from_us: When the last disturbance is over; None for the last event that tells of
+            one.
+        ends_at_us: Until when the trace tells everything; None for its last event.
+    """
+
+    timings: dict[str, GroupTiming] = {}
+    calm_from_us: int | None = None
+    ends_at_us: int | None = None
+
+
+NOTHING_KNOWN: Final = Circumstances()
+"""The circumstances of a trace that came alone."""
+
+
 class History:
     """Views over one trace.
 
     Args:
         events: In trace order.
-        timings: Settings of the groups that are known; those of other groups are taken from what
-            their members say in the trace.
-        calm_from_us: When the last disturbance is over, if that is known; else it is the last
-            event that tells of one.
+        known: What is known beside them.
     """
 
-    def __init__(
-        self,
-        events: Sequence[TraceEvent],
-        timings: Mapping[str, GroupTiming] | None = None,
-        calm_from_us: int | None = None,
-    ) -> None:
+    def __init__(self, events: Sequence[TraceEvent], known: Circumstances = NOTHING_KNOWN) -> None:
         self.events = events
-        self._timings = dict(timings or {})
-        self._calm_from_us = calm_from_us
+        self._known = known
+        self._timings = dict(known.timings)
 
     @property
     def ends_at_us(self) -> int:
-        """Time of the last event; 0 for an empty trace."""
+        """Until when the trace tells everything; 0 for an empty trace of unknown length."""
+        if self._known.ends_at_us is not None:
+            return self._known.ends_at_us
         return self.events[-1].ts_us if self.events else 0
 
     @cached_property
@@ -111,8 +126,8 @@ class History:
     @cached_property
     def calm_from_us(self) -> int | None:
         """When the last disturbance was over; None if the trace tells of none."""
-        if self._calm_from_us is not None:
-            return self._calm_from_us
+        if self._known.calm_from_us is not None:
+            return self._known.calm_from_us
         disturbed = (e.ts_us for e in self.events if e.event in (Event.FAULT, Event.LIFECYCLE))
         return max(disturbed, default=None)
 

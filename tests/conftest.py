@@ -1,0 +1,17 @@
+"""What all tests share: the profiles of the property tests.
+
+`--hypothesis-profile NAME` chooses one: `dev` (the default), `ci` (the same draws every time) or
+`nightly`.
+"""
+
+from hypothesis import HealthCheck, settings
+
+# A scenario takes as long as its virtual time is eventful, so no example has a deadline.
+settings.register_profile(
+    "dev", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "ci", settings.get_profile("dev"), max_examples=500, derandomize=True, print_blob=True
+)
+settings.register_profile("nightly", settings.get_profile("dev"), max_examples=20_000)
+settings.load_profile("dev")
