@@ -13,13 +13,20 @@ from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.protocol.profiles import Profile, profile_named
 from coordinator_sim.scenario.choices import Choice, Choices, ChosenIds
 from coordinator_sim.scenario.scenario import Scenario
-from coordinator_sim.scenario.world import ConsumerGroupSpec, ConsumerSpec
+from coordinator_sim.scenario.world import (
+    ConnectGroupSpec,
+    ConsumerGroupSpec,
+    ConsumerSpec,
+    WorkerSpec,
+)
 from coordinator_sim.sim.brokers import ClusterDriver
+from coordinator_sim.sim.connect_cluster import ConnectCluster
 from coordinator_sim.sim.consumers import ConsumerProcess
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.happenings import Stage
 from coordinator_sim.sim.members import Member
 from coordinator_sim.sim.network import Network
+from coordinator_sim.sim.workers import WorkerProcess
 from coordinator_sim.sim.world import US_PER_MS, World
 from coordinator_sim.trace.recorder import NullRecorder, Recorder
 
@@ -100,11 +107,16 @@ class Simulation:
         self._populate(world, brokers)
 
     def _populate(self, world: World, brokers: ClusterDriver) -> None:
-        members = _members(self._scenario, world)
+        connect = {
+            group.group_id: ConnectCluster(world, group.connectors)
+            for group in self._scenario.groups
+            if isinstance(group, ConnectGroupSpec)
+        }
+        members = _members(self._scenario, world, connect)
         for spec in self._scenario.members():
             if spec.start_ms is not None:
                 self._environment.call_at(spec.start_ms * US_PER_MS, members[spec.name].start)
-        stage = Stage(world, brokers, members=members, connect={})
+        stage = Stage(world, brokers, members=members, connect=connect)
         for happening in self._scenario.happenings:
             stage.schedule(happening)
 
@@ -208,13 +220,18 @@ def _coordinator(
     )
 
 
-def _members(scenario: Scenario, world: World) -> dict[str, Member]:
+def _members(
+    scenario: Scenario, world: World, connect: dict[str, ConnectCluster]
+) -> dict[str, Member]:
     rates = {topic.name: topic.records_per_s for topic in scenario.topics}
     members: dict[str, Member] = {}
     for group in scenario.groups:
         if isinstance(group, ConsumerGroupSpec):
             for spec in group.members:
                 members[spec.name] = _consumer(world, spec, group, rates)
+        else:
+            for worker in group.workers:
+                members[worker.name] = _worker(world, worker, group, connect[group.group_id])
     return members
 
 
@@ -223,5 +240,14 @@ def _consumer(
 ) -> Member:
     def make_process(when_gone: Action) -> ConsumerProcess:
         return ConsumerProcess(world, spec, group, records_per_s=rates, when_gone=when_gone)
+
+    return Member(world, spec.name, group_id=group.group_id, make_process=make_process)
+
+
+def _worker(
+    world: World, spec: WorkerSpec, group: ConnectGroupSpec, cluster: ConnectCluster
+) -> Member:
+    def make_process(when_gone: Action) -> WorkerProcess:
+        return WorkerProcess(world, spec, group, cluster=cluster, when_gone=when_gone)
 
     return Member(world, spec.name, group_id=group.group_id, make_process=make_process)
