@@ -187,6 +187,8 @@ class AbstractCoordinator(JoinGroup):
         if error == DISCONNECT and pending.node_id == self._coordinator:
             self._mark_coordinator_unknown(now_ms, disconnected=True)
         if pending.kind is RequestKind.HEARTBEAT:
+            if pending is self._beat:
+                self._beat_in_flight = False
             self._failed_heartbeat(now_ms)
         else:
             pending.future.fail(error)

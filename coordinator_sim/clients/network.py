@@ -95,6 +95,9 @@ class _Link(Enum):
     READY = "READY"
 
 
+_READY: Final = _Link.READY
+
+
 @dataclass(slots=True)
 class _Connection:
     """One connection; `failed` says that it was open or tried, and broke."""
@@ -120,6 +123,7 @@ class NetworkClient:
         "_jitter",
         "_next_correlation_id",
         "_out",
+        "_quiet",
         "deadline_ms",
         "failed",
     )
@@ -134,6 +138,7 @@ class NetworkClient:
         self._connections: dict[int, _Connection] = {}
         self._in_flight: dict[int, PendingRequest] = {}
         self._next_correlation_id = 0
+        self._quiet = True
         self.deadline_ms = FOREVER
         self.failed: deque[tuple[PendingRequest, str]] = deque()
 
@@ -156,9 +161,29 @@ class NetworkClient:
         pending = self._in_flight.pop(correlation_id, None)
         if pending is not None:
             self._connections[pending.node_id].in_flight_count -= 1
-            if pending.deadline_ms <= self.deadline_ms:
+            if self._quiet and not self._in_flight:
+                self.deadline_ms = FOREVER
+            elif pending.deadline_ms <= self.deadline_ms:
                 self._refresh_deadline()
         return pending
+
+    def send_again(self, pending: PendingRequest, deadline_ms: int) -> Send | None:
+        """Send a request that is out of flight once more; None unless its node is connected.
+
+        The effect is the caller's to hand out. For heartbeats, which are many and all alike.
+        """
+        connection = self._connections[pending.node_id]
+        if connection.link is not _READY:
+            return None
+        correlation_id = self._next_correlation_id
+        self._next_correlation_id = correlation_id + 1
+        pending.correlation_id = correlation_id
+        pending.deadline_ms = deadline_ms
+        connection.in_flight_count += 1
+        self._in_flight[correlation_id] = pending
+        if deadline_ms < self.deadline_ms:  # noqa: PLR1730 - min() costs a call on the hot path
+            self.deadline_ms = deadline_ms
+        return Send(pending.node_id, correlation_id, pending.request)
 
     def try_connect(self, node_id: int, now_ms: int) -> None:
         """Open a connection unless there is one, or the reconnect backoff forbids it."""
@@ -329,13 +354,18 @@ class NetworkClient:
         )
 
     def _refresh_deadline(self) -> None:
+        """Find the earliest deadline; quiet means that only requests in flight have one."""
         deadline_ms = FOREVER
+        quiet = True
         for pending in self._in_flight.values():
             deadline_ms = min(deadline_ms, pending.deadline_ms)
         for connection in self._connections.values():
             deadline_ms = min(deadline_ms, connection.setup_deadline_ms)
+            if connection.setup_deadline_ms < FOREVER or connection.unsent:
+                quiet = False
             if connection.unsent:
                 deadline_ms = min(deadline_ms, connection.unsent[0].deadline_ms)
                 if connection.link is _Link.DOWN:
                     deadline_ms = min(deadline_ms, connection.retry_at_ms)
+        self._quiet = quiet
         self.deadline_ms = deadline_ms

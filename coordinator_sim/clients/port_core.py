@@ -94,6 +94,7 @@ class PortCore(ABC):
         "_metadata",
         "_net",
         "_next_token",
+        "_other_deadline_ms",
         "_out",
         "_outstanding_token",
         "_resume",
@@ -142,6 +143,7 @@ class PortCore(ABC):
         self._wakeup_requested = False
         self._inbox: deque[tuple[PendingRequest, Response]] = deque()
         self._deadline_ms = FOREVER
+        self._other_deadline_ms = FOREVER
 
     # What the driver sees.
 
@@ -339,16 +341,19 @@ class PortCore(ABC):
             self._send_metadata(now_ms)
 
     def _arm(self) -> None:
-        deadline_ms = FOREVER
-        polled = self._heartbeat_running
-        if polled:
-            deadline_ms = self._heartbeat_wake_ms
-        wait = self._wait
+        """Cache the next deadline, and apart from it what neither heartbeats nor requests set."""
+        running, wait = self._heartbeat_running, self._wait
+        other_ms = FOREVER
         if wait is not Wait.NOTHING and wait is not Wait.CALLBACK:
-            deadline_ms = min(deadline_ms, self._wait_until_ms)
-            polled = polled or wait is not Wait.SLEEP
+            other_ms = self._wait_until_ms
+        polled = running or wait in _POLLING
         if polled:
-            deadline_ms = min(deadline_ms, self._net.deadline_ms, self._metadata.due_ms())
+            other_ms = min(other_ms, self._metadata.due_ms())
+        self._other_deadline_ms = deadline_ms = other_ms
+        if polled:
+            deadline_ms = min(deadline_ms, self._net.deadline_ms)
+        if running:
+            deadline_ms = min(deadline_ms, self._heartbeat_wake_ms)
         self._deadline_ms = deadline_ms
 
     def _request(
