@@ -1,0 +1,196 @@
+"""`explain`: the causal story of one group's rebalances."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from coordinator_sim.replay.causes import GroupStory, RebalanceStory
+    from coordinator_sim.trace.events import Source, TraceEvent
+
+_NAMES_SHOWN: Final = 4
+_DAY_MS: Final = 86_400_000
+_REPEATS_THE_JOIN: Final = (
+    "need to re-join with the given member-id",
+    "rebalance failed due to Mem",
+)
+_UUID: Final = re.compile(r"-([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""The random part of a member id; its first eight digits tell members apart."""
+_OUTCOMES: Final = {
+    "STABLE": "stable",
+    "EMPTY": "the group is empty",
+    "NO_SYNC": "the leader never assigned: the generation came to nothing",
+    "SUPERSEDED": "another rebalance began before it ended",
+    "COORDINATOR_MOVED": "the coordinator moved to another broker",
+    "OPEN": "the trace ends before it does",
+}
+
+
+def explain(
+    trace: Annotated[Path, typer.Argument(help="A trace: the directory of a run or an import.")],
+    group: Annotated[str, typer.Argument(help="The group to explain.")],
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object instead of the story.")
+    ] = False,
+) -> None:
+    """Tell why a group rebalanced each time, what followed, and what it adds up to.
+
+    Example: coordinator-sim explain out/incident orders-service
+    """
+    import msgspec
+
+    from coordinator_sim.ingest.run_directory import read_run
+    from coordinator_sim.replay.causes import explain_group, group_named
+    from coordinator_sim.replay.history import group_lines
+
+    run = read_run(trace)
+    events = list(coordinator_events(run.events(), run.info.source))
+    groups = group_lines(events)
+    lines = groups[group_named(group, groups)]
+    story = explain_group(group, lines, [event for event in events if event.group_id is None])
+    if json:
+        typer.echo(msgspec.json.encode(story).decode())
+        return
+    for line in told(story):
+        typer.echo(line)
+
+
+def coordinator_events(events: "Iterable[TraceEvent]", source: "Source") -> "Iterator[TraceEvent]":
+    """The events that a coordinator told, or a simulation: logs of clients repeat them."""
+    from coordinator_sim.trace.events import Source
+
+    clients = {Source.CONSUMER_LOG, Source.CONNECT_LOG}
+    for event in events:
+        if (event.source or source) not in clients:
+            yield event
+
+
+def told(story: "GroupStory") -> list[str]:
+    """The story, line by line."""
+    if not story.rebalances:
+        return [f"Group {story.group_id} does not rebalance in this trace."]
+    lines = [headline(story)]
+    for rebalance in story.rebalances:
+        lines.append("")
+        lines.extend(paragraph(rebalance))
+    lines.append("")
+    lines.extend(closing(story))
+    return lines
+
+
+def headline(story: "GroupStory") -> str:
+    """How many rebalances in what time."""
+    generations = [each.generation for each in story.rebalances if each.generation is not None]
+    reached = f", generations {generations[0]} to {generations[-1]}" if generations else ""
+    return (
+        f"Group {story.group_id}: {counted(len(story.rebalances), 'rebalance')} from "
+        f"{clock(story.first_ms)} to {clock(story.last_ms)}{reached}"
+    )
+
+
+def paragraph(rebalance: "RebalanceStory") -> list[str]:
+    """One rebalance: its cause, its course, its end."""
+    when = "before the trace" if rebalance.start_ms is None else clock(rebalance.start_ms)
+    title = f"#{rebalance.number}  {when}  {generations(rebalance)}  {rebalance.reason.value}"
+    if rebalance.follows is not None:
+        title += f"  (follow-up of #{rebalance.follows})"
+    lines = [title]
+    if rebalance.new_coordinator:
+        lines.append(f"    begins anew: {rebalance.new_coordinator}")
+    lines.extend(f"    before: {text}" for text in rebalance.before)
+    if rebalance.because:
+        lines.append(f"    why: {rebalance.because}")
+    if rebalance.client_reason and not rebalance.client_reason.startswith(_REPEATS_THE_JOIN):
+        lines.append(f'    the client said: "{rebalance.client_reason}"')
+    others = tuple(name for name in rebalance.joined if name not in rebalance.caused_by)
+    if others:
+        lines.append(f"    joined too: {listed(others)}")
+    gone = tuple(text for text in rebalance.gone if text.split()[0] not in rebalance.caused_by)
+    if gone:
+        lines.append(f"    gone: {listed(gone)}")
+    lines.append(f"    {course(rebalance)}")
+    return [_UUID.sub(r"-\1", line) for line in lines]
+
+
+def generations(rebalance: "RebalanceStory") -> str:
+    """The generation that ended and the one that began."""
+    old = "?" if rebalance.old_generation is None else rebalance.old_generation
+    new = "?" if rebalance.generation is None else rebalance.generation
+    return f"generation {old} -> {new}"
+
+
+def course(rebalance: "RebalanceStory") -> str:
+    """What came of it: phases, members, leader, outcome."""
+    parts = []
+    if rebalance.join_ms is not None:
+        parts.append(f"join phase {duration(rebalance.join_ms)}")
+    if rebalance.members:
+        statics = f" ({rebalance.static_members} static)" if rebalance.static_members else ""
+        parts.append(f"{counted(rebalance.members, 'member')}{statics}")
+    if rebalance.protocol_name:
+        parts.append(f"assignor {rebalance.protocol_name}")
+    if rebalance.leader_id:
+        parts.append(f"led by {rebalance.leader_id}")
+    if rebalance.sync_ms is not None:
+        parts.append(f"assigned after {duration(rebalance.sync_ms)}")
+    outcome = _OUTCOMES[rebalance.outcome.value]
+    if rebalance.start_ms is not None and rebalance.end_ms is not None:
+        outcome += f" after {duration(rebalance.end_ms - rebalance.start_ms)}"
+    return "; ".join([*parts, outcome])
+
+
+def closing(story: "GroupStory") -> list[str]:
+    """What the rebalances add up to."""
+    reasons = ", ".join(f"{name} {count}" for name, count in story.reasons.items())
+    outcomes = ", ".join(f"{name} {count}" for name, count in story.outcomes.items())
+    lines = [f"Causes: {reasons}", f"Outcomes: {outcomes}"]
+    if story.follow_ups:
+        own = len(story.rebalances) - story.follow_ups
+        lines.append(
+            f"{counted(story.follow_ups, 'follow-up')} of cooperative rebalancing, so "
+            f"{counted(own, 'rebalance')} with a cause of their own"
+        )
+    span_ms = story.last_ms - story.first_ms
+    share = f" ({100 * story.rebalancing_ms / span_ms:.1f} % of the time)" if span_ms else ""
+    lines.append(f"Rebalancing for {duration(story.rebalancing_ms)}{share}")
+    if story.longest is not None:
+        longest = story.rebalances[story.longest - 1]
+        took_ms = (longest.end_ms or 0) - (longest.start_ms or 0)
+        lines.append(f"Longest: #{longest.number}, {duration(took_ms)}")
+    lines.append(
+        f"{counted(story.disturbances, 'disturbance')} (rebalances less than 30 s apart are one); "
+        f"the longest took {duration(story.convergence_ms)} to settle"
+    )
+    return lines
+
+
+def listed(names: tuple[str, ...]) -> str:
+    """A few names, and how many more."""
+    shown = ", ".join(names[:_NAMES_SHOWN])
+    more = len(names) - _NAMES_SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def duration(duration_ms: int) -> str:
+    """A duration as people say it."""
+    if duration_ms < 1000:  # noqa: PLR2004 - a second
+        return f"{duration_ms} ms"
+    return f"{duration_ms / 1000:.3f} s"
+
+
+def clock(at_ms: int) -> str:
+    """A time: of a simulation as seconds since its start, of a log as date and time in UTC."""
+    from datetime import UTC, datetime
+
+    if at_ms < _DAY_MS * 365:
+        return f"{at_ms / 1000:.3f} s"
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
