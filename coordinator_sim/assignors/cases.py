@@ -2,9 +2,11 @@
 
 A line names its assignor. Client assignors compare as ordered lists per member; Connect compares
 every step's delay, assigned and revoked work in list order, with one assignor instance a line
-that is replaced where the step says `new_leader`.
+that is replaced where the step says `new_leader`; server-side assignors compare as sets.
 """
 
+import base64
+import binascii
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Annotated, Final, TypeVar
@@ -24,6 +26,9 @@ from coordinator_sim.assignors.registry import (
     make_connect_assignor,
     make_consumer_assignor,
 )
+from coordinator_sim.assignors.server_contract import ServerAssignor, ServerMember
+from coordinator_sim.assignors.server_range import ServerRangeAssignor
+from coordinator_sim.assignors.server_uniform import ServerUniformAssignor
 from coordinator_sim.assignors.user_data import encode_sticky_entries
 from coordinator_sim.errors import CoordinatorSimError
 from coordinator_sim.protocol.embedded import Subscription
@@ -33,6 +38,12 @@ T = TypeVar("T")
 
 CONNECT_INCREMENTAL: Final = "connect-incremental"
 """The assignor name of Connect cases."""
+
+SERVER_ASSIGNORS: Final[Mapping[str, ServerAssignor]] = {
+    "uniform": ServerUniformAssignor(),
+    "server-range": ServerRangeAssignor(),
+}
+"""The assignor names of server-side cases; `range` alone is the client's."""
 
 TaskCount = Annotated[int, Meta(ge=0, le=100_000)]
 
@@ -101,7 +112,31 @@ class ConnectCase(Struct, frozen=True):
     label: str = ""
 
 
-Case = ConsumerCase | ConnectCase
+TOPIC_ID_BYTES: Final = 16
+
+PartitionCount = Annotated[int, Meta(ge=0, le=1_000_000)]
+
+
+class CaseServerMember(Struct, frozen=True):
+    """A member of a group of the new protocol; topics by id in URL-safe base64."""
+
+    id: str
+    subscribed: tuple[str, ...]
+    current: dict[str, tuple[int, ...]] = {}
+    instance: str | None = None
+
+
+class ServerCase(Struct, frozen=True):
+    """One assignment of a server-side assignor; `topics` are id -> number of partitions."""
+
+    assignor: str
+    topics: dict[str, PartitionCount]
+    members: tuple[CaseServerMember, ...]
+    label: str = ""
+    expected: dict[str, dict[str, tuple[int, ...]]] | None = None
+
+
+Case = ConsumerCase | ConnectCase | ServerCase
 
 
 class _Head(Struct, frozen=True):
@@ -155,8 +190,11 @@ def parse_case(line: bytes) -> Case:
         case = _decode(line, ConnectCase)
         for step in case.steps:
             _check_ids(step.members)
+    elif assignor in SERVER_ASSIGNORS:
+        case = _decode(line, ServerCase)
+        _check_ids(case.members)
     else:
-        known = ", ".join((*CONSUMER_ASSIGNORS, CONNECT_INCREMENTAL))
+        known = ", ".join((*CONSUMER_ASSIGNORS, CONNECT_INCREMENTAL, *SERVER_ASSIGNORS))
         raise CaseFormError(f"unknown assignor {assignor!r}; known are {known}")
     return case
 
@@ -168,7 +206,7 @@ def _decode(line: bytes, form: type[T]) -> T:
         raise CaseFormError(str(error)) from error
 
 
-def _check_ids(members: Sequence[CaseMember | CaseWorker]) -> None:
+def _check_ids(members: Sequence[CaseMember | CaseWorker | CaseServerMember]) -> None:
     ids = [member.id for member in members]
     if len(set(ids)) < len(ids):
         raise CaseFormError("two members have the same id")
@@ -181,9 +219,12 @@ def run_case(case: Case) -> Iterator[Outcome]:
 
     Raises:
         AssignmentFailed: The assignor cannot finish.
+        CaseFormError: A topic id is none.
     """
     if isinstance(case, ConsumerCase):
         yield _run_consumer_case(case)
+    elif isinstance(case, ServerCase):
+        yield _run_server_case(case)
     else:
         yield from _run_connect_case(case)
 
@@ -241,6 +282,45 @@ def _run_connect_case(case: ConnectCase) -> Iterator[Outcome]:
         yield _connect_outcome(plan, step.step)
 
 
+def _run_server_case(case: ServerCase) -> Outcome:
+    names = {_topic_id(name): name for name in case.topics}
+    members = [
+        ServerMember(
+            member_id=member.id,
+            group_instance_id=member.instance,
+            subscribed=tuple(_topic_id(name) for name in member.subscribed),
+            assigned={_topic_id(name): own for name, own in member.current.items()},
+        )
+        for member in case.members
+    ]
+    topics = {topic_id: case.topics[name] for topic_id, name in names.items()}
+    assignment = SERVER_ASSIGNORS[case.assignor].assign(topics, members)
+    return Outcome(
+        {
+            member_id: _sorted_resources({names[t]: numbers for t, numbers in own.items()})
+            for member_id, own in assignment.items()
+        }
+    )
+
+
+def _topic_id(name: str) -> bytes:
+    try:
+        topic_id = base64.urlsafe_b64decode(f"{name}==")
+    except (binascii.Error, ValueError):
+        topic_id = b""
+    if len(topic_id) != TOPIC_ID_BYTES:
+        raise CaseFormError(f"{name!r} is no topic id: 16 bytes in URL-safe base64")
+    return topic_id
+
+
+def _sorted_resources(partitions: Mapping[str, Sequence[int]]) -> list[str]:
+    return [
+        TopicPartition(topic, number).resource()
+        for topic in sorted(partitions)
+        for number in sorted(partitions[topic])
+    ]
+
+
 def _connect_outcome(plan: ConnectAssignmentPlan, step: str) -> Outcome:
     return Outcome(
         assigned={worker: _resources(load) for worker, load in plan.assigned.items()},
@@ -278,13 +358,19 @@ def first_difference(case: Case) -> Difference | None:
 
 
 def _expectations(case: Case) -> Iterator[Outcome]:
-    if isinstance(case, ConsumerCase):
-        if case.expected is None:
-            raise CaseFormError("Object missing required field `expected`, which a check needs")
+    if isinstance(case, ConnectCase):
+        yield from _expected_steps(case)
+    elif case.expected is None:
+        raise CaseFormError("Object missing required field `expected`, which a check needs")
+    elif isinstance(case, ServerCase):
+        yield Outcome({member: _sorted_resources(own) for member, own in case.expected.items()})
+    else:
         yield Outcome(
             {m: [TopicPartition(*tp).resource() for tp in own] for m, own in case.expected.items()}
         )
-        return
+
+
+def _expected_steps(case: ConnectCase) -> Iterator[Outcome]:
     for index, step in enumerate(case.steps):
         if step.delay is None or step.assigned is None or step.revoked is None:
             raise CaseFormError(

@@ -1,0 +1,49 @@
+"""What a server-side assignor is given and answers (KIP-848); topics go by their ids.
+
+Source: kafka trunk, group-coordinator-api/.../group/api/assignor/PartitionAssignor.java.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from coordinator_sim.protocol.iteration_order import java_hash_order
+
+TopicAssignment = dict[bytes, list[int]]
+"""Topic id -> partitions, ascending."""
+
+
+class ServerMember(Struct, frozen=True, kw_only=True):
+    """A member as its coordinator sees it.
+
+    Args:
+        subscribed: Topic ids of 16 bytes.
+        assigned: Topic id -> partitions it holds now, ascending.
+    """
+
+    member_id: str
+    subscribed: tuple[bytes, ...]
+    assigned: Mapping[bytes, Sequence[int]] = {}
+    group_instance_id: str | None = None
+
+
+class ServerAssignor(Protocol):
+    """A server-side assignor: a pure function."""
+
+    @property
+    def name(self) -> str:
+        """Its name in `group.consumer.assignors`."""
+        ...
+
+    def assign(
+        self, topics: Mapping[bytes, int], members: Sequence[ServerMember]
+    ) -> dict[str, TopicAssignment]:
+        """Partitions of each member; `topics` are topic id -> number of partitions."""
+        ...
+
+
+def in_map_order(members: Sequence[ServerMember]) -> list[ServerMember]:
+    """The members as a HashMap filled in this order iterates them."""
+    by_id = {member.member_id: member for member in members}
+    return [by_id[member_id] for member_id in java_hash_order(by_id)]

@@ -1,0 +1,118 @@
+"""The server-side uniform assignor, for equal subscriptions; for others see `uniform_balancer`.
+
+Source: kafka trunk, group-coordinator/.../assignor/UniformAssignor.java and
+UniformHomogeneousAssignmentBuilder.java.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from coordinator_sim.assignors.contract import AssignmentFailed
+from coordinator_sim.assignors.server_contract import (
+    ServerMember,
+    TopicAssignment,
+    in_map_order,
+)
+from coordinator_sim.assignors.uniform_balancer import UniformBalancer
+from coordinator_sim.protocol.iteration_order import (
+    java_copy_capacity,
+    java_hash_order,
+    uuid_hash,
+)
+
+
+class ServerUniformAssignor:
+    """Kafka's server-side `uniform`: the same number for all, and sticky."""
+
+    @property
+    def name(self) -> str:
+        """Its name in `group.consumer.assignors`."""
+        return "uniform"
+
+    def assign(
+        self, topics: Mapping[bytes, int], members: Sequence[ServerMember]
+    ) -> dict[str, TopicAssignment]:
+        """Partitions of each member.
+
+        Raises:
+            AssignmentFailed: A member subscribes to a topic that does not exist, or the members
+                hold the same partition twice.
+
+        Source: UniformAssignor.assign.
+        """
+        ordered = in_map_order(members)
+        for member in ordered:
+            for topic_id in member.subscribed:
+                if topic_id not in topics:
+                    raise AssignmentFailed(
+                        f"topic id {topic_id.hex()} does not exist "
+                        "(Java: PartitionAssignorException)"
+                    )
+        if len({frozenset(member.subscribed) for member in ordered}) > 1:
+            return UniformBalancer(topics, ordered).run()
+        return _assign_equal(topics, ordered) if ordered else {}
+
+
+def _assign_equal(
+    topics: Mapping[bytes, int], ordered: Sequence[ServerMember]
+) -> dict[str, TopicAssignment]:
+    """Source: UniformHomogeneousAssignmentBuilder.build."""
+    subscribed = ordered[0].subscribed
+    unassigned = _unassigned(topics, ordered)
+    total = sum(topics[topic_id] for topic_id in subscribed)
+    quota, extra = divmod(total, len(ordered))
+    assignment: dict[str, TopicAssignment] = {}
+    unfilled: list[tuple[str, int]] = []
+    for rank, member in enumerate(ordered):
+        room = quota + (rank < extra)
+        kept: TopicAssignment = {}
+        for topic_id in java_hash_order(member.assigned, hash_of=uuid_hash):
+            if topic_id not in subscribed:
+                continue
+            held = sorted(member.assigned[topic_id])
+            if held[:room]:
+                kept[topic_id] = held[:room]
+            unassigned += [(topic_id, partition) for partition in held[room:]]
+            room -= min(room, len(held))
+        assignment[member.member_id] = kept
+        if room > 0:
+            unfilled.append((member.member_id, room))
+    _fill(assignment, unfilled, unassigned)
+    return assignment
+
+
+def _unassigned(
+    topics: Mapping[bytes, int], ordered: Sequence[ServerMember]
+) -> list[tuple[bytes, int]]:
+    """What nobody holds, topics in the order of a copied HashSet."""
+    subscribed = ordered[0].subscribed
+    held = {
+        (topic_id, partition)
+        for member in ordered
+        for topic_id, partitions in member.assigned.items()
+        for partition in partitions
+    }
+    capacity = java_copy_capacity(len(subscribed))
+    return [
+        (topic_id, partition)
+        for topic_id in java_hash_order(subscribed, capacity, hash_of=uuid_hash)
+        for partition in range(topics[topic_id])
+        if (topic_id, partition) not in held
+    ]
+
+
+def _fill(
+    assignment: dict[str, TopicAssignment],
+    unfilled: Sequence[tuple[str, int]],
+    unassigned: Sequence[tuple[bytes, int]],
+) -> None:
+    start = 0
+    for member_id, room in unfilled:
+        for topic_id, partition in unassigned[start : start + room]:
+            assignment[member_id].setdefault(topic_id, []).append(partition)
+        for partitions in assignment[member_id].values():
+            partitions.sort()
+        start += room
+    if start < len(unassigned):
+        raise AssignmentFailed(
+            f"{len(unassigned) - start} partitions are left over (Java: PartitionAssignorException)"
+        )
