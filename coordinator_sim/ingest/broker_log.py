@@ -22,6 +22,7 @@ from coordinator_sim.ingest.event_builder import (
     build_events,
     line_attrs,
     read_match,
+    whole_number,
 )
 from coordinator_sim.ingest.fingerprint import Fingerprint
 from coordinator_sim.ingest.incarnations import IncarnationCounter
@@ -409,6 +410,6 @@ def _fill_prefix(message: str, columns: dict[str, object]) -> None:
         return
     broker_id, partition = prefix.groups()
     if broker_id is not None:
-        columns["broker_id"] = int(broker_id)
+        columns["broker_id"] = whole_number(broker_id)
     if partition is not None:
-        columns["offsets_partition"] = int(partition)
+        columns["offsets_partition"] = whole_number(partition)

@@ -5,6 +5,7 @@ said last is kept here, per client and group.
 """
 
 import re
+import struct
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +18,7 @@ from coordinator_sim.ingest.event_builder import (
     error_of,
     line_attrs,
     read_match,
+    whole_number,
 )
 from coordinator_sim.protocol.embedded import ConnectAssignment, ConnectError, ConsumerAssignment
 from coordinator_sim.protocol.errors import ErrorCode
@@ -37,8 +39,10 @@ _LOGGERS: Final = (
 _CONNECT: Final = ("WorkerCoordinator", "DistributedHerder")
 _MEMBER: Final = re.compile(r"(?:^|, )(.+?)=Assignment\(partitions=\[(.*?)\](?:, userData.*?)?\)")
 _FIELD: Final = re.compile(r"(\w+)=(?:'([^']*)'|\[([^\]]*)\]|([^,}]*))")
-_PROTOCOLS: Final = {0: "default", 1: "compatible", 2: "sessioned"}
+_PROTOCOLS: Final = {"0": "default", "1": "compatible", "2": "sessioned"}
 """Connect's protocol by version. Source: ConnectProtocolCompatibility.java."""
+_UNSENDABLE: Final = (ValueError, struct.error)
+"""Raised for numbers and names that the protocol cannot carry: the line was damaged."""
 _ERRORS_TOLD: Final = frozenset({Event.JOIN_RESP, Event.SYNC_RESP, Event.HEARTBEAT})
 
 
@@ -124,19 +128,16 @@ def _remember(client: _Client, match: Match) -> None:
     if "member_id" in values:
         client.member_id = values["member_id"]
     if "generation" in values:
-        client.generation = int(values["generation"])
+        client.generation = whole_number(values["generation"])
     client.protocol_name = values.get("protocol_name", client.protocol_name)
     if "version" in values:
-        client.protocol_name = _PROTOCOLS.get(int(values["version"]))
+        client.protocol_name = _PROTOCOLS.get(values["version"])
 
 
 def _computed(
     match: Match, line: Line, columns: dict[str, object], attrs: dict[str, str]
 ) -> list[TraceEvent]:
     """The leader's whole plan: one ASSIGNED per member whose entry is complete."""
-    columns["generation"] = (
-        int(match.values["generation"]) if "generation" in match.values else None
-    )
     columns["leader_id"] = columns.pop("member_id", None)
     # The client named in the prefix is the leader; the members' own ids are in the plan alone.
     columns["client_id"] = None
@@ -144,15 +145,12 @@ def _computed(
     text = match.values.get("map", line.envelope.message.partition(": {")[2])
     events = []
     for member_id, partitions in _MEMBER.findall(text):
-        assignment = ConsumerAssignment(partitions=_partitions(partitions))
-        events.append(
-            TraceEvent(
-                event=Event.ASSIGNED,
-                attrs=attrs,
-                **columns  # type: ignore[arg-type]
-                | {"member_id": member_id, "assignment": encode_assignment(assignment)},
-            )
-        )
+        try:
+            assignment = encode_assignment(ConsumerAssignment(partitions=_partitions(partitions)))
+        except _UNSENDABLE:
+            continue
+        own = columns | {"member_id": member_id, "assignment": assignment}
+        events.append(TraceEvent(event=Event.ASSIGNED, attrs=attrs, **own))  # type: ignore[arg-type]
     return events
 
 
@@ -161,12 +159,23 @@ def _fill_worker(match: Match, columns: dict[str, object], attrs: dict[str, str]
     text = match.values.get("assignment_text")
     if text is None:
         return
-    fields = {
-        name: single or several or bare for name, single, several, bare in _FIELD.findall(text)
-    }
-    version = int(match.values.get("version", "0"))
-    assignment = ConnectAssignment(
-        version=version,
+    fields = {name: one or several or bare for name, one, several, bare in _FIELD.findall(text)}
+    version = match.values.get("version", "0")
+    try:
+        columns["assignment"] = encode_connect_assignment(_worker_assignment(version, fields))
+    except _UNSENDABLE:
+        attrs["assignment_text"] = text
+        return
+    columns["leader_id"] = fields.get("leader") or None
+    columns["protocol_name"] = _PROTOCOLS.get(version)
+    attrs["error"] = fields.get("error") or "0"
+    if version != "0":
+        attrs["delta"] = "1"
+
+
+def _worker_assignment(version: str, fields: dict[str, str]) -> ConnectAssignment:
+    return ConnectAssignment(
+        version=int(version),
         error=ConnectError(int(fields.get("error") or 0)),
         leader=fields.get("leader", ""),
         leader_url=fields.get("leaderUrl", ""),
@@ -177,12 +186,6 @@ def _fill_worker(match: Match, columns: dict[str, object], attrs: dict[str, str]
         revoked_tasks=_tasks(fields.get("revokedTaskIds")),
         delay_ms=int(fields.get("delay") or 0),
     )
-    columns["assignment"] = encode_connect_assignment(assignment)
-    columns["leader_id"] = assignment.leader or None
-    columns["protocol_name"] = _PROTOCOLS.get(version)
-    attrs["error"] = str(int(assignment.error))
-    if version:
-        attrs["delta"] = "1"
 
 
 def _names(text: str | None) -> tuple[str, ...]:

@@ -20,7 +20,9 @@ _LEVEL: Final = re.compile(
     r"(?<![\w.$])(TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|SEVERE|FINEST|FINER|FINE|CONFIG)"
     r"(?![\w.])"
 )
-_LIBRDKAFKA: Final = re.compile(r"%(\d)\|(\d+)\.(\d{3})\|(\w+)\|([^|]*)\| ?(?:\[thrd:.*?\]: )?")
+_LIBRDKAFKA: Final = re.compile(
+    r"%(\d)\|(\d{9,11})\.(\d{3})\|(\w+)\|([^|]*)\| ?(?:\[thrd:.*?\]: )?"
+)
 _TAILS: Final = (" (kafka.", " (org.apache.", " | kafka.", " | org.apache.", " [org.apache.")
 _TAILS_MORE: Final = (" [kafka.", " (o.a.k.")
 _TAIL_PARTS: Final = re.compile(r"\s*(?:\(|\[|\| )([\w.$]+)(:\d+)?[\])]?(.*)$", re.DOTALL)
@@ -79,10 +81,9 @@ def peel(text: str, reader: InstantReader) -> Envelope:
             return envelope
     native = _LIBRDKAFKA.match(text)
     if native is not None:
-        ts_us = int(native.group(2)) * 1_000_000 + int(native.group(3)) * 1_000
+        instant = from_number(int(native.group(2) + native.group(3)))
         level = _SYSLOG_LEVELS.get(native.group(1), "")
-        message = text[native.end() :]
-        return Envelope("librdkafka", Instant(ts_us, 1_000, zoned=True), message, level, "rdkafka")
+        return Envelope("librdkafka", instant, text[native.end() :], level, "rdkafka")
     return _peel_text(text, reader)
 
 
@@ -217,7 +218,7 @@ def _json_instant(entry: dict[str, object], reader: InstantReader) -> Instant | 
     instant = entry.get("instant")
     if isinstance(instant, dict):
         seconds, nanos = instant.get("epochSecond"), instant.get("nanoOfSecond", 0)
-        if isinstance(seconds, int) and isinstance(nanos, int):
+        if isinstance(seconds, int) and isinstance(nanos, int) and from_number(seconds):
             return Instant(seconds * 1_000_000 + nanos // 1_000, 1, zoned=True)
     value = _first(entry, _JSON_TIME)
     if isinstance(value, int | float) and not isinstance(value, bool):

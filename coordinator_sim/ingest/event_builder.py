@@ -18,9 +18,15 @@ from coordinator_sim.trace.events import (
     TraceEvent,
 )
 
-_NUMBERS: Final = frozenset(
-    {"generation", "members", "static_members", "session_timeout_ms", "rebalance_timeout_ms"}
-)
+_NUMBERS: Final = {
+    name: name
+    for name in (
+        *("generation", "members", "static_members"),
+        *("session_timeout_ms", "rebalance_timeout_ms"),
+    )
+} | {"p": "offsets_partition"}
+"""Groups that are numbers, and their columns."""
+_INT32_END: Final = 2**31
 _TEXTS: Final = frozenset(
     {"group_id", "member_id", "leader_id", "client_id", "client_host"}
     | {"protocol_name", "client_reason"}
@@ -141,6 +147,12 @@ def build_events(
     return [TraceEvent(event=event, attrs=attrs, **columns)]  # type: ignore[arg-type]
 
 
+def whole_number(text: str) -> int | None:
+    """A number as Kafka's ints hold it; None for one that cannot have been one."""
+    value = int(text)
+    return value if value < _INT32_END else None
+
+
 def listed(text: str) -> list[str]:
     """The elements of a collection as Scala or Java print it: `Set(a, b)`, `[a, b]` or `a, b`."""
     wrapped = _COLLECTION.match(text)
@@ -153,11 +165,10 @@ def _fill(values: dict[str, str], columns: dict[str, object], attrs: dict[str, s
         if name.startswith("a_"):
             attrs[name[2:]] = value
         elif name in _NUMBERS:
-            columns[name] = int(value)
-        elif name == "p":
-            columns["offsets_partition"] = int(value)
+            columns[_NUMBERS[name]] = whole_number(value)
         elif name == "ms":
-            columns["latency_us"] = int(value) * 1_000
+            duration_ms = whole_number(value)
+            columns["latency_us"] = None if duration_ms is None else duration_ms * 1_000
         elif name == "instance":
             columns["group_instance_id"] = instance_id(value)
         elif name in _TEXTS:

@@ -32,6 +32,7 @@ _US: Final = 1_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLIS_FROM: Final = 100_000_000_000
 """Numbers from here on are epoch milliseconds: as seconds they would lie beyond the year 5000."""
+_MILLIS_END: Final = 253_402_300_800_000
 _NOON: Final = 12
 _MS_DIGITS: Final = 3
 _CACHE_LIMIT: Final = 10_000
@@ -116,8 +117,10 @@ class InstantReader:
         return known
 
 
-def from_number(value: float) -> Instant:
-    """Epoch seconds or milliseconds, told apart by size."""
+def from_number(value: float) -> Instant | None:
+    """Epoch seconds or milliseconds, told apart by size; None beyond the year 9999."""
+    if not 0 <= value < _MILLIS_END:
+        return None
     if value >= _MILLIS_FROM:
         return Instant(round(value * 1_000), 1_000, zoned=True)
     err_us = _US if isinstance(value, int) else 1_000

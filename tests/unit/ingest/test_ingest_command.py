@@ -1,0 +1,172 @@
+"""The command `ingest`, from files on disk to a run directory."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from coordinator_sim.cli.ingest import ingest
+from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim.ingest.run_directory import read_run
+from coordinator_sim.trace.events import Event
+
+LOGGER = "kafka.coordinator.group.GroupCoordinator"
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "broker-log" / "server.log"
+
+app = typer.Typer()
+app.command()(ingest)
+
+
+def line(minute: int, message: str) -> str:
+    """A coordinator's line at a minute after noon."""
+    return f"[2024-05-06 12:{minute:02}:01,250] INFO [GroupCoordinator 1]: {message} ({LOGGER})\n"
+
+
+def run(*arguments: object) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error; user errors are raised."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_folder_with_rotated_and_compressed_files_is_one_story(tmp_path: Path) -> None:
+    """Files are taken in time order whatever their names, compressed or not."""
+    logs = tmp_path / "logs"
+    (logs / "broker-2").mkdir(parents=True)
+    (logs / "server.log").write_text(line(9, "Stabilized group shop generation 7"))
+    (logs / "server.log.1").write_text(line(5, "Stabilized group shop generation 6"))
+    with gzip.open(logs / "broker-2" / "old.gz", "wt") as file:
+        file.write(line(1, "Stabilized group shop generation 5"))
+    (logs / "notes.md").write_text("not a log")
+    out = tmp_path / "out"
+    code, stdout, _ = run(logs, "--out", out)
+    assert code == 0
+    assert [event.generation for event in read_run(out).events()] == [5, 6, 7]
+    assert "3 files" in stdout
+    assert "notes.md" not in stdout
+
+
+def test_example_gives_the_table_a_reader_expects(tmp_path: Path) -> None:
+    """Lines, groups, rebalances and the version that the wording tells."""
+    code, stdout, _ = run(EXAMPLE, "--out", tmp_path / "out")
+    assert code == 0
+    cells = stdout.splitlines()[1].split()
+    assert cells[3:5] == ["0", "3"]
+    assert cells[-2:] == ["4.x", "server.log"]
+
+
+@pytest.mark.parametrize("trace_format", ["parquet", "jsonl"])
+def test_run_directory_holds_the_events(tmp_path: Path, trace_format: str) -> None:
+    """Either form reads back; the time zone given is applied."""
+    log = tmp_path / "server.log"
+    log.write_text(line(0, "Group shop with generation 4 is now empty"))
+    out = tmp_path / "out"
+    arguments = ("--tz", "Asia/Tokyo", "--cluster", "blue", "--format", trace_format)
+    assert run(log, "--out", out, *arguments)[0] == 0
+    trace = read_run(out)
+    (event,) = trace.events()
+    assert (event.event, event.group_id, event.seq) == (Event.GROUP_EMPTY, "shop", 1)
+    assert event.ts_us == 1_714_964_401_250_000
+    assert (trace.info.cluster_id, trace.info.options) == ("blue", {"tz": "Asia/Tokyo"})
+
+
+def test_raw_lines_are_kept_on_request(tmp_path: Path) -> None:
+    """The text of a line may hold what a user wants to look up."""
+    log = tmp_path / "server.log"
+    log.write_text(line(0, "Group shop with generation 4 is now empty"))
+    run(log, "--out", tmp_path / "out", "--keep-raw")
+    (event,) = read_run(tmp_path / "out").events()
+    assert event.raw == log.read_text().strip()
+
+
+def test_json_summary_counts_and_lists_patterns(tmp_path: Path) -> None:
+    """A machine reads the same figures, and what could not be parsed."""
+    log = tmp_path / "server.log"
+    log.write_text(
+        line(0, "Group shop has 3 wheels")
+        + line(1, "Group shop has 4 wheels")
+        + line(2, "Stabilized group shop generation 7")
+    )
+    code, stdout, _ = run(log, "--out", tmp_path / "out", "--json")
+    document = json.loads(stdout)
+    assert code == 0
+    assert document["total"]["unparsed"] == 2
+    assert list(document["unparsed_patterns"].values()) == [2]
+    assert document["by_event"] == {"UNPARSED": 2, "JOIN_COMPLETE": 1}
+    assert document["files"][0]["path"] == str(log)
+
+
+def test_bad_files_are_named_and_the_others_read(tmp_path: Path) -> None:
+    """One damaged file of an incident's collection does not cost the rest."""
+    good, empty, binary, cut = (tmp_path / name for name in ("a.log", "b.log", "c.log", "d.log.gz"))
+    good.write_text(line(0, "Stabilized group shop generation 7"))
+    empty.write_text("\n")
+    binary.write_bytes(bytes(range(256)) * 8)
+    cut.write_bytes(gzip.compress(line(1, "Starting up.").encode() * 5_000)[:-20])
+    out = tmp_path / "out"
+    code, _, stderr = run(good, empty, binary, cut, "--out", out)
+    assert code == 1
+    problems = stderr.splitlines()
+    assert [problem.split(": ")[1] for problem in problems] == [str(empty), str(binary), str(cut)]
+    assert "is empty" in problems[0]
+    assert "is binary" in problems[1]
+    assert "is damaged" in problems[2]
+    assert any(event.generation == 7 for event in read_run(out).events())
+
+
+def test_only_bad_files_leave_no_trace(tmp_path: Path) -> None:
+    """Without a single usable file nothing is written."""
+    empty = tmp_path / "b.log"
+    empty.touch()
+    code, stdout, stderr = run(empty, "--out", tmp_path / "out")
+    assert (code, stdout) == (1, "")
+    assert stderr.startswith(f"error: {empty}: is empty")
+    assert not (tmp_path / "out").exists()
+
+
+def test_log_of_another_program_is_bad_data(tmp_path: Path) -> None:
+    """A log without a coordinator's line is said to be one, with where such lines come from."""
+    log = tmp_path / "other.log"
+    log.write_text("[2024-05-06 12:00:01,250] INFO hello (a.B)\n")
+    with pytest.raises(DataError, match=r"no line of a group coordinator in 1 file"):
+        run(log, "--out", tmp_path / "out")
+
+
+def test_text_in_two_byte_characters_is_read(tmp_path: Path) -> None:
+    """Logs copied on Windows come as UTF-16."""
+    log = tmp_path / "server.log"
+    log.write_text(line(0, "Stabilized group shop generation 7"), encoding="utf-16")
+    run(log, "--out", tmp_path / "out")
+    (event,) = read_run(tmp_path / "out").events()
+    assert event.generation == 7
+
+
+def test_misuse_is_told_with_the_fix(tmp_path: Path) -> None:
+    """Unknown zone, missing path, folder without logs, directory that holds other things."""
+    log = tmp_path / "server.log"
+    log.write_text(line(0, "Stabilized group shop generation 7"))
+    with pytest.raises(ConfigError, match="'Mars/Olympus': no such time zone"):
+        run(log, "--tz", "Mars/Olympus")
+    with pytest.raises(ConfigError, match="no such file or folder"):
+        run(tmp_path / "missing.log")
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    with pytest.raises(ConfigError, match="no log in this folder"):
+        run(bare)
+    with pytest.raises(ConfigError, match="no part of a trace"):
+        run(log, "--out", tmp_path)
+    assert run(log, "--format", "xml")[0] == 2
+
+
+def test_same_files_give_the_same_trace(tmp_path: Path) -> None:
+    """An import may be repeated into the same directory, and its digest does not change."""
+    out = tmp_path / "out"
+    run(EXAMPLE, "--out", out)
+    first = read_run(out).info
+    run(EXAMPLE, "--out", out)
+    second = read_run(out).info
+    assert (first.trace_id, first.digest) == (second.trace_id, second.digest)
