@@ -3,9 +3,9 @@
 Three consumers work for half a minute; then an autoscaler starts three more within a second.
 Each newcomer first gets its member id (MEMBER_ID_REQUIRED), then joins. The first one to join moves
 the group to PreparingRebalance; the others arrive while the old members still have to hear of it by
-their heartbeats, so they are taken up by the same rebalance, or by the next one.
+their heartbeats, so the same rebalance takes them up.
 
-Look at: how many rebalances three newcomers cost; the time from PREPARE_REBALANCE to JOIN_COMPLETE,
+Look at: one rebalance for three newcomers, because they come within one heartbeat interval; the time from PREPARE_REBALANCE to JOIN_COMPLETE,
 which is how long the slowest old member takes until its next heartbeat and the end of its poll.
 """
 

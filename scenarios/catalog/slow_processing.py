@@ -2,12 +2,12 @@
 
 One batch keeps consumer-2 busy for 50 s, longer than its `max.poll.interval.ms` of 30 s. Its
 heartbeat thread goes on meanwhile, so the coordinator believes it healthy; then that thread itself
-gives up and leaves the group. When the batch is done the application commits into a group it has
-left, which fails, and polls: the consumer joins again as a new member.
+gives up and leaves the group. When the batch is done the application polls and learns it: its
+partitions are lost, their progress can no longer be committed, and it joins as a new member.
 
 Look at: the member is removed by a LeaveGroup with the reason "consumer poll timeout has expired.",
-not by its session; two rebalances, one for leaving and one for coming back; what it processed after
-the first of them is processed twice.
+not by its session; two rebalances, one for leaving and one for coming back; LOST at the client:
+the position it had reached and the offset that the next owner fetches are a batch apart.
 """
 
 from typing import Final
