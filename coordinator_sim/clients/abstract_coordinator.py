@@ -177,7 +177,9 @@ class AbstractCoordinator(JoinGroup):
         """
         match pending.kind:
             case RequestKind.METADATA:
-                self._metadata.failed(now_ms, backoff_ms=self._metadata_backoff_ms())
+                # Without a connection nothing was asked: the reconnect backoff is wait enough.
+                backoff_ms = self._metadata_backoff_ms() if pending.was_sent else 0
+                self._metadata.failed(now_ms, backoff_ms=backoff_ms)
                 return
             case RequestKind.LOOKUP:
                 pending.future.fail(error)

@@ -67,7 +67,7 @@ class ClusterMetadata:
         """The request was lost: try again after the backoff."""
         self.in_flight = False
         self.update_requested = True
-        self.attempts += 1
+        self.attempts += 1 if backoff_ms else 0
         self.retry_at_ms = now_ms + backoff_ms
 
     def snapshot(self, topics: tuple[str, ...], *, with_racks: bool) -> TopicSnapshot:

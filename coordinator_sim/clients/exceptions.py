@@ -24,6 +24,10 @@ COORDINATOR_NOT_AVAILABLE: Final = "CoordinatorNotAvailableException"
 FENCED_INSTANCE_ID: Final = "FencedInstanceIdException"
 
 _SPECIAL_NAMES: Final = {
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "TopicAuthorizationException",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "GroupAuthorizationException",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "ClusterAuthorizationException",
+    ErrorCode.KAFKA_STORAGE_ERROR: "KafkaStorageException",
     ErrorCode.UNKNOWN_SERVER_ERROR: "UnknownServerException",
     ErrorCode.CORRUPT_MESSAGE: "CorruptRecordException",
     ErrorCode.MESSAGE_TOO_LARGE: "RecordTooLargeException",

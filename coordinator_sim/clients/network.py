@@ -68,6 +68,7 @@ class PendingRequest:
         "kind",
         "node_id",
         "request",
+        "was_sent",
     )
 
     def __init__(
@@ -86,6 +87,7 @@ class PendingRequest:
         self.request = request
         self.generation = generation
         self.future = future
+        self.was_sent = False
 
 
 @unique
@@ -317,6 +319,7 @@ class NetworkClient:
         return connection
 
     def _transmit(self, connection: _Connection, pending: PendingRequest) -> None:
+        pending.was_sent = True
         connection.in_flight_count += 1
         self._in_flight[pending.correlation_id] = pending
         self._out.append(Send(pending.node_id, pending.correlation_id, pending.request))

@@ -1,15 +1,16 @@
-"""A small world in virtual time: client ports, one broker, and either a real coordinator or a script."""
+"""Two ways to operate a port in virtual time: among others with a coordinator, or by a script."""
 
 import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+import msgspec
 import pytest
 
 from coordinator_sim.assignors.registry import make_consumer_assignor
 from coordinator_sim.clients.config import ConsumerConfig, WorkerConfig
 from coordinator_sim.clients.consumer_coordinator import ConsumerCoordinator
+from coordinator_sim.clients.contract import ClientPort
 from coordinator_sim.clients.effects import (
     CallbackKind,
     Closed,
@@ -17,30 +18,45 @@ from coordinator_sim.clients.effects import (
     Connect,
     Disconnect,
     Effect,
+    Effects,
     PollReturned,
     RunCallback,
     Send,
 )
 from coordinator_sim.clients.worker_coordinator import ConfigSnapshot
 from coordinator_sim.connect.herder import Herder
-from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.coordinator.contract import CoordinatorConfig, Reply
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.protocol.embedded import ConsumerAssignment
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
     ApiKey,
     CoordinatorOfKey,
+    FetchedGroup,
+    FetchedOffset,
+    FetchedTopic,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
     MetadataRequest,
     MetadataResponse,
     Node,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
     PartitionMetadata,
     Request,
     RequestContext,
+    Response,
+    SyncGroupRequest,
+    SyncGroupResponse,
     TopicMetadata,
 )
 from coordinator_sim.protocol.profiles import profile_named
+from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.wire.consumer_protocol import encode_assignment
 
+Setting = int | str | bool
 NODE = Node(node_id=1, host="broker", port=9092)
 LATENCY_MS = 1
 VERSIONS = {
@@ -60,6 +76,7 @@ class CountingIds:
         self.drawn = 0
 
     def new_uuid(self) -> str:
+        """The next number as a UUID."""
         self.drawn += 1
         return f"00000000-0000-4000-8000-{self.drawn:012d}"
 
@@ -68,9 +85,10 @@ class CountingIds:
 class ConfigTopic:
     """The config topic, read by everyone at once."""
 
-    view: ConfigSnapshot = ConfigSnapshot(offset=0)
+    view: ConfigSnapshot = field(default_factory=lambda: ConfigSnapshot(offset=0))
 
     def snapshot(self) -> ConfigSnapshot:
+        """Everything written so far."""
         return self.view
 
 
@@ -79,17 +97,17 @@ class Member:
     """One client with its driver: polls for ever, and completes callbacks after a while."""
 
     name: str
-    port: Any
+    port: ConsumerCoordinator | Herder
     poll_timeout_ms: int
     alive: bool = True
     polling: bool = True
     callback_ms: int = 0
     epoch: dict[int, int] = field(default_factory=dict)
-    log: list[tuple[int, str, tuple[Any, ...]]] = field(default_factory=list)
+    log: list[tuple[int, str, tuple[object, ...]]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     commits: list[CommitCompleted] = field(default_factory=list)
 
-    def callbacks(self, kind: CallbackKind) -> list[tuple[Any, ...]]:
+    def callbacks(self, kind: CallbackKind) -> list[tuple[object, ...]]:
         """What callbacks of this kind were given, in order."""
         return [given for _, what, given in self.log if what == kind.value]
 
@@ -115,12 +133,16 @@ class World:
             self.coordinator.finish_load(partition, ErrorCode.NONE, 0)
 
     def at(self, when_ms: int, action: Callable[[], None]) -> None:
+        """Do something later."""
         self._sequence += 1
         heapq.heappush(self._events, (when_ms, self._sequence, action))
 
-    def consumer(self, name: str, assignors: Sequence[str] = ("range",), **settings: Any) -> Member:
+    def consumer(
+        self, name: str, assignors: Sequence[str] = ("range",), **settings: Setting
+    ) -> Member:
+        """Start a consumer of all topics."""
         port = ConsumerCoordinator(
-            ConsumerConfig(**settings),
+            msgspec.convert(settings, ConsumerConfig),
             client_id=name,
             group_id="group",
             topics=sorted(self.topics),
@@ -129,9 +151,10 @@ class World:
         )
         return self._start(Member(name, port, 500))
 
-    def worker(self, name: str, **settings: Any) -> Member:
+    def worker(self, name: str, **settings: Setting) -> Member:
+        """Start a Connect worker."""
         port = Herder(
-            WorkerConfig(**settings),
+            msgspec.convert(settings, WorkerConfig),
             worker_name=name,
             url=f"http://{name}/",
             group_id="connect",
@@ -149,9 +172,11 @@ class World:
                 self.carry_out(member, member.port.config_changed(self.now_ms))
 
     def crash(self, member: Member) -> None:
+        """End it without a word."""
         member.alive = False
 
     def close(self, member: Member) -> None:
+        """Close it in good order."""
         member.polling = False
         self.carry_out(member, member.port.close(self.now_ms, 30_000))
 
@@ -184,26 +209,30 @@ class World:
             if deadline_ms is not None and deadline_ms <= self.now_ms:
                 self.carry_out(member, member.port.expire(self.now_ms))
 
-    def carry_out(self, member: Member, effects: tuple[Effect, ...]) -> None:
+    def carry_out(self, member: Member, effects: Effects) -> None:
+        """Do what the port asks for."""
         for effect in effects:
-            match effect:
-                case Connect(node_id=node_id):
-                    self.at(self.now_ms + LATENCY_MS, lambda n=node_id: self._up(member, n))
-                case Disconnect(node_id=node_id):
-                    member.epoch[node_id] = member.epoch.get(node_id, 0) + 1
-                case Send():
-                    self._send(member, effect)
-                case RunCallback():
-                    self._call_back(member, effect)
-                case PollReturned(error=error):
-                    if error is not None:
-                        member.errors.append(error)
-                    if member.polling:
-                        self.at(self.now_ms, lambda: self._poll(member))
-                case Closed():
-                    member.alive = False
-                case CommitCompleted():
-                    member.commits.append(effect)
+            self._carry_out(member, effect)
+
+    def _carry_out(self, member: Member, effect: Effect) -> None:
+        match effect:
+            case Connect(node_id=node_id):
+                self.at(self.now_ms + LATENCY_MS, lambda n=node_id: self._up(member, n))
+            case Disconnect(node_id=node_id):
+                member.epoch[node_id] = member.epoch.get(node_id, 0) + 1
+            case Send():
+                self._send(member, effect)
+            case RunCallback():
+                self._call_back(member, effect)
+            case PollReturned(error=error):
+                if error is not None:
+                    member.errors.append(error)
+                if member.polling:
+                    self.at(self.now_ms, lambda: self._poll(member))
+            case Closed():
+                member.alive = False
+            case CommitCompleted():
+                member.commits.append(effect)
 
     def _poll(self, member: Member) -> None:
         if member.alive and member.polling:
@@ -263,11 +292,11 @@ class World:
             ),
         )
 
-    def _answer(self, replies: Any) -> None:
+    def _answer(self, replies: tuple[Reply, ...]) -> None:
         for reply in replies:
             self._reply(reply.token, reply.response)
 
-    def _reply(self, token: int, response: Any) -> None:
+    def _reply(self, token: int, response: Response) -> None:
         member, node_id, epoch, correlation_id = self._callers.pop(token)
 
         def deliver() -> None:
@@ -278,7 +307,160 @@ class World:
         self.at(self.now_ms + LATENCY_MS, deliver)
 
 
+class Desk:
+    """One port whose peer is a script: a request waits here until the test answers it.
+
+    Connections open at once, Metadata and FindCoordinator are answered at once, and callbacks
+    complete at once, unless the test says otherwise.
+    """
+
+    def __init__(self, port: ClientPort) -> None:
+        self.port = port
+        self.now_ms = 0
+        self.sent: list[tuple[int, Request]] = []
+        self.callbacks: list[RunCallback] = []
+        self.returned: list[str | None] = []
+        self.commits: list[CommitCompleted] = []
+        self.disconnects: list[int] = []
+        self.closed = False
+        self.racks: tuple[str, ...] = ()
+        self.topics = {"t": 2}
+        self.outcomes: dict[CallbackKind, str] = {}
+        self.automatic: set[type] = {Connect, MetadataRequest, FindCoordinatorRequest, RunCallback}
+        self.waiting: list[Send] = []
+
+    def do(self, effects: Effects) -> None:
+        """Carry out effects, and those that follow from them."""
+        for effect in effects:
+            match effect:
+                case Connect(node_id=node_id) if Connect in self.automatic:
+                    self.do(self.port.on_connected(node_id, self.now_ms))
+                case Disconnect(node_id=node_id):
+                    self.disconnects.append(node_id)
+                    self.waiting = [s for s in self.waiting if s.node_id != node_id]
+                case Send():
+                    self._sent(effect)
+                case RunCallback():
+                    self.callbacks.append(effect)
+                    if RunCallback in self.automatic:
+                        outcome = self.outcomes.get(effect.kind)
+                        self.do(self.port.callback_completed(effect.token, outcome, self.now_ms))
+                case PollReturned(error=error):
+                    self.returned.append(error)
+                case CommitCompleted():
+                    self.commits.append(effect)
+                case Closed():
+                    self.closed = True
+
+    def _sent(self, send: Send) -> None:
+        self.sent.append((self.now_ms, send.request))
+        self.waiting.append(send)
+        if type(send.request) in self.automatic:
+            if isinstance(send.request, MetadataRequest):
+                self.reply(MetadataRequest, self.metadata())
+            else:
+                self.reply(FindCoordinatorRequest, found_coordinator())
+
+    def metadata(self) -> MetadataResponse:
+        """The cluster: one broker, and the topics of `topics`."""
+        return MetadataResponse(
+            brokers=(NODE,),
+            topics=tuple(
+                TopicMetadata(
+                    name=name,
+                    partitions=tuple(
+                        PartitionMetadata(partition=p, leader_id=1, replica_racks=self.racks)
+                        for p in range(count)
+                    ),
+                )
+                for name, count in self.topics.items()
+            ),
+        )
+
+    def reply(self, request_type: type, response: Response) -> None:
+        """Answer the oldest waiting request of this type."""
+        send = next(s for s in self.waiting if isinstance(s.request, request_type))
+        self.waiting.remove(send)
+        self.do(self.port.on_response(send.correlation_id, response, self.now_ms))
+
+    def of(self, request_type: type) -> list[Request]:
+        """The requests of this type so far."""
+        return [request for _, request in self.sent if isinstance(request, request_type)]
+
+    def times_of(self, request_type: type) -> list[int]:
+        """When the requests of this type were sent."""
+        return [at_ms for at_ms, request in self.sent if isinstance(request, request_type)]
+
+    def is_waiting(self, request_type: type) -> bool:
+        """Whether a request of this type is unanswered."""
+        return any(isinstance(send.request, request_type) for send in self.waiting)
+
+    def poll(self, timeout_ms: int = 60_000) -> None:
+        """The application polls."""
+        self.do(self.port.poll(self.now_ms, timeout_ms))
+
+    def run(self, until_ms: int) -> None:
+        """Let the port's deadlines fire up to and including this instant."""
+        while True:
+            deadline_ms = self.port.next_deadline_ms()
+            if deadline_ms is None or deadline_ms > until_ms:
+                self.now_ms = until_ms
+                return
+            self.now_ms = max(self.now_ms, deadline_ms)
+            self.do(self.port.expire(self.now_ms))
+
+    def join(self, response: JoinGroupResponse | None = None, **fields: object) -> None:
+        """Answer the waiting JoinGroup; by default as a follower of generation 1."""
+        defaults = {
+            "generation_id": 1,
+            "protocol_name": "range",
+            "leader": "leader",
+            "member_id": "m",
+        }
+        self.reply(JoinGroupRequest, response or JoinGroupResponse(**{**defaults, **fields}))
+
+    def sync(self, *partitions: TopicPartition) -> None:
+        """Answer the waiting SyncGroup with these partitions."""
+        blob = encode_assignment(ConsumerAssignment(partitions=partitions))
+        self.reply(SyncGroupRequest, SyncGroupResponse(assignment=blob))
+        if self.is_waiting(OffsetFetchRequest):
+            fetched = FetchedTopic("t", tuple(FetchedOffset(p, 10) for _, p in partitions))
+            group = FetchedGroup(group_id="group", topics=(fetched,))
+            self.reply(OffsetFetchRequest, OffsetFetchResponse(groups=(group,)))
+
+    def settle_stable(self, *partitions: TopicPartition) -> None:
+        """Bring a consumer from its first poll to STABLE with these partitions."""
+        self.poll()
+        self.join()
+        self.sync(*partitions)
+
+
+def found_coordinator(**fields: object) -> FindCoordinatorResponse:
+    """The answer that names the broker, or an error."""
+    defaults = {"key": "group", "node_id": 1, "host": "broker", "port": 9092}
+    return FindCoordinatorResponse(coordinators=(CoordinatorOfKey(**{**defaults, **fields}),))
+
+
 @pytest.fixture
-def make_world() -> Callable[[dict[str, int]], World]:
+def make_world() -> type[World]:
     """Builds a world with these topics and partition counts."""
     return World
+
+
+@pytest.fixture
+def make_desk() -> Callable[..., Desk]:
+    """Builds a desk for a consumer of topic `t`, auto-commit off unless said."""
+
+    def make(assignors: Sequence[str] = ("range",), **settings: Setting) -> Desk:
+        config = msgspec.convert({"enable_auto_commit": False, **settings}, ConsumerConfig)
+        port = ConsumerCoordinator(
+            config,
+            client_id="client",
+            group_id="group",
+            topics=["t"],
+            assignors=[make_consumer_assignor(name) for name in assignors],
+            bootstrap=(NODE,),
+        )
+        return Desk(port)
+
+    return make

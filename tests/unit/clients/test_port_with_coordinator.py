@@ -1,20 +1,25 @@
 """Client ports against the real GroupCoordinator, in one virtual time."""
 
+from typing import TYPE_CHECKING
+
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.protocol.messages import JoinGroupRequest, LeaveGroupRequest
-from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition
+
+if TYPE_CHECKING:
+    from tests.unit.clients.conftest import World
 
 
-def _owned(world):
+def _owned(world: "World") -> list[TopicPartition]:
     return sorted(tp for m in world.members.values() if m.alive for tp in m.port.owned_partitions)
 
 
-def _all(topic, count):
+def _all(topic: str, count: int) -> list[TopicPartition]:
     return [TopicPartition(topic, p) for p in range(count)]
 
 
-def test_three_consumers_share_all_partitions(make_world) -> None:
+def test_three_consumers_share_all_partitions(make_world: "type[World]") -> None:
     """Three eager consumers that start together end in one generation with two partitions each."""
     world = make_world({"t": 6})
     members = [world.consumer(name) for name in ("a", "b", "c")]
@@ -28,7 +33,7 @@ def test_three_consumers_share_all_partitions(make_world) -> None:
     assert not any(m.errors for m in members)
 
 
-def test_leaver_hands_over_at_once(make_world) -> None:
+def test_leaver_hands_over_at_once(make_world: "type[World]") -> None:
     """A consumer that closes leaves the group, and the others take over within a heartbeat."""
     world = make_world({"t": 6})
     a, b, c = (world.consumer(name) for name in ("a", "b", "c"))
@@ -47,7 +52,7 @@ def test_leaver_hands_over_at_once(make_world) -> None:
     )
 
 
-def test_crashed_member_is_replaced_after_its_session(make_world) -> None:
+def test_crashed_member_is_replaced_after_its_session(make_world: "type[World]") -> None:
     """A crashed consumer's partitions are unowned until its session times out."""
     world = make_world({"t": 6})
     a, b, c = (world.consumer(name, session_timeout_ms=10_000) for name in ("a", "b", "c"))
@@ -62,7 +67,7 @@ def test_crashed_member_is_replaced_after_its_session(make_world) -> None:
     assert len(a.port.owned_partitions) == len(b.port.owned_partitions) == 3
 
 
-def test_cooperative_handover_keeps_what_stays(make_world) -> None:
+def test_cooperative_handover_keeps_what_stays(make_world: "type[World]") -> None:
     """A joining cooperative consumer takes partitions in a second round; the rest never stop."""
     world = make_world({"t": 6})
     a = world.consumer("a", ["cooperative-sticky"])
@@ -80,7 +85,7 @@ def test_cooperative_handover_keeps_what_stays(make_world) -> None:
     assert a.callbacks(CallbackKind.PARTITIONS_LOST) == []
 
 
-def test_member_id_required_costs_one_more_join(make_world) -> None:
+def test_member_id_required_costs_one_more_join(make_world: "type[World]") -> None:
     """A dynamic member joins twice: first for its id, then with the reason naming it."""
     world = make_world({"t": 1})
     world.consumer("a")
@@ -92,7 +97,7 @@ def test_member_id_required_costs_one_more_join(make_world) -> None:
     assert joins[1].reason == f"need to re-join with the given member-id: {joins[1].member_id}"
 
 
-def test_static_member_returns_without_rebalance(make_world) -> None:
+def test_static_member_returns_without_rebalance(make_world: "type[World]") -> None:
     """A static member that closes does not leave; its successor gets its partitions back."""
     world = make_world({"t": 4})
     a = world.consumer("a", group_instance_id="one")
@@ -110,7 +115,7 @@ def test_static_member_returns_without_rebalance(make_world) -> None:
     assert not [r for _, _, r in world.requests if isinstance(r, LeaveGroupRequest)]
 
 
-def test_offsets_survive_a_handover(make_world) -> None:
+def test_offsets_survive_a_handover(make_world: "type[World]") -> None:
     """A new owner starts where the last one committed when it gave the partition up."""
     world = make_world({"t": 1})
     a = world.consumer("a")
@@ -125,8 +130,8 @@ def test_offsets_survive_a_handover(make_world) -> None:
     assert b.port.positions == {TopicPartition("t", 0): 42}
 
 
-def test_slow_application_leaves_and_comes_back(make_world) -> None:
-    """Past max.poll.interval.ms the member leaves; its next poll loses the partitions and rejoins."""
+def test_slow_application_leaves_and_comes_back(make_world: "type[World]") -> None:
+    """Past max.poll.interval.ms a member leaves; its next poll loses partitions and rejoins."""
     world = make_world({"t": 2})
     a = world.consumer("a", rebalance_timeout_ms=20_000)
     world.run(10_000)
@@ -142,13 +147,13 @@ def test_slow_application_leaves_and_comes_back(make_world) -> None:
     assert _owned(world) == _all("t", 2)
 
 
-def _running(world):
+def _running(world: "World") -> tuple[list[str], list[ConnectorTaskId]]:
     connectors = [c for m in world.members.values() if m.alive for c in m.port.running.connectors]
     tasks = [t for m in world.members.values() if m.alive for t in m.port.running.tasks]
     return sorted(connectors), sorted(tasks)
 
 
-def test_connect_workers_share_the_work(make_world) -> None:
+def test_connect_workers_share_the_work(make_world: "type[World]") -> None:
     """Two workers end with half of the connectors and tasks each, all of them once."""
     world = make_world({})
     world.configure({"x": 4, "y": 4})
@@ -163,7 +168,7 @@ def test_connect_workers_share_the_work(make_world) -> None:
     assert w1.port.is_leader != w2.port.is_leader
 
 
-def test_joining_worker_takes_its_share_in_two_rounds(make_world) -> None:
+def test_joining_worker_takes_its_share_in_two_rounds(make_world: "type[World]") -> None:
     """C-CASG-02: what a new worker needs is first revoked, then assigned by a second rebalance."""
     world = make_world({})
     world.configure({"x": 4, "y": 4})
@@ -180,7 +185,7 @@ def test_joining_worker_takes_its_share_in_two_rounds(make_world) -> None:
     assert w2.callbacks(CallbackKind.WORK_REVOKED) == []
 
 
-def test_added_connector_rebalances_without_stopping_work(make_world) -> None:
+def test_added_connector_rebalances_without_stopping_work(make_world: "type[World]") -> None:
     """C-HERD-09: a new connector starts after a rebalance that revokes nothing."""
     world = make_world({})
     world.configure({"x": 2})
@@ -195,7 +200,7 @@ def test_added_connector_rebalances_without_stopping_work(make_world) -> None:
     assert w1.callbacks(CallbackKind.WORK_REVOKED) == []
 
 
-def test_work_of_a_lost_follower_waits_for_the_delay(make_world) -> None:
+def test_work_of_a_lost_follower_waits_for_the_delay(make_world: "type[World]") -> None:
     """C-CASG-03: the dead worker's work is dealt out when the scheduled delay has passed."""
     world = make_world({})
     world.configure({"x": 4, "y": 4})
@@ -212,10 +217,10 @@ def test_work_of_a_lost_follower_waits_for_the_delay(make_world) -> None:
     world.run(110_000)
 
     assert len(leader.port.running.tasks) == 8
-    assert leader.port.running.connectors and len(leader.port.running.connectors) == 2
+    assert len(leader.port.running.connectors) == 2
 
 
-def test_eager_worker_turns_the_cluster_eager(make_world) -> None:
+def test_eager_worker_turns_the_cluster_eager(make_world: "type[World]") -> None:
     """C-WC-12: an eager worker turns the group eager; from then on every join revokes first.
 
     The turning rebalance itself revokes nothing, so what the first worker lost by it runs on.
@@ -239,7 +244,7 @@ def test_eager_worker_turns_the_cluster_eager(make_world) -> None:
     assert w2.callbacks(CallbackKind.WORK_REVOKED)
 
 
-def test_worker_stops_its_work_when_it_closes(make_world) -> None:
+def test_worker_stops_its_work_when_it_closes(make_world: "type[World]") -> None:
     """A closing worker stops its work, leaves, and the rest take over after the delay."""
     world = make_world({})
     world.configure({"x": 2})
