@@ -20,13 +20,13 @@ from coordinator_sim.coordinator.contract import (
 )
 from coordinator_sim.coordinator.fetch import FetchUnderWay
 from coordinator_sim.coordinator.group import Group
-from coordinator_sim.coordinator.join import (
+from coordinator_sim.coordinator.join import handle_join
+from coordinator_sim.coordinator.join_phase import (
     InitialDelay,
-    Join,
     complete_join,
     expire_initial_join,
-    handle_join,
 )
+from coordinator_sim.coordinator.join_request import Join
 from coordinator_sim.coordinator.loading import finish_load, replay_batch, unload
 from coordinator_sim.coordinator.membership import (
     expire_pending_sync,
@@ -324,7 +324,8 @@ class GroupCoordinator:
         runtime.now_ms = now_ms
         part = runtime.partitions.get(partition)
         if part is not None and part.state is not PartitionState.CLOSED:
-            if leader_epoch is None or part.leader_epoch < leader_epoch:
+            is_newer = leader_epoch is None or part.leader_epoch < leader_epoch
+            if is_newer:
                 unload(runtime, part)
         return runtime.take()
 

@@ -1,4 +1,4 @@
-"""JoinGroup and the join phase: who is admitted, when the phase ends, who leads.
+"""JoinGroup: who is admitted, parked or refused.
 
 Each function ports the order of checks of the Kafka method it names, because the order decides
 which error wins.
@@ -11,43 +11,25 @@ from typing import Final
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.coordinator.group import Group, Member
+from coordinator_sim.coordinator.join_phase import (
+    current_generation,
+    group_record,
+    maybe_complete_join,
+    rebalance_or_complete,
+    trace_store_failure,
+)
+from coordinator_sim.coordinator.join_request import Join, refuse_join, update_member
 from coordinator_sim.coordinator.refusals import metadata_append_error
 from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Parked, Partition, Runtime
-from coordinator_sim.coordinator.sessions import start_new_member_timer, start_session
-from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.coordinator.sessions import start_new_member_timer
+from coordinator_sim.coordinator.static_members import rejoin_static
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    JoinGroupRequest,
-    JoinGroupResponse,
-    RequestContext,
-    SyncGroupResponse,
-)
-from coordinator_sim.protocol.records import GroupMetadataKey, GroupMetadataValue, LogRecord
+from coordinator_sim.protocol.messages import JoinGroupResponse
+from coordinator_sim.protocol.records import GroupMetadataValue
 from coordinator_sim.protocol.states import GroupState
 from coordinator_sim.trace.events import Event, RebalanceReason
 
 _KNOWN_ID_VERSION: Final = 4
-_SKIP_ASSIGNMENT_VERSION: Final = 9
-
-
-class Join:
-    """One JoinGroup under way: the request and who sent it, for the functions that share them."""
-
-    __slots__ = ("context", "parked", "rebalance_timeout_ms", "request")
-
-    def __init__(self, request: JoinGroupRequest, context: RequestContext, parked: Parked) -> None:
-        self.request = request
-        self.context = context
-        self.parked = parked
-        # JoinGroup v0 has one timeout for both. Source: JoinGroupRequest's constructor.
-        self.rebalance_timeout_ms = (
-            request.session_timeout_ms if context.api_version == 0 else request.rebalance_timeout_ms
-        )
-
-    @property
-    def client_reason(self) -> str:
-        """The client's reason as Kafka logs it. Source: JoinGroupRequest.joinReason."""
-        return self.request.reason or "not provided"
 
 
 def handle_join(runtime: Runtime, partition: Partition, join: Join) -> Effect | ErrorCode:
@@ -83,41 +65,6 @@ def create_group(runtime: Runtime, partition: Partition, group_id: str) -> Group
     runtime.groups[group_id] = group
     partition.uncommitted_groups.append(group_id)
     return group
-
-
-def empty_group_value(group: Group) -> GroupMetadataValue:
-    """What is stored of a group just created.
-
-    Source: GroupCoordinatorRecordHelpers.newEmptyGroupMetadataRecord.
-    """
-    return GroupMetadataValue(
-        protocol_type="",
-        generation_id=0,
-        protocol_name=None,
-        leader=None,
-        current_state_timestamp_ms=group.current_state_timestamp_ms,
-    )
-
-
-def group_record(runtime: Runtime, group: Group, value: GroupMetadataValue) -> LogRecord:
-    """The record of a group in the profile's version."""
-    return LogRecord(GroupMetadataKey(group.group_id), value, runtime.profile.group_value_version)
-
-
-def refuse_join(runtime: Runtime, join: Join, error: ErrorCode, member_id: str = "") -> None:
-    """Answer a JoinGroup with an error."""
-    runtime.answer(join.parked, JoinGroupResponse(error_code=error, member_id=member_id))
-
-
-def complete_join_of(
-    runtime: Runtime, group: Group, member: Member, response: JoinGroupResponse
-) -> None:
-    """Answer a member's parked JoinGroup, if it has one. Source: completeJoinFuture."""
-    parked = member.awaiting_join
-    if parked is not None:
-        member.awaiting_join = None
-        group.awaiting_join_count -= 1
-        runtime.answer(parked, response)
 
 
 def _accepts(runtime: Runtime, group: Group, member_id: str) -> bool:
@@ -165,7 +112,10 @@ def _join_new_member(runtime: Runtime, group: Group, join: Join) -> Effect | Err
     prefix = join.context.client_id if instance_id is None else instance_id
     member_id = f"{prefix}-{runtime.ids.new_uuid()}"
     if instance_id is not None:
-        return _join_new_static(runtime, group, join, member_id)
+        existing_id = group.static_members.get(instance_id)
+        if existing_id is not None:
+            return rejoin_static(runtime, group, join, group.members[existing_id], member_id)
+        return _add_then_rebalance(runtime, group, join, member_id)
     if join.context.api_version >= _KNOWN_ID_VERSION and runtime.profile.member_id_required:
         _hand_out_id(runtime, group, join, member_id)
         return NO_EFFECT
@@ -238,18 +188,6 @@ def _rejoin(runtime: Runtime, group: Group, join: Join, member: Member) -> Effec
     return NO_EFFECT
 
 
-def current_generation(group: Group, member_id: str, *, with_members: bool) -> JoinGroupResponse:
-    """The generation as a JoinGroup is told of it."""
-    return JoinGroupResponse(
-        generation_id=group.generation_id,
-        protocol_type=group.protocol_type,
-        protocol_name=group.protocol_name,
-        leader=group.leader_id or "",
-        member_id=member_id,
-        members=group.member_list() if with_members else (),
-    )
-
-
 def _add_then_rebalance(runtime: Runtime, group: Group, join: Join, member_id: str) -> Effect:
     """Add a member and start or go on with a rebalance.
 
@@ -296,241 +234,23 @@ def _update_then_rebalance(
 ) -> Effect:
     """Source: updateMemberThenRebalanceOrCompleteJoin."""
     member = group.members[join.request.member_id]
-    _update_member(runtime, group, member, join)
+    update_member(runtime, group, member, join)
     full = f"{text} during {group.state.value}; client reason: {join.client_reason}"
     return rebalance_or_complete(runtime, group, reason, full)
 
 
-def _update_member(runtime: Runtime, group: Group, member: Member, join: Join) -> None:
-    group.update(member, join.request.protocols, join.parked)
-    if runtime.profile.refreshes_timeouts:
-        member.rebalance_timeout_ms = join.rebalance_timeout_ms
-        member.session_timeout_ms = join.request.session_timeout_ms
+def empty_group_value(group: Group) -> GroupMetadataValue:
+    """What is stored of a group just created.
 
-
-# -- the join phase ------------------------------------------------------------------------
-
-
-def rebalance_or_complete(
-    runtime: Runtime, group: Group, reason: RebalanceReason, text: str
-) -> Effect:
-    """Source: maybePrepareRebalanceOrCompleteJoin."""
-    if group.can_rebalance():
-        return prepare_rebalance(runtime, group, reason, text)
-    return maybe_complete_join(runtime, group)
-
-
-def prepare_rebalance(runtime: Runtime, group: Group, reason: RebalanceReason, text: str) -> Effect:
-    """Leave the generation and wait for everyone to rejoin. Source: prepareRebalance."""
-    if group.state is GroupState.AWAITING_SYNC:
-        reset_assignments(runtime, group, ErrorCode.REBALANCE_IN_PROGRESS)
-    is_initial = group.state is GroupState.EMPTY and runtime.profile.initial_rebalance_delay
-    if is_initial:
-        delay_ms = runtime.config.group_initial_rebalance_delay_ms
-        remaining_ms = max(group.rebalance_timeout_ms() - delay_ms, 0)
-        _arm_initial(runtime, group, delay_ms, remaining_ms)
-    group.begin_rebalance(reason, text)
-    if is_initial:
-        return NO_EFFECT
-    if group.has_all_joined():
-        return complete_join(runtime, group)
-    _arm_join(runtime, group)
-    return NO_EFFECT
-
-
-def maybe_complete_join(runtime: Runtime, group: Group) -> Effect:
-    """End the join phase if everyone has joined. Source: maybeCompleteJoinPhase.
-
-    An initial rebalance ends by its timer alone.
+    Source: GroupCoordinatorRecordHelpers.newEmptyGroupMetadataRecord.
     """
-    if group.state is not GroupState.PREPARING_REBALANCE:
-        return NO_EFFECT
-    if group.previous_state is GroupState.EMPTY and runtime.profile.initial_rebalance_delay:
-        return NO_EFFECT
-    return complete_join(runtime, group) if group.has_all_joined() else NO_EFFECT
-
-
-def complete_join(runtime: Runtime, group: Group) -> Effect:
-    """End the join phase: a new generation, or nobody left. Source: completeClassicGroupJoin."""
-    timers = runtime.timers
-    timers.cancel(TimerKey(TimerKind.JOIN, group.group_id))
-    _drop_not_rejoined(runtime, group)
-    if group.state is GroupState.DEAD:
-        return NO_EFFECT
-    if not group.elect_joined_leader() and group.members:
-        # Only static members are left and none rejoined: wait for a session to end, or for one.
-        _arm_join(runtime, group)
-        return NO_EFFECT
-    group.begin_generation()
-    if group.state is GroupState.EMPTY:
-        return Effect(
-            records=(group_record(runtime, group, group.as_record({})),),
-            follow=StoreEmptyGroup(runtime, group),
-        )
-    leader = group.leader_id
-    for member in group.ordered():
-        member_id = member.member_id
-        if member.awaiting_join is not None:
-            response = current_generation(group, member_id, with_members=member_id == leader)
-            complete_join_of(runtime, group, member, response)
-        start_session(runtime, group, member)
-        member.is_new = False
-        group.pending_sync[member_id] = None
-    if runtime.profile.sync_timeout:
-        timers.schedule(
-            TimerKey(TimerKind.SYNC, group.group_id),
-            runtime.now_ms + group.rebalance_timeout_ms(),
-            now_ms=runtime.now_ms,
-            data=group.generation_id,
-        )
-    return NO_EFFECT
-
-
-def _drop_not_rejoined(runtime: Runtime, group: Group) -> None:
-    """Remove the dynamic members that did not rejoin; static ones stay.
-
-    Source: completeClassicGroupJoin (KIP-345; before it, everyone was removed).
-    """
-    if len(group.members) == group.awaiting_join_count:
-        return
-    dropped = [
-        member
-        for member in group.ordered()
-        if member.awaiting_join is None and member.group_instance_id is None
-    ]
-    for member in dropped:
-        runtime.timers.cancel(TimerKey(TimerKind.SESSION, group.group_id, member.member_id))
-        if runtime.tracing:
-            group.emit(Event.MEMBER_KICKED, member, reason_text="did not rejoin in time")
-    group.remove_all([member.member_id for member in dropped])
-
-
-def expire_initial_join(runtime: Runtime, group: Group, data: object) -> Effect:
-    """The initial delay ran out: extend it if somebody joined meanwhile, else end the phase.
-
-    Source: tryCompleteInitialRebalanceElseSchedule.
-    """
-    if not isinstance(data, InitialDelay):
-        raise InvariantViolation(f"join timer of {group.group_id} without its delay")
-    if not (group.new_member_added and data.remaining_ms != 0):
-        return complete_join(runtime, group)
-    group.new_member_added = False
-    delay_ms = min(runtime.config.group_initial_rebalance_delay_ms, data.remaining_ms)
-    _arm_initial(runtime, group, delay_ms, max(data.remaining_ms - data.delay_ms, 0))
-    return NO_EFFECT
-
-
-@dataclass(slots=True, frozen=True)
-class InitialDelay:
-    """What the timer of an initial rebalance remembers: its own length, and what may follow."""
-
-    delay_ms: int
-    remaining_ms: int
-
-
-def _arm_initial(runtime: Runtime, group: Group, delay_ms: int, remaining_ms: int) -> None:
-    runtime.timers.schedule(
-        TimerKey(TimerKind.JOIN, group.group_id),
-        runtime.now_ms + delay_ms,
-        now_ms=runtime.now_ms,
-        data=InitialDelay(delay_ms, remaining_ms),
+    return GroupMetadataValue(
+        protocol_type="",
+        generation_id=0,
+        protocol_name=None,
+        leader=None,
+        current_state_timestamp_ms=group.current_state_timestamp_ms,
     )
-
-
-def _arm_join(runtime: Runtime, group: Group) -> None:
-    runtime.timers.schedule(
-        TimerKey(TimerKind.JOIN, group.group_id),
-        runtime.now_ms + group.rebalance_timeout_ms(),
-        now_ms=runtime.now_ms,
-    )
-
-
-def reset_assignments(runtime: Runtime, group: Group, error: ErrorCode) -> None:
-    """Forget the generation's assignments and tell every parked SyncGroup why.
-
-    Source: resetAndPropagateAssignmentWithError and propagateAssignment.
-    """
-    for member in group.ordered():
-        member.assignment = b""
-        parked = member.awaiting_sync
-        if parked is not None:
-            member.awaiting_sync = None
-            runtime.answer(parked, SyncGroupResponse(error_code=error))
-            start_session(runtime, group, member)
-
-
-# -- static members ------------------------------------------------------------------------
-
-
-def _join_new_static(
-    runtime: Runtime, group: Group, join: Join, member_id: str
-) -> Effect | ErrorCode:
-    """Source: classicGroupJoinNewStaticMember and updateStaticMemberThenRebalanceOrCompleteJoin."""
-    existing_id = group.static_members.get(join.request.group_instance_id or "")
-    if existing_id is None:
-        return _add_then_rebalance(runtime, group, join, member_id)
-    old_leader = group.leader_id or ""
-    old = group.members[existing_id]
-    member = replace_static_member(runtime, group, old, member_id)
-    # QUIRK: the first session of the new id runs with the old timeout.
-    start_session(runtime, group, member)
-    before = StaticMemberBefore(
-        existing_id, member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms
-    )
-    _update_member(runtime, group, member, join)
-    instance = join.request.group_instance_id
-    reason = f"client reason: {join.client_reason}"
-    if group.state is GroupState.STABLE:
-        if group.select_protocol() == (group.protocol_name or ""):
-            assignments = {m.member_id: m.assignment for m in group.members.values()}
-            return Effect(
-                records=(group_record(runtime, group, group.as_record(assignments)),),
-                follow=StoreStaticMember(runtime, group, member, join, before, old_leader),
-            )
-        text = f"protocol changes with static member {member_id} of instance {instance}; {reason}"
-        kind = RebalanceReason.STATIC_PROTOCOL_CHANGE
-        return rebalance_or_complete(runtime, group, kind, text)
-    if group.state is GroupState.AWAITING_SYNC:
-        text = f"Updating metadata for static member {member_id} of instance {instance}; {reason}"
-        return prepare_rebalance(runtime, group, RebalanceReason.METADATA_CHANGED, text)
-    if group.state in {GroupState.EMPTY, GroupState.DEAD}:
-        # QUIRK: Kafka throws IllegalStateException here, which clients see as this error.
-        return ErrorCode.UNKNOWN_SERVER_ERROR
-    return maybe_complete_join(runtime, group)
-
-
-def replace_static_member(runtime: Runtime, group: Group, old: Member, new_id: str) -> Member:
-    """Fence the old id's parked requests and hand its place to a new id.
-
-    Source: ClassicGroup.replaceStaticMember.
-    """
-    fenced = ErrorCode.FENCED_INSTANCE_ID
-    if old.awaiting_join is not None or old.awaiting_sync is not None:
-        if runtime.tracing:
-            group.emit(Event.MEMBER_FENCED, old)
-    complete_join_of(
-        runtime, group, old, JoinGroupResponse(error_code=fenced, member_id=old.member_id)
-    )
-    if old.awaiting_sync is not None:
-        runtime.answer(old.awaiting_sync, SyncGroupResponse(error_code=fenced))
-        old.awaiting_sync = None
-    new = group.replace_static(old, new_id)
-    if runtime.tracing:
-        group.emit(Event.STATIC_REPLACED, new, reason_text=f"was {old.member_id}")
-    return new
-
-
-@dataclass(slots=True, frozen=True)
-class StaticMemberBefore:
-    """A static member before its replacement, to go back to when storing it fails."""
-
-    member_id: str
-    protocols: tuple[object, ...]
-    rebalance_timeout_ms: int
-    session_timeout_ms: int
-
-
-# -- after the append ----------------------------------------------------------------------
 
 
 @dataclass(slots=True, eq=False)
@@ -545,84 +265,6 @@ class StoreNewGroup:
         """On error, answer the JoinGroup if it is still parked; the group is undone already."""
         if error is ErrorCode.NONE:
             return
-        _trace_store_failure(self.runtime, self.group, error)
+        trace_store_failure(self.runtime, self.group, error)
         code = metadata_append_error(error, self.runtime.profile)
         self.runtime.answer(self.parked, JoinGroupResponse(error_code=code))
-
-
-@dataclass(slots=True, eq=False)
-class StoreEmptyGroup:
-    """The record of a generation that ended empty: a failure is only told to the trace."""
-
-    runtime: Runtime
-    group: Group
-
-    def finish(self, error: ErrorCode) -> None:
-        """Nobody waits for this one."""
-        if error is not ErrorCode.NONE:
-            _trace_store_failure(self.runtime, self.group, error)
-
-
-@dataclass(slots=True, eq=False)
-class StoreStaticMember:
-    """The record of a static member that came back under a new id in a Stable group."""
-
-    runtime: Runtime
-    group: Group
-    member: Member
-    join: Join
-    before: StaticMemberBefore
-    old_leader: str
-
-    def finish(self, error: ErrorCode) -> None:
-        """Tell the member its generation, or take the replacement back."""
-        if error is not ErrorCode.NONE:
-            self._undo(error)
-            return
-        group, member_id = self.group, self.member.member_id
-        if self.join.context.api_version >= _SKIP_ASSIGNMENT_VERSION:
-            is_leader = group.leader_id == member_id
-            leader, skips = group.leader_id or "", is_leader
-            members = group.member_list() if is_leader and self.member.awaiting_join else ()
-        else:
-            # QUIRK: before SkipAssignment a returning leader is told the old leader's id, so that
-            # it does not assign again.
-            leader, skips, members = self.old_leader, False, ()
-        complete_join_of(
-            self.runtime,
-            group,
-            self.member,
-            JoinGroupResponse(
-                generation_id=group.generation_id,
-                protocol_type=group.protocol_type,
-                protocol_name=group.protocol_name,
-                leader=leader,
-                skip_assignment=skips,
-                member_id=member_id,
-                members=members,
-            ),
-        )
-
-    def _undo(self, error: ErrorCode) -> None:
-        runtime, group, member, before = self.runtime, self.group, self.member, self.before
-        _trace_store_failure(runtime, group, error)
-        group.update(member, before.protocols, None)
-        member.rebalance_timeout_ms = before.rebalance_timeout_ms
-        member.session_timeout_ms = before.session_timeout_ms
-        old = replace_static_member(runtime, group, member, before.member_id)
-        start_session(runtime, group, old)
-        runtime.answer(
-            self.join.parked,
-            JoinGroupResponse(
-                error_code=metadata_append_error(error, runtime.profile),
-                generation_id=group.generation_id,
-                protocol_type=group.protocol_type,
-                protocol_name=group.protocol_name,
-                leader=self.old_leader,
-            ),
-        )
-
-
-def _trace_store_failure(runtime: Runtime, group: Group, error: ErrorCode) -> None:
-    if runtime.tracing:
-        group.emit(Event.STORE_FAILED, reason_text=error.name)

@@ -7,7 +7,10 @@ OffsetMetadataManager.replay; CoordinatorRuntime.CoordinatorContext.unload.
 """
 
 from coordinator_sim.coordinator.group import Group, Member
-from coordinator_sim.coordinator.join import complete_join_of, prepare_rebalance
+from coordinator_sim.coordinator.join_phase import (
+    complete_join_of,
+    prepare_rebalance,
+)
 from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.runtime import NO_EFFECT, Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.sessions import start_session

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.coordinator.group import Group, Member
-from coordinator_sim.coordinator.join import (
+from coordinator_sim.coordinator.join_phase import (
     complete_join,
     complete_join_of,
     maybe_complete_join,

@@ -23,6 +23,7 @@ from coordinator_sim.protocol.records import LogRecord, OffsetCommitKey, OffsetC
 from coordinator_sim.protocol.states import GroupState
 
 _EXPIRY_VALUE_VERSION = 1
+_TOPIC_ID_VALUE_VERSION = 4
 _NOT_FOUND_VERSION = 9
 _NO_RETENTION = -1
 
@@ -108,7 +109,8 @@ def _records(
     records: list[LogRecord] = []
     results: list[OffsetCommitTopicResult] = []
     for topic in request.topics:
-        name, topic_id = topic.name, topic.topic_id
+        name = topic.name
+        topic_id = topic.topic_id if version >= _TOPIC_ID_VALUE_VERSION else None
         outcomes: list[PartitionError] = []
         for p in topic.partitions:
             metadata = p.metadata or ""

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.coordinator.group import Group, Member
-from coordinator_sim.coordinator.join import group_record, rebalance_or_complete, reset_assignments
+from coordinator_sim.coordinator.join_phase import (
+    group_record,
+    rebalance_or_complete,
+    reset_assignments,
+)
 from coordinator_sim.coordinator.refusals import metadata_append_error
 from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Parked, Partition, Runtime
 from coordinator_sim.coordinator.sessions import start_session

@@ -44,7 +44,7 @@ class Profile(Struct, frozen=True, kw_only=True):
         pending_leave_rebalances: LeaveGroup of a pending id starts a rebalance of a Stable group.
             Source: classicGroupLeaveToClassicGroup counts it among the members that left.
         sync_loading_is_rebalance: SyncGroup while loading answers REBALANCE_IN_PROGRESS.
-            Source: GroupCoordinator.handleSyncGroup; the Java coordinator answers the loading error.
+            Source: GroupCoordinator.handleSyncGroup; Java answers COORDINATOR_LOAD_IN_PROGRESS.
         append_timeout_is_not_available: A write that times out is COORDINATOR_NOT_AVAILABLE.
             Source: GroupMetadataManager.appendGroupMetadataErrorToResponseError.
         replies_wait_for_log: Any answer waits for the partition's earlier writes.

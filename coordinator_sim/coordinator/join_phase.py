@@ -1,0 +1,226 @@
+"""The join phase: when a rebalance starts, when it ends, and what is timed meanwhile.
+
+Each function ports the order of checks of the Kafka method it names, because the order decides
+which error wins.
+
+Source: kafka trunk, GroupMetadataManager.java, prepareRebalance, completeClassicGroupJoin and
+tryCompleteInitialRebalanceElseSchedule.
+"""
+
+from dataclasses import dataclass
+
+from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
+from coordinator_sim.coordinator.group import Group, Member
+from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Runtime
+from coordinator_sim.coordinator.sessions import start_session
+from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import JoinGroupResponse, SyncGroupResponse
+from coordinator_sim.protocol.records import GroupMetadataKey, GroupMetadataValue, LogRecord
+from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.trace.events import Event, RebalanceReason
+
+
+def rebalance_or_complete(
+    runtime: Runtime, group: Group, reason: RebalanceReason, text: str
+) -> Effect:
+    """Start a rebalance, or end its join phase if it is under way and everyone is here.
+
+    Source: maybePrepareRebalanceOrCompleteJoin.
+    """
+    if group.can_rebalance():
+        return prepare_rebalance(runtime, group, reason, text)
+    return maybe_complete_join(runtime, group)
+
+
+def prepare_rebalance(runtime: Runtime, group: Group, reason: RebalanceReason, text: str) -> Effect:
+    """Leave the generation and wait for everyone to rejoin. Source: prepareRebalance."""
+    if group.state is GroupState.AWAITING_SYNC:
+        reset_assignments(runtime, group, ErrorCode.REBALANCE_IN_PROGRESS)
+    is_initial = group.state is GroupState.EMPTY and runtime.profile.initial_rebalance_delay
+    if is_initial:
+        delay_ms = runtime.config.group_initial_rebalance_delay_ms
+        remaining_ms = max(group.rebalance_timeout_ms() - delay_ms, 0)
+        _arm_initial(runtime, group, delay_ms, remaining_ms)
+    group.begin_rebalance(reason, text)
+    if is_initial:
+        return NO_EFFECT
+    if group.has_all_joined():
+        return complete_join(runtime, group)
+    _arm_join(runtime, group)
+    return NO_EFFECT
+
+
+def maybe_complete_join(runtime: Runtime, group: Group) -> Effect:
+    """End the join phase if everyone has joined. Source: maybeCompleteJoinPhase.
+
+    An initial rebalance ends by its timer alone.
+    """
+    if group.state is not GroupState.PREPARING_REBALANCE:
+        return NO_EFFECT
+    if group.previous_state is GroupState.EMPTY and runtime.profile.initial_rebalance_delay:
+        return NO_EFFECT
+    return complete_join(runtime, group) if group.has_all_joined() else NO_EFFECT
+
+
+def complete_join(runtime: Runtime, group: Group) -> Effect:
+    """End the join phase: a new generation, or nobody left. Source: completeClassicGroupJoin."""
+    timers = runtime.timers
+    timers.cancel(TimerKey(TimerKind.JOIN, group.group_id))
+    _drop_not_rejoined(runtime, group)
+    if group.state is GroupState.DEAD:
+        return NO_EFFECT
+    if not group.elect_joined_leader() and group.members:
+        # Only static members are left and none rejoined: wait for a session to end, or for one.
+        # DEVIATION: with a rebalance timeout of 0 Kafka spins here; we look again every 1 ms.
+        _arm_join(runtime, group, least_ms=1)
+        return NO_EFFECT
+    if not group.is_preparing():
+        # QUIRK: a timer of a group whose creation was undone finds the group made after it under
+        # that name; Kafka counts the generation up before it throws.
+        group.generation_id += 1
+        group.protocol_name = None
+        return NO_EFFECT
+    group.begin_generation()
+    if not group.members:
+        return Effect(
+            records=(group_record(runtime, group, group.as_record({})),),
+            follow=StoreEmptyGroup(runtime, group),
+        )
+    leader = group.leader_id
+    for member in group.ordered():
+        member_id = member.member_id
+        if member.awaiting_join is not None:
+            response = current_generation(group, member_id, with_members=member_id == leader)
+            complete_join_of(runtime, group, member, response)
+        start_session(runtime, group, member)
+        member.is_new = False
+        group.pending_sync[member_id] = None
+    if runtime.profile.sync_timeout:
+        timers.schedule(
+            TimerKey(TimerKind.SYNC, group.group_id),
+            runtime.now_ms + group.rebalance_timeout_ms(),
+            now_ms=runtime.now_ms,
+            data=group.generation_id,
+        )
+    return NO_EFFECT
+
+
+def _drop_not_rejoined(runtime: Runtime, group: Group) -> None:
+    """Remove the dynamic members that did not rejoin; static ones stay.
+
+    Source: completeClassicGroupJoin (KIP-345; before it, everyone was removed).
+    """
+    if len(group.members) == group.awaiting_join_count:
+        return
+    dropped = [
+        member
+        for member in group.ordered()
+        if member.awaiting_join is None and member.group_instance_id is None
+    ]
+    for member in dropped:
+        runtime.timers.cancel(TimerKey(TimerKind.SESSION, group.group_id, member.member_id))
+        if runtime.tracing:
+            group.emit(Event.MEMBER_KICKED, member, reason_text="did not rejoin in time")
+    group.remove_all([member.member_id for member in dropped])
+
+
+def expire_initial_join(runtime: Runtime, group: Group, data: object) -> Effect:
+    """The initial delay ran out: extend it if somebody joined meanwhile, else end the phase.
+
+    Source: tryCompleteInitialRebalanceElseSchedule.
+    """
+    if not isinstance(data, InitialDelay):
+        raise InvariantViolation(f"join timer of {group.group_id} without its delay")
+    if not (group.new_member_added and data.remaining_ms != 0):
+        return complete_join(runtime, group)
+    group.new_member_added = False
+    delay_ms = min(runtime.config.group_initial_rebalance_delay_ms, data.remaining_ms)
+    _arm_initial(runtime, group, delay_ms, max(data.remaining_ms - data.delay_ms, 0))
+    return NO_EFFECT
+
+
+@dataclass(slots=True, frozen=True)
+class InitialDelay:
+    """What the timer of an initial rebalance remembers: its own length, and what may follow."""
+
+    delay_ms: int
+    remaining_ms: int
+
+
+def _arm_initial(runtime: Runtime, group: Group, delay_ms: int, remaining_ms: int) -> None:
+    runtime.timers.schedule(
+        TimerKey(TimerKind.JOIN, group.group_id),
+        runtime.now_ms + delay_ms,
+        now_ms=runtime.now_ms,
+        data=InitialDelay(delay_ms, remaining_ms),
+    )
+
+
+def _arm_join(runtime: Runtime, group: Group, least_ms: int = 0) -> None:
+    runtime.timers.schedule(
+        TimerKey(TimerKind.JOIN, group.group_id),
+        runtime.now_ms + max(group.rebalance_timeout_ms(), least_ms),
+        now_ms=runtime.now_ms,
+    )
+
+
+def reset_assignments(runtime: Runtime, group: Group, error: ErrorCode) -> None:
+    """Forget the generation's assignments and tell every parked SyncGroup why.
+
+    Source: resetAndPropagateAssignmentWithError and propagateAssignment.
+    """
+    for member in group.ordered():
+        member.assignment = b""
+        parked = member.awaiting_sync
+        if parked is not None:
+            member.awaiting_sync = None
+            runtime.answer(parked, SyncGroupResponse(error_code=error))
+            start_session(runtime, group, member)
+
+
+def complete_join_of(
+    runtime: Runtime, group: Group, member: Member, response: JoinGroupResponse
+) -> None:
+    """Answer a member's parked JoinGroup, if it has one. Source: completeJoinFuture."""
+    parked = member.awaiting_join
+    if parked is not None:
+        member.awaiting_join = None
+        group.awaiting_join_count -= 1
+        runtime.answer(parked, response)
+
+
+def current_generation(group: Group, member_id: str, *, with_members: bool) -> JoinGroupResponse:
+    """The generation as a JoinGroup is told of it."""
+    return JoinGroupResponse(
+        generation_id=group.generation_id,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        leader=group.leader_id or "",
+        member_id=member_id,
+        members=group.member_list() if with_members else (),
+    )
+
+
+def group_record(runtime: Runtime, group: Group, value: GroupMetadataValue) -> LogRecord:
+    """The record of a group in the profile's version."""
+    return LogRecord(GroupMetadataKey(group.group_id), value, runtime.profile.group_value_version)
+
+
+@dataclass(slots=True, eq=False)
+class StoreEmptyGroup:
+    """The record of a generation that ended empty: a failure is only told to the trace."""
+
+    runtime: Runtime
+    group: Group
+
+    def finish(self, error: ErrorCode) -> None:
+        """Nobody waits for this one."""
+        if error is not ErrorCode.NONE:
+            trace_store_failure(self.runtime, self.group, error)
+
+
+def trace_store_failure(runtime: Runtime, group: Group, error: ErrorCode) -> None:
+    """Tell the trace that a record of the group could not be stored."""
+    if runtime.tracing:
+        group.emit(Event.STORE_FAILED, reason_text=error.name)

@@ -1,0 +1,39 @@
+"""One JoinGroup under way: the request and who sent it."""
+
+from coordinator_sim.coordinator.group import Group, Member
+from coordinator_sim.coordinator.runtime import Parked, Runtime
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import JoinGroupRequest, JoinGroupResponse, RequestContext
+
+
+class Join:
+    """One JoinGroup under way: the request and who sent it, for the functions that share them."""
+
+    __slots__ = ("context", "parked", "rebalance_timeout_ms", "request")
+
+    def __init__(self, request: JoinGroupRequest, context: RequestContext, parked: Parked) -> None:
+        self.request = request
+        self.context = context
+        self.parked = parked
+        # JoinGroup v0 has one timeout for both. Source: JoinGroupRequest's constructor.
+        self.rebalance_timeout_ms = (
+            request.session_timeout_ms if context.api_version == 0 else request.rebalance_timeout_ms
+        )
+
+    @property
+    def client_reason(self) -> str:
+        """The client's reason as Kafka logs it. Source: JoinGroupRequest.joinReason."""
+        return self.request.reason or "not provided"
+
+
+def refuse_join(runtime: Runtime, join: Join, error: ErrorCode, member_id: str = "") -> None:
+    """Answer a JoinGroup with an error."""
+    runtime.answer(join.parked, JoinGroupResponse(error_code=error, member_id=member_id))
+
+
+def update_member(runtime: Runtime, group: Group, member: Member, join: Join) -> None:
+    """Take over what the member offers now, and park its request. Source: updateMember."""
+    group.update(member, join.request.protocols, join.parked)
+    if runtime.profile.refreshes_timeouts:
+        member.rebalance_timeout_ms = join.rebalance_timeout_ms
+        member.session_timeout_ms = join.request.session_timeout_ms

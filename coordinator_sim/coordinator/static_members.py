@@ -1,0 +1,154 @@
+"""Static members that come back under a new id.
+
+Source: kafka trunk, GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin and
+ClassicGroup.replaceStaticMember (KIP-345, KIP-814).
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from coordinator_sim.coordinator.group import Group, Member, Protocols
+from coordinator_sim.coordinator.join_phase import (
+    complete_join_of,
+    group_record,
+    maybe_complete_join,
+    prepare_rebalance,
+    rebalance_or_complete,
+    trace_store_failure,
+)
+from coordinator_sim.coordinator.join_request import Join, update_member
+from coordinator_sim.coordinator.refusals import metadata_append_error
+from coordinator_sim.coordinator.runtime import Effect, Runtime
+from coordinator_sim.coordinator.sessions import start_session
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import JoinGroupResponse, SyncGroupResponse
+from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.trace.events import Event, RebalanceReason
+
+_SKIP_ASSIGNMENT_VERSION: Final = 9
+
+
+def rejoin_static(
+    runtime: Runtime, group: Group, join: Join, old: Member, member_id: str
+) -> Effect | ErrorCode:
+    """Give a static member its new id, and rebalance only if the group's protocol would change.
+
+    Source: updateStaticMemberThenRebalanceOrCompleteJoin.
+    """
+    old_leader = group.leader_id or ""
+    member = replace_static_member(runtime, group, old, member_id)
+    # QUIRK: the first session of the new id runs with the old timeout.
+    start_session(runtime, group, member)
+    before = StaticMemberBefore(
+        old.member_id, member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms
+    )
+    update_member(runtime, group, member, join)
+    instance = join.request.group_instance_id
+    reason = f"client reason: {join.client_reason}"
+    if group.state is GroupState.STABLE:
+        if group.select_protocol() == (group.protocol_name or ""):
+            assignments = {m.member_id: m.assignment for m in group.members.values()}
+            return Effect(
+                records=(group_record(runtime, group, group.as_record(assignments)),),
+                follow=StoreStaticMember(runtime, group, member, join, before, old_leader),
+            )
+        text = f"protocol changes with static member {member_id} of instance {instance}; {reason}"
+        kind = RebalanceReason.STATIC_PROTOCOL_CHANGE
+        return rebalance_or_complete(runtime, group, kind, text)
+    if group.state is GroupState.AWAITING_SYNC:
+        text = f"Updating metadata for static member {member_id} of instance {instance}; {reason}"
+        return prepare_rebalance(runtime, group, RebalanceReason.METADATA_CHANGED, text)
+    if group.state in {GroupState.EMPTY, GroupState.DEAD}:
+        # QUIRK: Kafka throws IllegalStateException here, which clients see as this error.
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+    return maybe_complete_join(runtime, group)
+
+
+def replace_static_member(runtime: Runtime, group: Group, old: Member, new_id: str) -> Member:
+    """Fence the old id's parked requests and hand its place to a new id.
+
+    Source: ClassicGroup.replaceStaticMember.
+    """
+    fenced = ErrorCode.FENCED_INSTANCE_ID
+    if runtime.tracing and (old.awaiting_join is not None or old.awaiting_sync is not None):
+        group.emit(Event.MEMBER_FENCED, old)
+    complete_join_of(
+        runtime, group, old, JoinGroupResponse(error_code=fenced, member_id=old.member_id)
+    )
+    if old.awaiting_sync is not None:
+        runtime.answer(old.awaiting_sync, SyncGroupResponse(error_code=fenced))
+        old.awaiting_sync = None
+    new = group.replace_static(old, new_id)
+    if runtime.tracing:
+        group.emit(Event.STATIC_REPLACED, new, reason_text=f"was {old.member_id}")
+    return new
+
+
+@dataclass(slots=True, frozen=True)
+class StaticMemberBefore:
+    """A static member before its replacement, to go back to when storing it fails."""
+
+    member_id: str
+    protocols: Protocols
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+
+
+@dataclass(slots=True, eq=False)
+class StoreStaticMember:
+    """The record of a static member that came back under a new id in a Stable group."""
+
+    runtime: Runtime
+    group: Group
+    member: Member
+    join: Join
+    before: StaticMemberBefore
+    old_leader: str
+
+    def finish(self, error: ErrorCode) -> None:
+        """Tell the member its generation, or take the replacement back."""
+        if error is not ErrorCode.NONE:
+            self._undo(error)
+            return
+        group, member_id = self.group, self.member.member_id
+        if self.join.context.api_version >= _SKIP_ASSIGNMENT_VERSION:
+            is_leader = group.leader_id == member_id
+            leader, skips = group.leader_id or "", is_leader
+            members = group.member_list() if is_leader and self.member.awaiting_join else ()
+        else:
+            # QUIRK: before SkipAssignment a returning leader is told the old leader's id, so that
+            # it does not assign again.
+            leader, skips, members = self.old_leader, False, ()
+        complete_join_of(
+            self.runtime,
+            group,
+            self.member,
+            JoinGroupResponse(
+                generation_id=group.generation_id,
+                protocol_type=group.protocol_type,
+                protocol_name=group.protocol_name,
+                leader=leader,
+                skip_assignment=skips,
+                member_id=member_id,
+                members=members,
+            ),
+        )
+
+    def _undo(self, error: ErrorCode) -> None:
+        runtime, group, member, before = self.runtime, self.group, self.member, self.before
+        trace_store_failure(runtime, group, error)
+        group.update(member, before.protocols, None)
+        member.rebalance_timeout_ms = before.rebalance_timeout_ms
+        member.session_timeout_ms = before.session_timeout_ms
+        old = replace_static_member(runtime, group, member, before.member_id)
+        start_session(runtime, group, old)
+        runtime.answer(
+            self.join.parked,
+            JoinGroupResponse(
+                error_code=metadata_append_error(error, runtime.profile),
+                generation_id=group.generation_id,
+                protocol_type=group.protocol_type,
+                protocol_name=group.protocol_name,
+                leader=self.old_leader,
+            ),
+        )

@@ -1,0 +1,260 @@
+"""One broker in virtual time, operated by verbs: what tests, transcripts and `lines` drive.
+
+The verbs are those of the oracle's line protocol: call, advance, topics, elect, resign, append,
+hold, commit, fail. Each returns a `Step` saying everything it caused, with the instant of each
+answer. The log outlives the coordinator's leadership, so `elect` after `resign` is a failover.
+"""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from coordinator_sim.clock.timer_queue import Timer
+from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult
+from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.harness.ids import SeededIds
+from coordinator_sim.harness.topics import CheckedCommit, Topic, check_commit
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    GroupRequest,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    RequestContext,
+    Response,
+)
+from coordinator_sim.protocol.partitioning import partition_for
+from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile
+from coordinator_sim.protocol.records import LogBatch, LogRecord
+from coordinator_sim.trace.events import TraceEvent
+
+START_MS = 1_000_000
+"""Where virtual time starts, unless told otherwise."""
+
+
+class TimedReply(Struct, frozen=True):
+    """An answer and the instant it left."""
+
+    at_ms: int
+    token: int
+    response: Response
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """What one verb caused, in order.
+
+    Args:
+        token: Of the request that `call` sent; None for other verbs.
+    """
+
+    now_ms: int
+    token: int | None = None
+    replies: tuple[TimedReply, ...] = ()
+    batches: tuple[LogBatch, ...] = ()
+    events: tuple[TraceEvent, ...] = ()
+
+    @property
+    def response(self) -> Response | None:
+        """The answer to this step's own request; None while it is parked."""
+        for reply in self.replies:
+            if reply.token == self.token:
+                return reply.response
+        return None
+
+
+class FailingAppends:
+    """An append policy that refuses the next appends, as told."""
+
+    __slots__ = ("_count", "_error")
+
+    def __init__(self) -> None:
+        self._error = ErrorCode.NONE
+        self._count = 0
+
+    def fail(self, error: ErrorCode, count: int) -> None:
+        """Refuse the next `count` appends with this error."""
+        self._error = error
+        self._count = count
+
+    def verdict(self, batch: LogBatch) -> ErrorCode:  # noqa: ARG002 - any batch may fail
+        """The error of this append."""
+        if self._count == 0:
+            return ErrorCode.NONE
+        self._count -= 1
+        return self._error
+
+
+class Harness:
+    """A broker that leads every offsets partition, its log, and its clock.
+
+    Args:
+        seed: Of the member ids.
+        elect: Whether it leads all partitions from the start, at leader epoch 1.
+    """
+
+    def __init__(
+        self,
+        config: CoordinatorConfig | None = None,
+        profile: Profile = DEFAULT_PROFILE,
+        *,
+        seed: int = 0,
+        start_ms: int = START_MS,
+        elect: bool = True,
+    ) -> None:
+        self.config = CoordinatorConfig() if config is None else config
+        self.now_ms = start_ms
+        self.ids = SeededIds(seed)
+        self.topics: dict[str, Topic] | None = None
+        self._appends = FailingAppends()
+        self.coordinator = GroupCoordinator(
+            self.config, profile, ids=self.ids, append_policy=self._appends
+        )
+        self._log: dict[int, list[LogBatch]] = {}
+        self._commits: dict[int, CheckedCommit] = {}
+        self.next_token = 1
+        self._replies: list[TimedReply] = []
+        self._batches: list[LogBatch] = []
+        self._events: list[TraceEvent] = []
+        if elect:
+            self.elect()
+
+    # -- verbs -----------------------------------------------------------------------------
+
+    def call(
+        self,
+        request: GroupRequest,
+        *,
+        api_version: int,
+        client_id: str = "client",
+        client_host: str = "/127.0.0.1",
+    ) -> Step:
+        """Send a request; its answer may come with this step or with a later one."""
+        token = self.next_token
+        self.next_token += 1
+        context = RequestContext(
+            token=token, api_version=api_version, client_id=client_id, client_host=client_host
+        )
+        passed: GroupRequest | None = request
+        if isinstance(request, OffsetCommitRequest) and self.topics is not None:
+            checked = check_commit(request, self.topics)
+            self._commits[token] = checked
+            passed = checked.request
+        if passed is None:
+            empty = OffsetCommitResponse(topics=())
+            self._replies.append(
+                TimedReply(self.now_ms, token, self._commits.pop(token).merge(empty))
+            )
+        else:
+            self._take(self.coordinator.handle(passed, context, self.now_ms))
+        self._settle()
+        return self._step(token)
+
+    def advance(self, ms: int) -> Step:
+        """Let `ms` milliseconds pass, firing each timer at its own instant."""
+        target_ms = self.now_ms + ms
+        while True:
+            deadline_ms = self.coordinator.next_deadline_ms()
+            if deadline_ms is None or deadline_ms > target_ms:
+                break
+            self.now_ms = max(deadline_ms, self.now_ms)
+            self._take(self.coordinator.expire(self.now_ms))
+        self.now_ms = target_ms
+        return self._step()
+
+    def set_topic(self, name: str, partition_count: int, topic_id: bytes = bytes(16)) -> None:
+        """Make a topic known; from the first one on, commits to unknown ones are refused."""
+        if self.topics is None:
+            self.topics = {}
+        self.topics[name] = Topic(topic_id, partition_count)
+
+    def elect(self, partition: int | None = None, leader_epoch: int = 1) -> Step:
+        """Become leader of one offsets partition, or of all, and load it from the log."""
+        for index in self._indexes(partition):
+            self._take(self.coordinator.begin_load(index, leader_epoch, self.now_ms))
+            for batch in self._log.get(index, ()):
+                self.coordinator.replay(index, batch)
+            self._take(self.coordinator.finish_load(index, ErrorCode.NONE, self.now_ms))
+            self._settle()
+        return self._step()
+
+    def resign(self, partition: int | None = None, leader_epoch: int | None = None) -> Step:
+        """Stop leading one offsets partition, or all."""
+        for index in self._indexes(partition):
+            self._take(self.coordinator.unload(index, leader_epoch, self.now_ms))
+            self._settle()
+        return self._step()
+
+    def append(self, partition: int, records: tuple[LogRecord, ...]) -> None:
+        """Put records into the log behind the coordinator's back, for a later `elect`."""
+        log = self._log.setdefault(partition, [])
+        end = log[-1].base_offset + len(log[-1].records) if log else 0
+        log.append(
+            LogBatch(
+                partition=partition, base_offset=end, timestamp_ms=self.now_ms, records=records
+            )
+        )
+
+    def hold(self, *, high_watermark: bool) -> None:
+        """Whether appends wait for `commit` from now on."""
+        self.coordinator.hold_high_watermark(hold=high_watermark)
+
+    def commit(self, partition: int | None = None, offset: int | None = None) -> Step:
+        """Advance the high watermark of one offsets partition, or all, to `offset` or the end."""
+        for index in self._indexes(partition):
+            end = self.coordinator.end_offset(index) if offset is None else offset
+            self._take(self.coordinator.advance_high_watermark(index, end, self.now_ms))
+            self._settle()
+        return self._step()
+
+    def fail_appends(self, error: ErrorCode, count: int = 1) -> None:
+        """Refuse the next `count` appends with that error."""
+        self._appends.fail(error, count)
+
+    # -- looking ---------------------------------------------------------------------------
+
+    def partition_of(self, group_id: str) -> int:
+        """The offsets partition of a group."""
+        return partition_for(group_id, self.config.offsets_topic_num_partitions)
+
+    def timers(self) -> tuple[Timer, ...]:
+        """The armed timers in firing order."""
+        return self.coordinator.timers()
+
+    def log(self, partition: int) -> tuple[LogBatch, ...]:
+        """The batches of an offsets partition, in log order."""
+        return tuple(self._log.get(partition, ()))
+
+    # -- inside ----------------------------------------------------------------------------
+
+    def _indexes(self, partition: int | None) -> Iterator[int]:
+        if partition is None:
+            return iter(range(self.config.offsets_topic_num_partitions))
+        return iter((partition,))
+
+    def _settle(self) -> None:
+        """Fire what is due already: a delay of 0 ms ends within the verb that armed it."""
+        deadline_ms = self.coordinator.next_deadline_ms()
+        if deadline_ms is not None and deadline_ms <= self.now_ms:
+            self._take(self.coordinator.expire(self.now_ms))
+
+    def _take(self, result: CoordinatorResult) -> None:
+        for reply in result.replies:
+            response = reply.response
+            if isinstance(response, OffsetCommitResponse):
+                checked = self._commits.pop(reply.token, None)
+                response = response if checked is None else checked.merge(response)
+            self._replies.append(TimedReply(self.now_ms, reply.token, response))
+        for batch in result.batches:
+            self._log.setdefault(batch.partition, []).append(batch)
+        self._batches += result.batches
+        self._events += result.events
+
+    def _step(self, token: int | None = None) -> Step:
+        step = Step(
+            now_ms=self.now_ms,
+            token=token,
+            replies=tuple(self._replies),
+            batches=tuple(self._batches),
+            events=tuple(self._events),
+        )
+        self._replies, self._batches, self._events = [], [], []
+        return step
