@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from coordinator_sim.replay.report import (
         GroupFidelity,
         ReplayReport,
+        ReplayResult,
         RunFigures,
         Tally,
         WhatIf,
     )
-    from coordinator_sim.replay.run import ReplayResult
     from coordinator_sim.replay.settings import Settings
 
 EXIT_NOT_REPRODUCED: Final = 1

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Final
 
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.replay.history import (
     LINE_SKEW_MS,
     Episode,
@@ -13,6 +14,15 @@ from coordinator_sim.replay.history import (
 from coordinator_sim.replay.report import KINDS, RunFigures, Tally
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 
+_ANSWER_COLUMNS: Final = (
+    "error_code",
+    "generation",
+    "leader_id",
+    "member_id",
+    "protocol_name",
+    "members",
+    "assignment",
+)
 _REMOVALS: Final = frozenset({Event.MEMBER_FAILED, Event.MEMBER_KICKED})
 _ALIKE: Final = frozenset(
     {
@@ -28,12 +38,49 @@ _ALIKE: Final = frozenset(
 
 def compare(episode: Episode, replayed: list[TraceEvent]) -> dict[str, Tally]:
     """The tallies of one episode, by kind."""
-    tallies = {kind: Tally() for kind in KINDS}
     mine = {rebalance.old_generation: rebalance for rebalance in rebalances_of(replayed)}
-    for theirs in episode.rebalances:
-        _Row(theirs, mine.get(theirs.old_generation), tallies).count()
+    tallies = compare_pairs(
+        [(theirs, mine.get(theirs.old_generation)) for theirs in episode.rebalances]
+    )
     _count_death(episode, replayed, tallies["transitions"])
     return tallies
+
+
+def compare_pairs(pairs: list[tuple[Rebalance, Rebalance | None]]) -> dict[str, Tally]:
+    """The tallies of rebalances, each beside the core's; None when the core has none."""
+    tallies = {kind: Tally() for kind in KINDS}
+    for theirs, mine in pairs:
+        _Row(theirs, mine, tallies).count()
+    return tallies
+
+
+def compare_answers(
+    recorded: dict[int, TraceEvent], replayed: dict[int, TraceEvent]
+) -> dict[str, Tally]:
+    """The tallies of answers by group; both are by the position of the request."""
+    tallies: dict[str, Tally] = {}
+    for position, theirs in recorded.items():
+        tally = tallies.setdefault(theirs.group_id or "", Tally())
+        tally.row(_answer_difference(theirs, replayed.get(position)))
+    return tallies
+
+
+def _answer_difference(theirs: TraceEvent, mine: TraceEvent | None) -> str | None:
+    """What an answer has otherwise than the recorded one; None for an equal one."""
+    place = f"{clock(theirs.ts_us // 1000)}, {theirs.event.value} to {theirs.member_id}"
+    if mine is None:
+        return f"{place}: the core does not answer"
+    for name in _ANSWER_COLUMNS:
+        told, done = getattr(theirs, name), getattr(mine, name)
+        if (told or None) != (done or None):
+            return f"{place}: {name} is {_shown(told)}, the core's {_shown(done)}"
+    if theirs.ts_us // 1000 != mine.ts_us // 1000:
+        return f"{place}: the core answers at {clock(mine.ts_us // 1000)}"
+    return None
+
+
+def _shown(value: object) -> str:
+    return value.name if isinstance(value, ErrorCode) else str(value)
 
 
 def rebalances_of(events: list[TraceEvent]) -> list[Rebalance]:

@@ -4,8 +4,12 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from coordinator_sim.trace.events import TraceEvent
+
 KINDS: Final = ("rebalances", "generations", "members", "outcomes", "transitions", "leaders")
-"""What is compared, in the order of the table; `responses` beside them for recorded requests."""
+"""What is compared of every trace, in the order of the table."""
+ANSWERS_KIND: Final = "answers"
+"""Compared too where the trace has the requests."""
 
 
 class Tally(Struct, kw_only=True):
@@ -137,3 +141,14 @@ class ReplayReport(Struct, kw_only=True):
             for kind, tally in group.tallies.items():
                 totals.setdefault(kind, Tally()).add(tally)
         return totals
+
+
+class ReplayResult(Struct, frozen=True):
+    """A replay: what it answers, and the events of its own.
+
+    Args:
+        events: What the core told, in time order; with settings, of the run with them.
+    """
+
+    report: ReplayReport
+    events: list[TraceEvent]

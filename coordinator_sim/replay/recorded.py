@@ -1,0 +1,207 @@
+"""Drives coordinators with the requests of a recorded trace, as they are.
+
+Every answer is compared with the recorded one. Brokers and their offsets log are plain data here:
+a load replays what was appended, and a crashed broker's coordinator is forgotten.
+"""
+
+from typing import Final
+
+from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult
+from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.profiles import Profile
+from coordinator_sim.protocol.records import LogBatch
+from coordinator_sim.replay.names import split_member_id
+from coordinator_sim.replay.plan import NEVER_MS
+from coordinator_sim.replay.players import NamedIds
+from coordinator_sim.replay.recording import REQUESTS, Recording, asked_by, context_of
+from coordinator_sim.trace.events import Event, TraceEvent
+
+ANSWERS: Final = frozenset({Event.JOIN_RESP, Event.SYNC_RESP, Event.HEARTBEAT, Event.OFFSET_COMMIT})
+_LEADS: Final = frozenset(
+    {
+        Event.MEMBER_ID_ASSIGNED,
+        Event.MEMBER_ADDED,
+        Event.PREPARE_REBALANCE,
+        Event.GROUP_UNLOADED,
+        Event.STATIC_REPLACED,
+        Event.JOIN_COMPLETE,
+    }
+)
+"""Only the coordinator of a group tells these."""
+_BY_ALARM: Final = frozenset(
+    {
+        Event.MEMBER_FAILED,
+        Event.MEMBER_KICKED,
+        Event.PENDING_EXPIRED,
+        Event.PREPARE_REBALANCE,
+        Event.JOIN_COMPLETE,
+        Event.GROUP_EMPTY,
+    }
+)
+"""What a timer may cause: at its instant, timers are due before it."""
+
+
+class RecordedDriver:
+    """Replays one recording.
+
+    Args:
+        recording: The trace's events.
+        profile: The Kafka to behave like.
+        initial_delay_ms: `group.initial.rebalance.delay.ms` of the brokers.
+        group_max_size: `group.max.size` of the brokers; None for no limit.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        profile: Profile,
+        *,
+        initial_delay_ms: int,
+        group_max_size: int | None = None,
+    ) -> None:
+        self.events: list[TraceEvent] = []
+        self.answers: dict[int, TraceEvent] = {}
+        """The answers by the position of the request that they answer."""
+        self._recording = recording
+        self._profile = profile
+        self._delay_ms = initial_delay_ms
+        self._max_size = group_max_size or NEVER_MS
+        self._ids = NamedIds()
+        self._coordinators: dict[int, GroupCoordinator] = {}
+        self._logs: dict[int, list[LogBatch]] = {}
+        self._epochs: dict[int, int] = {}
+
+    def run(self) -> list[TraceEvent]:
+        """Drive the whole recording and give what the coordinators told, in order."""
+        self._lead_from_the_start()
+        for position, event in enumerate(self._recording.events):
+            now_ms = event.ts_us // 1000
+            if event.event in REQUESTS:
+                self._ring(now_ms - 1)
+                self._ask(position, event, now_ms)
+            else:
+                self._ring(now_ms if event.event in _BY_ALARM else now_ms - 1)
+                self._happen(event, now_ms)
+        return self.events
+
+    def _lead_from_the_start(self) -> None:
+        """Partitions that a broker leads although no load of them is told."""
+        seen: set[int] = set()
+        for event in self._recording.events:
+            partition, broker_id = event.offsets_partition, event.broker_id
+            if partition is None or broker_id is None or partition in seen:
+                continue
+            if event.event is Event.LOAD_START:
+                seen.add(partition)
+            elif event.event in _LEADS:
+                seen.add(partition)
+                self._load(broker_id, partition, 0)
+        self.events.clear()
+
+    # -- what happens to brokers -----------------------------------------------------------
+
+    def _happen(self, event: TraceEvent, now_ms: int) -> None:
+        broker_id, partition = event.broker_id, event.offsets_partition
+        match event.event:
+            case Event.LOAD_START if broker_id is not None and partition is not None:
+                epoch = self._epochs[partition] = self._epochs.get(partition, 0) + 1
+                self._take(self._coordinator(broker_id).begin_load(partition, epoch, now_ms))
+            case Event.LOAD_DONE if broker_id is not None and partition is not None:
+                self._finish_load(broker_id, partition, now_ms)
+            case Event.GROUP_UNLOADED | Event.UNLOAD_DONE | Event.COORD_RESIGNED if (
+                broker_id is not None and partition is not None
+            ):
+                self._take(self._coordinator(broker_id).unload(partition, None, now_ms))
+            case Event.FAULT if event.reason_text == "CrashBroker":
+                self._coordinators.pop(int(event.attrs.get("broker", "-1")), None)
+            case _:
+                pass
+
+    def _load(self, broker_id: int, partition: int, now_ms: int) -> None:
+        self._take(self._coordinator(broker_id).begin_load(partition, 0, now_ms))
+        self._finish_load(broker_id, partition, now_ms)
+
+    def _finish_load(self, broker_id: int, partition: int, now_ms: int) -> None:
+        coordinator = self._coordinator(broker_id)
+        for batch in self._logs.get(partition, ()):
+            coordinator.replay(partition, batch)
+        self._take(coordinator.finish_load(partition, ErrorCode.NONE, now_ms))
+
+    def _coordinator(self, broker_id: int) -> GroupCoordinator:
+        coordinator = self._coordinators.get(broker_id)
+        if coordinator is None:
+            config = CoordinatorConfig(
+                broker_id=broker_id,
+                offsets_topic_num_partitions=self._recording.partition_count,
+                group_min_session_timeout_ms=1,
+                group_max_session_timeout_ms=NEVER_MS,
+                group_initial_rebalance_delay_ms=self._delay_ms,
+                group_max_size=self._max_size,
+            )
+            coordinator = GroupCoordinator(config, self._profile, ids=self._ids)
+            self._coordinators[broker_id] = coordinator
+        return coordinator
+
+    # -- requests and alarms ---------------------------------------------------------------
+
+    def _ask(self, position: int, event: TraceEvent, now_ms: int) -> None:
+        request = self._recording.request(position)
+        if request is None or event.broker_id is None:
+            return
+        if event.event is Event.JOIN_REQ and not event.member_id:
+            self._prepare_id(position, event)
+        context = context_of(event, position)
+        coordinator = self._coordinator(event.broker_id)
+        self._take(coordinator.handle(request, context, now_ms))
+
+    def _prepare_id(self, position: int, event: TraceEvent) -> None:
+        """Let the coordinator issue the id that the trace says it issued."""
+        issued = self._recording.issued_id(position)
+        if issued is None:
+            self._ids.next_uuid = f"00000000-0000-4000-8000-{position:012d}"
+            return
+        prefix = f"{event.group_instance_id or event.client_id}-"
+        parts = split_member_id(issued)
+        known = issued.startswith(prefix)
+        self._ids.next_uuid = issued.removeprefix(prefix) if known else (parts or ("", issued))[1]
+
+    def _ring(self, now_ms: int) -> None:
+        """Fire the timers that are due, in order of time, over all brokers."""
+        while True:
+            due = [
+                (deadline, broker_id)
+                for broker_id, coordinator in self._coordinators.items()
+                if (deadline := coordinator.next_deadline_ms()) is not None and deadline <= now_ms
+            ]
+            if not due:
+                return
+            deadline, broker_id = min(due)
+            self._take(self._coordinators[broker_id].expire(deadline))
+
+    def _take(self, result: CoordinatorResult) -> None:
+        for batch in result.batches:
+            self._logs.setdefault(batch.partition, []).append(batch)
+        for event in result.events:
+            self.events.append(event)
+            if event.event in ANSWERS and event.correlation_id is not None:
+                self.answers[event.correlation_id] = event
+
+
+def recorded_answers(events: list[TraceEvent]) -> dict[int, TraceEvent]:
+    """The recorded answers by the position of the request that they answer.
+
+    A connection carries one request at a time, so an answer is to the latest request before it.
+    """
+    open_requests: dict[object, int] = {}
+    answers: dict[int, TraceEvent] = {}
+    for position, event in enumerate(events):
+        if event.event in REQUESTS and event.event in ANSWERS:
+            answers[position] = event
+        elif event.event in REQUESTS:
+            open_requests[asked_by(event)] = position
+        elif event.event in ANSWERS:
+            asked = open_requests.pop(asked_by(event), None)
+            if asked is not None:
+                answers[asked] = event
+    return answers

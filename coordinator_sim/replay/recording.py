@@ -1,0 +1,275 @@
+"""Requests out of a recorded trace, as a coordinator would have received them.
+
+A simulation and a capture tell every request, but not all of each: what is missing is taken from
+the answers, or said to be assumed. Nothing is driven here; that is `recorded`.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.protocol.messages import (
+    HeartbeatRequest,
+    JoinGroupProtocol,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    LeavingMember,
+    OffsetCommitPartition,
+    OffsetCommitRequest,
+    OffsetCommitTopic,
+    RequestContext,
+    SyncGroupAssignment,
+    SyncGroupRequest,
+)
+from coordinator_sim.protocol.partitioning import partition_for
+from coordinator_sim.trace.events import Event, TraceEvent
+
+RecordedRequest = (
+    JoinGroupRequest | SyncGroupRequest | HeartbeatRequest | LeaveGroupRequest | OffsetCommitRequest
+)
+REQUESTS: Final = frozenset(
+    {Event.JOIN_REQ, Event.SYNC_REQ, Event.LEAVE_REQ, Event.HEARTBEAT, Event.OFFSET_COMMIT}
+)
+"""The events that stand for a request; the last two are told with their answer."""
+ISSUES: Final = frozenset({Event.MEMBER_ID_ASSIGNED, Event.MEMBER_ADDED, Event.STATIC_REPLACED})
+"""What a JoinGroup without an id may lead to: an id is issued."""
+_WORKER_PROTOCOLS: Final = {
+    "sessioned": ("sessioned", "compatible", "eager"),
+    "compatible": ("compatible", "eager"),
+}
+"""What a Connect worker offers. Source: kafka trunk, WorkerCoordinator.metadata."""
+_UNSUPPORTED: Final = "none"
+_USUAL_PARTITION_COUNT: Final = 50
+_LARGEST_PARTITION_COUNT: Final = 1_000
+
+
+class Recording:
+    """The events of a trace with what the requests need looked up.
+
+    Args:
+        events: Of coordinators and clients, in emission order.
+        label: The run's assignor label: consumers' protocols are joined with plus signs in it.
+    """
+
+    def __init__(self, events: list[TraceEvent], label: str | None) -> None:
+        self.events = events
+        self.partition_count = _partition_count(events)
+        self._label = label or ""
+        self._selected = _selected_protocols(events)
+        self._next_protocol = _next_protocols(events)
+        self._assignments = _assignments(events)
+        self._batches = _leave_batches(events)
+
+    def request(self, position: int) -> RecordedRequest | None:
+        """The request that the event of that position stands for; None for part of another."""
+        event = self.events[position]
+        match event.event:
+            case Event.JOIN_REQ:
+                return self._join(position, event)
+            case Event.SYNC_REQ:
+                return self._sync(position, event)
+            case Event.LEAVE_REQ:
+                batch = self._batches.get(position)
+                return None if batch is None else _leave(event, batch)
+            case Event.HEARTBEAT:
+                return _heartbeat(event)
+            case _:
+                return _commit(event)
+
+    def issued_id(self, position: int) -> str | None:
+        """The member id that was issued because of the JoinGroup of that position."""
+        join = self.events[position]
+        for event in self.events[position + 1 :]:
+            if event.ts_us != join.ts_us:
+                return None
+            if event.broker_id != join.broker_id or event.group_id != join.group_id:
+                continue
+            if event.event in REQUESTS:
+                return None
+            if event.event in ISSUES:
+                return event.member_id
+        return None
+
+    def offers_several(self) -> bool:
+        """Whether some group's members offer more than one protocol."""
+        return any(len(self._offered(group, "")) > 1 for group in self._selected)
+
+    def _join(self, position: int, event: TraceEvent) -> JoinGroupRequest:
+        group_id = event.group_id or ""
+        selected = self._next_protocol.get(position, "")
+        return JoinGroupRequest(
+            group_id=group_id,
+            session_timeout_ms=event.session_timeout_ms or 0,
+            rebalance_timeout_ms=-1
+            if event.rebalance_timeout_ms is None
+            else event.rebalance_timeout_ms,
+            member_id=event.member_id or "",
+            group_instance_id=event.group_instance_id,
+            protocol_type=event.protocol_type or "",
+            protocols=tuple(
+                JoinGroupProtocol(name, event.subscription or b"")
+                for name in self._offered(group_id, selected)
+            ),
+            reason=event.client_reason,
+        )
+
+    def _offered(self, group_id: str, selected: str) -> tuple[str, ...]:
+        """What a member offers, the protocol that was selected for it first."""
+        known = self._selected.get(group_id, {})
+        first = selected or next(iter(known), _UNSUPPORTED)
+        names = [first, *known, *_WORKER_PROTOCOLS.get(first, ())]
+        for part in self._label.split(", "):
+            labelled = part.split("+")
+            if first in labelled:
+                names.extend(labelled)
+        return tuple(dict.fromkeys(names))
+
+    def _sync(self, position: int, event: TraceEvent) -> SyncGroupRequest:
+        return SyncGroupRequest(
+            group_id=event.group_id or "",
+            generation_id=-1 if event.generation is None else event.generation,
+            member_id=event.member_id or "",
+            group_instance_id=event.group_instance_id,
+            protocol_type=event.protocol_type,
+            protocol_name=event.protocol_name,
+            assignments=self._assignments.get(position, ()),
+        )
+
+
+class Asked(Struct, frozen=True):
+    """Names a request beside its answer: who was asked what, over which connection."""
+
+    broker_id: int | None
+    api_key: int | None
+    correlation_id: int | None
+
+
+def asked_by(event: TraceEvent) -> Asked:
+    """What a request's and its answer's events have in common."""
+    return Asked(event.broker_id, event.api_key, event.correlation_id)
+
+
+def context_of(event: TraceEvent, token: int) -> RequestContext:
+    """Who sent the request of an event, and how."""
+    return RequestContext(
+        token=token,
+        api_version=event.api_version or 0,
+        client_id=event.client_id or "",
+        client_host=event.client_host or "/127.0.0.1",
+    )
+
+
+def _heartbeat(event: TraceEvent) -> HeartbeatRequest:
+    return HeartbeatRequest(
+        group_id=event.group_id or "",
+        generation_id=-1 if event.generation is None else event.generation,
+        member_id=event.member_id or "",
+        group_instance_id=event.group_instance_id,
+    )
+
+
+def _commit(event: TraceEvent) -> OffsetCommitRequest:
+    topics: dict[str, list[OffsetCommitPartition]] = {}
+    for entry in event.offsets:
+        topics.setdefault(entry.topic, []).append(
+            OffsetCommitPartition(entry.partition, entry.offset, entry.leader_epoch, entry.metadata)
+        )
+    return OffsetCommitRequest(
+        group_id=event.group_id or "",
+        topics=tuple(OffsetCommitTopic(name, tuple(own)) for name, own in topics.items()),
+        generation_id=-1 if event.generation is None else event.generation,
+        member_id=event.member_id or "",
+        group_instance_id=event.group_instance_id,
+    )
+
+
+def _leave(event: TraceEvent, batch: list[TraceEvent]) -> LeaveGroupRequest:
+    return LeaveGroupRequest(
+        group_id=event.group_id or "",
+        members=tuple(
+            LeavingMember(
+                member_id=entry.member_id or "",
+                group_instance_id=entry.group_instance_id,
+                reason=entry.client_reason,
+            )
+            for entry in batch
+        ),
+    )
+
+
+def _partition_count(events: list[TraceEvent]) -> int:
+    """The number of offsets partitions that puts every group where the trace has it."""
+    places = {
+        event.group_id: event.offsets_partition
+        for event in events
+        if event.group_id is not None and event.offsets_partition is not None
+    }
+    count: int
+    for count in (_USUAL_PARTITION_COUNT, *range(1, _LARGEST_PARTITION_COUNT)):
+        if all(partition_for(group, count) == place for group, place in places.items()):
+            return count
+    return _USUAL_PARTITION_COUNT
+
+
+def _selected_protocols(events: list[TraceEvent]) -> dict[str, dict[str, None]]:
+    """The protocols that each group's generations had, in order of first use."""
+    selected: dict[str, dict[str, None]] = {}
+    for event in events:
+        if event.event is Event.JOIN_RESP and event.protocol_name and event.group_id:
+            selected.setdefault(event.group_id, {})[event.protocol_name] = None
+    return selected
+
+
+def _next_protocols(events: list[TraceEvent]) -> dict[int, str]:
+    """For each JoinGroup the protocol that its group has next, by position."""
+    upcoming: dict[str, str] = {}
+    found: dict[int, str] = {}
+    for position in range(len(events) - 1, -1, -1):
+        event = events[position]
+        if event.group_id is None:
+            continue
+        if event.event is Event.JOIN_COMPLETE and event.protocol_name:
+            upcoming[event.group_id] = event.protocol_name
+        elif event.event is Event.JOIN_REQ and event.group_id in upcoming:
+            found[position] = upcoming[event.group_id]
+    return found
+
+
+def _assignments(events: list[TraceEvent]) -> dict[int, tuple[SyncGroupAssignment, ...]]:
+    """What each leader's SyncGroup brought, by position: it is told member by member after it."""
+    latest: dict[tuple[str | None, str | None], int] = {}
+    current: dict[str | None, int] = {}
+    found: dict[int, list[SyncGroupAssignment]] = {}
+    for position, event in enumerate(events):
+        if event.event is Event.SYNC_REQ:
+            latest[event.group_id, event.member_id] = position
+        elif event.event is Event.SYNC_LEADER:
+            leader = latest.get((event.group_id, event.member_id))
+            if leader is not None:
+                current[event.group_id] = leader
+                found[leader] = []
+        elif event.event is Event.ASSIGNED and event.group_id in current:
+            entry = SyncGroupAssignment(event.member_id or "", event.assignment or b"")
+            found[current[event.group_id]].append(entry)
+    return {position: tuple(entries) for position, entries in found.items()}
+
+
+def _leave_batches(events: list[TraceEvent]) -> dict[int, list[TraceEvent]]:
+    """The entries of each LeaveGroup, by the position of its first."""
+    batches: dict[int, list[TraceEvent]] = {}
+    first = -1
+    for position, event in enumerate(events):
+        if event.event is not Event.LEAVE_REQ:
+            continue
+        continues = (
+            first >= 0
+            and position == first + len(batches[first])
+            and asked_by(events[first]) == asked_by(event)
+            and events[first].ts_us == event.ts_us
+        )
+        if continues:
+            batches[first].append(event)
+        else:
+            first = position
+            batches[first] = [event]
+    return batches

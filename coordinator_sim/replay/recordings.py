@@ -1,0 +1,177 @@
+"""Replays a trace that has the requests: driven as they are, every answer compared."""
+
+from itertools import zip_longest
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from coordinator_sim.protocol.profiles import (
+    ALIASES,
+    DEFAULT_PROFILE,
+    PROFILES,
+    Profile,
+    profile_named,
+)
+from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.replay.compare import compare_answers, compare_pairs
+from coordinator_sim.replay.history import Rebalance, episodes_of, group_lines
+from coordinator_sim.replay.logs import replay_log
+from coordinator_sim.replay.recorded import RecordedDriver, recorded_answers
+from coordinator_sim.replay.recording import Recording
+from coordinator_sim.replay.report import (
+    ANSWERS_KIND,
+    GroupFidelity,
+    ReplayReport,
+    ReplayResult,
+    Tally,
+)
+from coordinator_sim.replay.settings import UNKNOWN, Settings
+from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
+
+_DEFAULT_DELAY_MS: Final = 3_000
+"""`group.initial.rebalance.delay.ms` of Kafka; its shipped server.properties sets 0."""
+_LOGGED: Final = frozenset(
+    {
+        Event.MEMBER_ID_ASSIGNED,
+        Event.MEMBER_ADDED,
+        Event.MEMBER_LEFT,
+        Event.MEMBER_FAILED,
+        Event.MEMBER_KICKED,
+        Event.STATIC_REPLACED,
+        Event.PENDING_EXPIRED,
+        Event.PREPARE_REBALANCE,
+        Event.JOIN_COMPLETE,
+        Event.SYNC_LEADER,
+        Event.GROUP_EMPTY,
+        Event.GROUP_LOADED,
+        Event.GROUP_UNLOADED,
+    }
+)
+"""What a broker's log tells of a recording's events."""
+
+
+class _Attempt(Struct, frozen=True):
+    """A replay of the recording with one guess of what it does not tell."""
+
+    delay_ms: int
+    events: list[TraceEvent]
+    tallies: dict[str, dict[str, Tally]]
+
+    @property
+    def missed(self) -> int:
+        """Rows that did not come true."""
+        return sum(
+            tally.in_source - tally.reproduced
+            for kinds in self.tallies.values()
+            for tally in kinds.values()
+        )
+
+
+def replay_recording(
+    events: list[TraceEvent], info: RunInfo, settings: Settings = UNKNOWN
+) -> ReplayResult:
+    """Replay a recorded trace, whole.
+
+    With settings, what its coordinators told is replayed as a log is, once more with them: recorded
+    requests cannot react to what settings change.
+    """
+    recording = Recording(events, info.assignor)
+    is_known = info.profile in PROFILES or info.profile in ALIASES
+    profile = profile_named(info.profile) if is_known else DEFAULT_PROFILE
+    best = _best_attempt(recording, profile, _delays(events))
+    report = ReplayReport(trace_id=info.trace_id, settings=settings.given)
+    assumed = _assumed(best, recording)
+    for group_id, tallies in best.tallies.items():
+        report.groups.append(
+            GroupFidelity(
+                source_ref=None,
+                group_id=group_id,
+                profile=profile.name,
+                version_range=info.profile,
+                is_nearest=not is_known,
+                tallies=tallies,
+                assumed=list(assumed),
+            )
+        )
+    if settings.is_empty:
+        return ReplayResult(report, best.events)
+    logged = [
+        replace(event, source=Source.BROKER_LOG) for event in events if event.event in _LOGGED
+    ]
+    changed = replay_log(logged, info, settings)
+    report.what_if = changed.report.what_if
+    report.conditions = changed.report.conditions
+    return ReplayResult(report, changed.events)
+
+
+def _delays(events: list[TraceEvent]) -> list[int]:
+    """Initial delays to try: Kafka's default, and those that the trace suggests."""
+    starts: dict[str | None, int] = {}
+    lengths: list[int] = []
+    for event in events:
+        if event.event is Event.PREPARE_REBALANCE and event.state_from is GroupState.EMPTY:
+            starts[event.group_id] = event.ts_us // 1000
+        elif event.event in {Event.JOIN_COMPLETE, Event.GROUP_EMPTY}:
+            start_ms = starts.pop(event.group_id, None)
+            if start_ms is not None:
+                lengths.append(event.ts_us // 1000 - start_ms)
+    # A phase that was extended once or twice is two or three delays long.
+    shortest = min(lengths, default=_DEFAULT_DELAY_MS)
+    guesses = (_DEFAULT_DELAY_MS, shortest, shortest // 2, shortest // 3)
+    return list(dict.fromkeys(guesses))
+
+
+def _best_attempt(recording: Recording, profile: Profile, delays_ms: list[int]) -> _Attempt:
+    """The first attempt that reproduces everything, or the best one."""
+    attempts: list[_Attempt] = []
+    for delay_ms in delays_ms:
+        attempt = _attempt(recording, profile, delay_ms)
+        if not attempt.missed:
+            return attempt
+        attempts.append(attempt)
+    return min(attempts, key=lambda attempt: attempt.missed)
+
+
+def _attempt(recording: Recording, profile: Profile, delay_ms: int) -> _Attempt:
+    driver = RecordedDriver(recording, profile, initial_delay_ms=delay_ms)
+    events = driver.run()
+    theirs, mine = _rebalances(recording.events), _rebalances(events)
+    answers = compare_answers(recorded_answers(recording.events), driver.answers)
+    tallies: dict[str, dict[str, Tally]] = {}
+    for group_id, rebalances in theirs.items():
+        if not rebalances:
+            continue
+        pairs = _paired(rebalances, mine.get(group_id, []))
+        tallies[group_id] = compare_pairs(pairs)
+        tallies[group_id][ANSWERS_KIND] = answers.get(group_id, Tally())
+    return _Attempt(delay_ms, events, tallies)
+
+
+def _rebalances(events: list[TraceEvent]) -> dict[str, list[Rebalance]]:
+    return {
+        group_id: [
+            rebalance
+            for episode in episodes_of(group_id, lines)
+            for rebalance in episode.rebalances
+        ]
+        for group_id, lines in group_lines(events).items()
+    }
+
+
+def _paired(
+    theirs: list[Rebalance], mine: list[Rebalance]
+) -> list[tuple[Rebalance, Rebalance | None]]:
+    """Both in order: a failover may give one generation number twice."""
+    pairs = zip_longest(theirs, mine)
+    return [(told, done) for told, done in pairs if told is not None]
+
+
+def _assumed(best: _Attempt, recording: Recording) -> list[str]:
+    assumed = [f"group.initial.rebalance.delay.ms={best.delay_ms}, the guess that fits best"]
+    if recording.offers_several():
+        assumed.append(
+            "members offer all protocols of their group, the selected one first, with one "
+            "subscription for all"
+        )
+    return assumed
