@@ -11,7 +11,11 @@ from collections import deque
 from coordinator_sim.assignors.contract import AssignmentFailed
 from coordinator_sim.assignors.sticky_ownership import Ownership, Racks, Topics, without_sorted
 from coordinator_sim.assignors.subscriptions import topic_partitions
-from coordinator_sim.protocol.iteration_order import java_string_key
+from coordinator_sim.protocol.iteration_order import (
+    java_copy_capacity,
+    java_hash_order,
+    java_string_key,
+)
 from coordinator_sim.protocol.resources import TopicPartition
 
 
@@ -24,7 +28,9 @@ class ConstrainedAssignment:
     """
 
     def __init__(self, topics: Topics, racks: Racks, ownership: Ownership) -> None:
-        self.assignment: dict[str, list[TopicPartition]] = {m: [] for m in ownership.owned}
+        # Java copies the map of members, and a copy may have twice the buckets.
+        copied = java_hash_order(ownership.owned, java_copy_capacity(len(ownership.owned)))
+        self.assignment: dict[str, list[TopicPartition]] = {m: [] for m in java_hash_order(copied)}
         self.transferring: dict[TopicPartition, str] = {}
         self._topic_rank = {
             topic: rank for rank, topic in enumerate(sorted(topics, key=java_string_key))

@@ -15,7 +15,7 @@ from coordinator_sim.assignors.partition_movements import PartitionMovements
 from coordinator_sim.assignors.sticky_ownership import Ownership, Racks, Topics, without_sorted
 from coordinator_sim.assignors.subscriptions import topic_partitions
 from coordinator_sim.assignors.user_data import DEFAULT_GENERATION, MemberData
-from coordinator_sim.protocol.iteration_order import java_string_key
+from coordinator_sim.protocol.iteration_order import java_hash_order, java_string_key
 from coordinator_sim.protocol.resources import TopicPartition
 
 _Assignment = dict[str, list[TopicPartition]]
@@ -118,15 +118,17 @@ class GeneralAssignment:
         initializing = self._order.counts()[1] == 0
         self._hand_out(unassigned)
         contested = {topic for topic, members in self._potential.items() if len(members) > 1}
-        map_order = list(self.assignment)
         left_out = self._leave_out_settled(contested)
         self._rebalance(
             [tp for tp in unassigned if tp.topic in contested],
             [tp for tp in everything if tp.topic in contested],
             initializing=initializing,
         )
+        # Whoever was left out is put back behind the others of its bucket.
         self.assignment.update(left_out)
-        self.assignment = {member_id: self.assignment[member_id] for member_id in map_order}
+        self.assignment = {
+            member_id: self.assignment[member_id] for member_id in java_hash_order(self.assignment)
+        }
 
     def _keep_owned(self) -> list[TopicPartition]:
         """Source: GeneralAssignmentBuilder.assignOwnedPartitions."""
