@@ -1,5 +1,6 @@
 """I3 and I5: that requests are answered in time, and with member ids that exist."""
 
+from dataclasses import dataclass, field
 from itertools import takewhile
 
 from conformance.bounds import parked_join_bound_ms, parked_sync_bound_ms
@@ -76,29 +77,48 @@ def _unanswered(exchange: Exchange, bound_us: int) -> Violation:
     )
 
 
+@dataclass(slots=True)
+class _StoredMembers:
+    """The members of a group's last stored generation: those that a load brings back."""
+
+    generation: int | None = None
+    ids: dict[str, None] = field(default_factory=dict)
+
+    def learn(self, event: TraceEvent) -> None:
+        """Take an event of the group, of whichever coordinator."""
+        if event.event in (Event.ASSIGNED, Event.EMPTY_ASSIGNMENT) and event.member_id:
+            if event.generation != self.generation:
+                self.generation = event.generation
+                self.ids = {}
+            self.ids[event.member_id] = None
+        elif event.event is Event.STATIC_REPLACED and event.member_id:
+            self.ids[event.member_id] = None
+        elif event.event is Event.GROUP_EMPTY:
+            self.ids = {}
+
+
 class _IssuedIds:
-    """The member ids that a group's coordinators gave out or know, over all its tenancies."""
+    """The member ids that a group's coordinators gave out or loaded, over all its tenancies."""
 
     def __init__(self) -> None:
-        self._stored: dict[str, dict[str, None]] = {}
-        """Group -> ids that were members in some tenancy, and may come back by a load."""
+        self._stored: dict[str, _StoredMembers] = {}
 
     def judge(self, tenancy: Tenancy) -> tuple[int, list[Violation]]:
         """Judge every id in the answers of one tenancy; tenancies come in trace order."""
-        stored = self._stored.setdefault(tenancy.group_id, {})
-        known = dict(stored) if tenancy.is_loaded else {}
+        stored = self._stored.setdefault(tenancy.group_id, _StoredMembers())
+        known = dict(stored.ids) if tenancy.is_loaded else {}
+        # A load whose members no event named: the trace began after they did.
+        is_open = tenancy.is_loaded and not stored.ids
         judged = 0
         violations: list[Violation] = []
         for event in tenancy.events:
             self._learn(event, known)
-            if not _carries_id(event):
+            stored.learn(event)
+            if not _carries_id(event) or (is_open and event.member_id not in known):
                 continue
-            if tenancy.is_loaded and not stored and event.member_id not in known:
-                continue  # the trace begins after this member did
             judged += 1
             if event.member_id not in known:
                 violations.append(_unknown_id(tenancy, event))
-        stored |= known
         return judged, violations
 
     @staticmethod

@@ -5,8 +5,9 @@ Each newcomer first gets its member id (MEMBER_ID_REQUIRED), then joins. The fir
 the group to PreparingRebalance; the others arrive while the old members still have to hear of it by
 their heartbeats, so the same rebalance takes them up.
 
-Look at: one rebalance for three newcomers, because they come within one heartbeat interval; the time from PREPARE_REBALANCE to JOIN_COMPLETE,
-which is how long the slowest old member takes until its next heartbeat and the end of its poll.
+Look at: one rebalance for three newcomers, because they come within one heartbeat interval; the
+time from PREPARE_REBALANCE to JOIN_COMPLETE, which is how long the slowest old member takes until
+its next heartbeat and the end of its poll.
 """
 
 from typing import Final

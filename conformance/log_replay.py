@@ -1,0 +1,136 @@
+"""I9 over a live coordinator: replaying its log gives its state, as far as the log holds it.
+
+The log holds, of each group, the last stored generation (with its members, as Stable) or that it
+was Empty, and the committed offsets. It knows nothing of a rebalance under way, of parked
+requests, of pending ids and of timers. Here is no trace; that form is in `checkers.log_replay`.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.coordinator.group import Group
+from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    OffsetFetchGroup,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    RequestContext,
+)
+from coordinator_sim.protocol.profiles import Profile
+from coordinator_sim.protocol.records import LogBatch
+from coordinator_sim.protocol.states import GroupState
+
+_FETCH_VERSION: Final = 9
+_UNUSED_TOKEN: Final = (1 << 62) + 9
+"""Far from the tokens of any driver."""
+
+
+class _NoIds:
+    """A replay hands out no member ids."""
+
+    def new_uuid(self) -> str:
+        """Refuse.
+
+        Raises:
+            InvariantViolation: always.
+        """
+        raise InvariantViolation("a replay asked for a new member id")
+
+
+def replayed(
+    batches: Iterable[LogBatch], config: CoordinatorConfig, profile: Profile, now_ms: int
+) -> GroupCoordinator:
+    """A new coordinator that has loaded every partition from these batches.
+
+    Args:
+        batches: In log order within each partition.
+        config: As the live coordinator's.
+        profile: As the live coordinator's.
+        now_ms: Instant of the load; sessions start then.
+    """
+    coordinator = GroupCoordinator(config, profile, ids=_NoIds())
+    count = config.offsets_topic_num_partitions
+    for partition in range(count):
+        coordinator.begin_load(partition, 0, now_ms)
+    for batch in batches:
+        coordinator.replay(batch.partition, batch)
+    for partition in range(count):
+        coordinator.finish_load(partition, ErrorCode.NONE, now_ms)
+    return coordinator
+
+
+def differences(
+    live: GroupCoordinator, loaded: GroupCoordinator, group_ids: Sequence[str], now_ms: int
+) -> list[str]:
+    """How a loaded coordinator differs from the live one, in what the log holds; empty is right.
+
+    Args:
+        live: Leads every partition that the groups belong to; nothing of its state is changed.
+        loaded: From `replayed`, over the log that the live one wrote.
+        group_ids: The groups to compare.
+        now_ms: Not before the last verb of either.
+    """
+    found: list[str] = []
+    for group_id in group_ids:
+        found += _group_differences(group_id, live.group(group_id), loaded.group(group_id))
+        ours, theirs = (_offsets_of(one, group_id, now_ms) for one in (live, loaded))
+        if ours != theirs:
+            found.append(f"{group_id}: offsets {ours} were loaded as {theirs}")
+    return found
+
+
+def _group_differences(group_id: str, live: Group | None, loaded: Group | None) -> list[str]:
+    if live is None or loaded is None:
+        same = live is loaded or (live is not None and live.generation_id == 0)
+        return [] if same else [f"{group_id}: {live and live.state} was loaded as {loaded}"]
+    if live.state not in (GroupState.STABLE, GroupState.EMPTY):
+        # The log holds the generation before the rebalance under way, or the one being stored.
+        if loaded.generation_id <= live.generation_id:
+            return []
+        return [f"{group_id}: generation {live.generation_id}, loaded {loaded.generation_id}"]
+    ours, theirs = _projected(live), _projected(loaded)
+    return [] if ours == theirs else [f"{group_id}: {ours} was loaded as {theirs}"]
+
+
+def _projected(group: Group) -> tuple[object, ...]:
+    """What the log holds of a group that is at rest."""
+    members = [
+        (
+            member.member_id,
+            member.group_instance_id,
+            member.client_id,
+            member.client_host,
+            member.session_timeout_ms,
+            member.rebalance_timeout_ms,
+            member.metadata(group.protocol_name),
+            member.assignment,
+        )
+        for member in sorted(group.members.values(), key=lambda member: member.member_id)
+    ]
+    return (
+        group.state.value,
+        group.generation_id,
+        group.protocol_type or "",
+        group.protocol_name,
+        group.leader_id if members else None,
+        tuple(members),
+    )
+
+
+def _offsets_of(
+    coordinator: GroupCoordinator, group_id: str, now_ms: int
+) -> dict[tuple[str, int], tuple[int, int, str | None]]:
+    """Offset, leader epoch and metadata of each partition, as a fetch of all of them answers."""
+    request = OffsetFetchRequest(groups=(OffsetFetchGroup(group_id=group_id),))
+    context = RequestContext(token=_UNUSED_TOKEN, api_version=_FETCH_VERSION)
+    return {
+        (topic.name, one.partition): (one.offset, one.leader_epoch, one.metadata)
+        for reply in coordinator.handle(request, context, now_ms).replies
+        if isinstance(reply.response, OffsetFetchResponse)
+        for group in reply.response.groups
+        for topic in group.topics
+        for one in topic.partitions
+    }
