@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from coordinator_sim.ingest.reasons import classify
 from coordinator_sim.trace.events import TraceEvent
 
 _BATCH: Final = re.compile(r"request for \((?P<ids>.*)\)", re.IGNORECASE)
@@ -23,6 +24,8 @@ def members_of(line: TraceEvent) -> tuple[str | None, ...]:
         match = pattern.search(line.reason_text or "")
         if match is not None:
             return tuple(_named(text.strip()) for text in match["ids"].split(",") if text.strip())
+    if line.reason_text is not None and line.reason is not None:
+        return (_named(classify(line.reason_text).member_id or ""),)
     return (None,)
 
 
