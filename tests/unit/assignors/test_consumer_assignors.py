@@ -261,6 +261,28 @@ def test_ownership_beyond_the_partition_count_fails_as_in_java() -> None:
         assign("sticky", without_racks(t=2), ghosts)
 
 
+def test_a_previous_owner_that_is_settled_fails_as_in_java() -> None:
+    """A stale claim leads the balancing to a member that takes no part in it."""
+    members = [
+        member("m773878", "t0", owned="t1-6 t1-0"),
+        member("m32740", "t1", generation_id=5),
+        member("m80388", "t1", owned="t1-5 t1-3 t1-2 t1-4 t1-1"),
+    ]
+    with pytest.raises(AssignmentFailed, match="'m773878' takes no part"):
+        assign("cooperative-sticky", without_racks(t0=1, t1=7), *members)
+
+
+def test_members_come_in_the_order_of_a_copied_map() -> None:
+    """Twelve members fill a map to 3/4, and Java's copy of it has twice the buckets."""
+    names = ["83", "326765843", "335308800", "82", "136187746", "11", "92267579", "32"]
+    names += ["657320220", "681255500", "343718725", "61316077"]
+    members = [member(f"m{name}", "t") for name in names]
+    order = (
+        "326765843 82 335308800 136187746 61316077 92267579 343718725 681255500 83 11 32 657320220"
+    )
+    assert list(assign("sticky", without_racks(t=1), *members)) == [f"m{n}" for n in order.split()]
+
+
 def test_a_member_without_topics_may_hide_in_front() -> None:
     """Before the first real subscription in map order it counts as subscribed like the others."""
     in_front = [member("0", ""), member("00", "t")]

@@ -21,6 +21,7 @@ GOLDEN = Path(__file__).parent / "golden"
             {"range": 69, "roundrobin": 68, "sticky": 217, "cooperative-sticky": 202},
         ),
         ("connect-incremental.jsonl", {"connect-incremental": 83}),
+        ("sticky-4.4.0.jsonl", {"sticky": 74, "cooperative-sticky": 76}),
         ("server-assignors.jsonl", {"uniform": 173, "server-range": 64}),
     ],
 )
