@@ -71,6 +71,10 @@ def print_tables(imports: "list[Import]", out: Path) -> None:
         typer.echo("")
     if total.clock_regressions:
         typer.echo(f"Times run backwards at {total.clock_regressions} lines; line order was kept.")
+    if total.timeless:
+        typer.echo(
+            f"{total.timeless} events have no time of their own, but that of the line before."
+        )
     typer.echo(f"{total.events} events written to {out}")
 
 
@@ -114,6 +118,7 @@ def _counts(summary: IngestSummary) -> dict[str, object]:
         "unparsed": summary.unparsed,
         "continuations": summary.continuations,
         "clock_regressions": summary.clock_regressions,
+        "timeless": summary.timeless,
         "events": summary.events,
         "groups": len(summary.groups),
         "rebalances": rebalances_in(summary),

@@ -35,10 +35,16 @@ _DEBEZIUM: Final = re.compile(r"\s+[^|\s\[]*\|[^|\[]*\|[^\s\[]*\s+")
 _PYTHON_LOGGER: Final = re.compile(r"- ([\w.]+) - $")
 _CONTEXT: Final = re.compile(r"\[[^\]\s|]+\|[^\]]*\] ")
 _COMPOSE: Final = re.compile(r"^[A-Za-z][\w.-]*\s*\| ")
+_EPOCH: Final = re.compile(r"\[?(\d{13}|\d{10})(?:\.(\d{3}))?\b")
+_TEN: Final = 10
+"""Digits of epoch seconds between the years 2001 and 2286."""
 _HEAD_LENGTH: Final = 240
 _SYSLOG_LEVELS: Final = {"3": "ERROR", "4": "WARN", "5": "INFO", "6": "INFO", "7": "DEBUG"}
 
-_JSON_MESSAGE: Final = ("message", "msg", "log", "short_message", "textPayload", "body")
+_JSON_MESSAGE: Final = (
+    *("message", "msg", "log", "short_message", "textPayload", "body"),
+    *("MESSAGE", "_raw", "event.original"),
+)
 _JSON_TIME: Final = ("@timestamp", "timestamp", "time", "timeMillis", "ts", "@t")
 _JSON_LEVEL: Final = ("level", "severity", "log.level")
 _JSON_LOGGER: Final = ("loggerName", "logger_name", "logger", "log.logger", "category")
@@ -97,7 +103,7 @@ def _peel_text(text: str, reader: InstantReader) -> Envelope:
         message, logger, _rest = _split_tail(message)
         return Envelope("bare", first, message, "", logger, bool(logger))
     instants = reader.find_all(text[: level.start()])
-    instant = instants[-1] if instants else None
+    instant = instants[-1] if instants else _epoch_before(text, level)
     collector = text[instants[0].start : instants[0].end] if len(instants) > 1 else None
     layout = _layout_before(text, instant, level, collector)
     envelope = _finish(layout, instant, level.group(1), text, level)
@@ -106,12 +112,22 @@ def _peel_text(text: str, reader: InstantReader) -> Envelope:
     return msgspec.structs.replace(envelope, collector_ts=collector)
 
 
+def _epoch_before(text: str, level: re.Match[str]) -> Instant | None:
+    """The time of a layout that prints milliseconds or seconds since the epoch."""
+    number = _EPOCH.match(text, 0, level.start())
+    if number is None:
+        return None
+    whole, millis = number.groups()
+    return from_number(int(whole + (millis or "000") if len(whole) == _TEN else whole))
+
+
 def _level_after_time(text: str, reader: InstantReader) -> re.Match[str] | None:
     """The level word; one that stands before the only time belongs to a two-line layout."""
     level = _LEVEL.search(text, 0, _HEAD_LENGTH)
     if level is None or reader.find_all(text[: level.start()]):
         return level
-    return level if text.startswith(level.group(1)) else None
+    is_first = text.startswith(level.group(1)) or _EPOCH.match(text) is not None
+    return level if is_first and not reader.find_all(text[:_HEAD_LENGTH]) else None
 
 
 def _layout_before(

@@ -24,7 +24,7 @@ _DATES: Final = (
 )
 _TIME: Final = (
     r"(?P<h>\d\d?):(?P<mi>\d\d):(?P<s>\d\d)(?:[.,:](?P<f>\d{1,9}))?"
-    r"(?:[ \u202f]?(?P<ap>AM|PM))?(?: ?(?P<z>Z|[+-]\d\d:?\d\d)(?![\d-]))?"
+    r"(?:[ \u202f]?(?P<ap>AM|PM))?(?: ?(?P<z>Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\w-]))?"
 )
 _FORMATS: Final = tuple(re.compile(date + _TIME) for date in _DATES)
 _QUICK: Final = re.compile(r"\d\d?:\d\d:\d\d")
@@ -33,6 +33,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLIS_FROM: Final = 100_000_000_000
 """Numbers from here on are epoch milliseconds: as seconds they would lie beyond the year 5000."""
 _MILLIS_END: Final = 253_402_300_800_000
+_UTC_NAMES: Final = ("Z", "UTC", "GMT")
 _NOON: Final = 12
 _MS_DIGITS: Final = 3
 _CACHE_LIMIT: Final = 10_000
@@ -137,7 +138,7 @@ def _to_minute_us(key: tuple[str, ...], tz: tzinfo) -> int:
     naive = datetime(year, month, int(day), hour, int(minute))  # noqa: DTZ001 - zone follows
     if not zone:
         instant = naive.replace(tzinfo=tz)
-    elif zone == "Z":
+    elif zone in _UTC_NAMES:
         instant = naive.replace(tzinfo=UTC)
     else:
         digits = zone[1:].replace(":", "")

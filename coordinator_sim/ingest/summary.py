@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.trace.events import Event, TimeKind, TraceEvent
 
 _PATTERN_LIMIT: Final = 200
 """Kinds of unparsed lines listed by their own text; the rest are counted together."""
@@ -29,6 +29,8 @@ class IngestSummary:
     """Lines that were joined to the line before."""
     clock_regressions: int = 0
     """Events whose time is before that of an earlier line."""
+    timeless: int = 0
+    """Events of lines without a time of their own, placed at the line before."""
     by_event: dict[Event, int] = field(default_factory=dict)
     by_layout: dict[str, int] = field(default_factory=dict)
     unparsed_patterns: dict[str, int] = field(default_factory=dict)
@@ -44,6 +46,8 @@ class IngestSummary:
     def count_event(self, event: TraceEvent) -> None:
         """Count one event that leaves the importer."""
         self.by_event[event.event] = self.by_event.get(event.event, 0) + 1
+        if event.ts_kind is TimeKind.INFERRED:
+            self.timeless += 1
         if event.group_id is not None:
             self.groups.add(event.group_id)
 
@@ -66,6 +70,7 @@ class IngestSummary:
         self.unparsed += other.unparsed
         self.continuations += other.continuations
         self.clock_regressions += other.clock_regressions
+        self.timeless += other.timeless
         for mine, theirs in (
             (self.by_layout, other.by_layout),
             (self.unparsed_patterns, other.unparsed_patterns),

@@ -118,6 +118,29 @@ def test_bad_files_are_named_and_the_others_read(tmp_path: Path) -> None:
     assert any(event.generation == 7 for event in read_run(out).events())
 
 
+def test_table_names_what_a_reader_must_know(tmp_path: Path) -> None:
+    """Unparsed patterns, clocks that ran back and events without a time are told."""
+    log = tmp_path / "server.log"
+    log.write_text(
+        line(2, "Stabilized group shop generation 7")
+        + line(1, "Group shop has 3 wheels")
+        + f"[GroupCoordinator 1]: Stabilized group shop generation 8 ({LOGGER})\n"
+    )
+    _, stdout, _ = run(log, "--out", tmp_path / "out")
+    assert "1  [GroupCoordinator #]: Group {} has # wheels" in stdout
+    assert "Times run backwards at 1 lines" in stdout
+    assert "1 events have no time of their own" in stdout
+
+
+def test_file_that_only_claims_to_be_compressed_is_named(tmp_path: Path) -> None:
+    """The first bytes promise gzip and the rest does not keep it."""
+    log = tmp_path / "server.log.gz"
+    log.write_bytes(b"\x1f\x8b nothing of the kind")
+    code, _, stderr = run(log, "--out", tmp_path / "out")
+    assert code == 1
+    assert "cannot be read" in stderr
+
+
 def test_only_bad_files_leave_no_trace(tmp_path: Path) -> None:
     """Without a single usable file nothing is written."""
     empty = tmp_path / "b.log"

@@ -156,6 +156,46 @@ def test_local_times_are_in_the_zone_given() -> None:
 @pytest.mark.parametrize(
     "written",
     [
+        "1714996801.000",
+        "1714996801000",
+        "[1714996801]",
+        "2024-05-06 12:00:01 UTC",
+        "2024-05-06T14:00:01.000+0200",
+        "2024-05-06T05:00:01-07:00",
+    ],
+)
+def test_time_that_names_its_zone_or_counts_from_the_epoch(written: str) -> None:
+    """Such a time needs no zone from the user."""
+    tz = timezone(timedelta(hours=-9))
+    (event,) = parse_broker_log([f"{written} INFO {MESSAGE} ({SCALA})"], source_ref="x", tz=tz)
+    assert (event.ts_us, event.ts_kind) == (NOON_US, TimeKind.LOGGED)
+
+
+@pytest.mark.parametrize("written", ["99999999999.999", "12:00:01,250", "Mai 06 12:00"])
+def test_time_without_a_date_is_none(written: str) -> None:
+    """Such lines are events all the same, and are counted as without a time."""
+    summary = IngestSummary()
+    lines = [f"{written} INFO {MESSAGE} ({SCALA})"]
+    (event,) = parse_broker_log(lines, source_ref="x", tz=UTC, summary=summary)
+    assert (event.generation, event.ts_kind, summary.timeless) == (31, TimeKind.INFERRED, 1)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "INFO  2024-05-06 12:00:01,250 [x]",
+        "[INFO] 2024-05-06 12:00:01,250",
+        "INFO [2024-05-06 12:00:01,250]",
+    ],
+)
+def test_level_may_stand_before_the_time(head: str) -> None:
+    """Some layouts begin with the level."""
+    assert events_of(f"{head} {MESSAGE} ({SCALA})")[0].ts_us == NOON_US + 250_000
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
         "24/05/06 12:00:01",
         "06 May 2024 12:00:01,000",
         "2024 May 06 12:00:01",
