@@ -47,7 +47,11 @@ def check_extra() -> None:
 
 @contextmanager
 def spark_session(
-    master: str = DEFAULT_MASTER, *, shuffle_partitions: int = 8, adaptive: bool = True
+    master: str = DEFAULT_MASTER,
+    *,
+    shuffle_partitions: int = 8,
+    adaptive: bool = True,
+    small: bool = False,
 ) -> Iterator["SparkSession"]:
     """A session that is stopped at the end of the block.
 
@@ -58,32 +62,26 @@ def spark_session(
         master: Spark master URL.
         shuffle_partitions: Upper bound; adaptive execution merges small ones.
         adaptive: Whether plans may change while they run.
+        small: The data is small: start fast rather than run fast.
 
     Raises:
         MissingDependencyError: The `spark` extra or a Java runtime is absent.
     """
     check_extra()
     with tempfile.TemporaryDirectory(prefix="coordinator-sim-spark-") as scratch:
-        session = _start(master, Path(scratch), shuffle_partitions, adaptive=adaptive)
+        builder = _builder(master, Path(scratch), shuffle_partitions, adaptive=adaptive)
+        started = _start(builder, master, Path(scratch), small=small)
         try:
-            yield session
+            yield started
         finally:
-            session.stop()
+            started.stop()
 
 
-def _start(
+def _builder(
     master: str, scratch: Path, shuffle_partitions: int, *, adaptive: bool
-) -> "SparkSession":
+) -> "SparkSession.Builder":
     from pyspark.sql import SparkSession
 
-    log4j = scratch / "log4j2.properties"
-    log4j.write_text(_LOG4J)
-    local = master.startswith("local")
-    environment = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
-    if os.name == "posix":
-        environment["JAVA_HOME"] = str(make_java_home(find_java(), scratch / "java"))
-    if local:
-        environment["SPARK_LOCAL_IP"] = "127.0.0.1"
     builder = (
         SparkSession.builder.master(master)
         .appName("coordinator-sim report")
@@ -95,21 +93,39 @@ def _start(
         .config("spark.sql.execution.arrow.pyspark.enabled", value=True)
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
         .config("spark.local.dir", str(scratch / "local"))
-        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log4j.as_uri()}")
     )
-    if local:
-        builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config(
-            "spark.driver.host", "127.0.0.1"
-        )
+    if not _is_local(master):
+        return builder
+    return builder.config("spark.driver.bindAddress", "127.0.0.1").config(
+        "spark.driver.host", "127.0.0.1"
+    )
+
+
+def _start(
+    builder: "SparkSession.Builder", master: str, scratch: Path, *, small: bool
+) -> "SparkSession":
+    """Start the JVM with an environment of its own; the caller's stays as it was."""
+    log4j = scratch / "log4j2.properties"
+    log4j.write_text(_LOG4J)
+    java_options = f"-Dlog4j2.configurationFile={log4j.as_uri()}"
+    if small and _is_local(master):
+        java_options += " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    environment = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    if os.name == "posix":
+        environment["JAVA_HOME"] = str(make_java_home(find_java(), scratch / "java"))
+    if _is_local(master):
+        environment["SPARK_LOCAL_IP"] = "127.0.0.1"
     before = {name: os.environ.get(name) for name in environment}
     os.environ.update(environment)
     try:
-        return builder.getOrCreate()
+        return builder.config("spark.driver.extraJavaOptions", java_options).getOrCreate()
     finally:
-        # The JVM runs and has read them; the caller's environment stays as it was, save the
-        # interpreter of the workers, which every job reads again.
-        for name in ("JAVA_HOME", "SPARK_LOCAL_IP"):
-            _restore(name, before.get(name))
+        for name, value in before.items():
+            _restore(name, value)
+
+
+def _is_local(master: str) -> bool:
+    return master == "local" or master.startswith("local[")
 
 
 def _restore(name: str, value: str | None) -> None:

@@ -29,6 +29,7 @@ TABLE_NAMES: Final = (
     "groups",
     "comparison",
     "durations",
+    "reasons",
     "data_quality",
 )
 
@@ -103,6 +104,7 @@ def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFram
         "groups": groups,
         "comparison": store.keep("comparison", summary.churn_comparison(groups)),
         "durations": store.keep("durations", summary.durations(held)),
+        "reasons": store.keep("reasons", summary.reasons(held)),
         "data_quality": store.keep(
             "data_quality", quality.data_quality(runs, frames.events, held, told)
         ),

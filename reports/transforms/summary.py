@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
@@ -22,6 +23,7 @@ MOVE_COUNTS: Final = (
     "lb_balanced",
     "excess_moves",
 )
+INTERRUPTIONS: Final = ("interrupted", "restarted_in_place")
 TIMES: Final = ("unowned_s", "joining_s", "syncing_s", "waiting_s")
 COMPARISON_KEY: Final = (C.PROTOCOL_TYPE, "scenario", "assignor")
 _US_PER_S: Final = 1_000_000
@@ -50,7 +52,9 @@ def group_summary(tables: Derived) -> "DataFrame":
     protocol's name where the run names none), `profile`, `seed`, `source`; counts of rebalances;
     sums of the moves table, null without assignments; `stickiness` and `relative_stickiness`
     over all resources held by survivors; time-weighted `spread`, `cv`, `gini`; `unowned_s` and
-    its parts, `stopped_s`, `double_owned_s` in seconds; `availability`; and one quality column
+    its parts, `stopped_s`, `double_owned_s` in seconds; `interrupted`, how often an owned
+    resource was given up and owned again, `restarted_in_place` of these by the same member;
+    `availability`; and one quality column
     per family of metrics: `timing_quality`, `assignment_quality`, `ownership_quality`,
     `stopped_quality`.
     """
@@ -63,9 +67,7 @@ def group_summary(tables: Derived) -> "DataFrame":
         _stopped_sums(tables.stopped),
         tables.double_owned,
         tables.observed,
-        tables.ownership.groupBy(*C.GROUP_KEY).agg(
-            F.count_distinct(C.RESOURCE).alias("resource_count")
-        ),
+        _interruptions(tables.ownership),
     ):
         rows = rows.join(part, list(C.GROUP_KEY), "left")
     named = rows.join(
@@ -132,6 +134,20 @@ def _stopped_sums(rows: "DataFrame") -> "DataFrame":
     return rows.groupBy(*C.GROUP_KEY).agg((F.sum("stopped_us") / _US_PER_S).alias("stopped_s"))
 
 
+def _interruptions(owned: "DataFrame") -> "DataFrame":
+    """Holds that ended before the trace did, and how many of them went on with the same owner."""
+    history = Window.partitionBy(*C.GROUP_KEY, C.RESOURCE).orderBy(C.FROM_US)
+    return (
+        owned.withColumn("next_key", F.lead(C.MEMBER_KEY).over(history))
+        .groupBy(*C.GROUP_KEY)
+        .agg(
+            F.count_distinct(C.RESOURCE).alias("resource_count"),
+            F.count("next_key").alias("interrupted"),
+            F.count_if(F.col("next_key") == F.col(C.MEMBER_KEY)).alias("restarted_in_place"),
+        )
+    )
+
+
 def _with_quality(rows: "DataFrame") -> "DataFrame":
     """Adds qualities; times that no gap was found in are 0, those nobody can know stay null."""
     has = F.coalesce(F.col("assigned_generations"), F.lit(0)) > 0
@@ -172,7 +188,7 @@ def churn_comparison(groups: "DataFrame") -> "DataFrame":
     def per_run(name: str) -> "Column":
         return (F.sum(name) / run_count).alias(name)
 
-    means = (*MOVE_COUNTS, *TIMES, "ideal_kept", "stopped_s", "double_owned_s")
+    means = (*MOVE_COUNTS, *INTERRUPTIONS, *TIMES, "ideal_kept", "stopped_s", "double_owned_s")
     qualities = (
         "timing_quality",
         "assignment_quality",
@@ -225,4 +241,21 @@ def durations(rebalance_rows: "DataFrame") -> "DataFrame":
             F.expr("p[2]").alias("p99_ms"),
             F.expr("p[3]").alias("max_ms"),
         )
+    )
+
+
+def reasons(rebalance_rows: "DataFrame") -> "DataFrame":
+    """Why each group rebalanced and how long that took.
+
+    Input: rebalances.
+    Output: key (group, reason): `count`, `open`, `followups`; `p50_ms` and `max_ms` of the
+    finished ones, null when none is.
+    """
+    finished = F.when(F.col(C.OUTCOME) != "OPEN", F.col("total_ms"))
+    return rebalance_rows.groupBy(*C.GROUP_KEY, C.REASON).agg(
+        F.count("*").alias("count"),
+        F.count_if(F.col(C.OUTCOME) == "OPEN").alias("open"),
+        F.count_if(C.FOLLOWUP).alias("followups"),
+        F.percentile_approx(finished, 0.5, 10000).alias("p50_ms"),
+        F.max(finished).alias("max_ms"),
     )

@@ -1,0 +1,245 @@
+"""Turns the collected rows of a report into one self-contained HTML page."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+import jinja2
+import plotly.io
+from markupsafe import Markup
+from plotly.offline import get_plotlyjs
+
+from coordinator_sim import __version__
+from reports import figures
+
+Row = Mapping[str, Any]
+
+UNKNOWN: Final = "n/a"
+LISTED_REBALANCES: Final = 200
+"""Rows of the table of rebalances; the Parquet table has all."""
+DRAWN_GROUPS: Final = 40
+_DAY_US: Final = 86_400_000_000
+_PLOT: Final = {"displaylogo": False, "displayModeBar": False, "responsive": True}
+_PROTOCOL_TITLES: Final = {"consumer": "Consumer groups", "connect": "Connect workers"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRows:
+    """What a page shows, as collected from the tables.
+
+    `rebalances` may be cut to the first ones of each group; `rebalance_count` is the whole.
+    """
+
+    title: str
+    runs: Sequence[Row]
+    quality: Sequence[Row]
+    comparison: Sequence[Row]
+    groups: Sequence[Row]
+    rebalances: Sequence[Row]
+    rebalance_count: int
+    reasons: Sequence[Row]
+    durations: Sequence[Row]
+
+
+def render_page(rows: ReportRows) -> str:
+    """The report as HTML that needs no network."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters.update(
+        count=format_count,
+        decimal=format_decimal,
+        share=format_share,
+        duration=format_duration,
+        seconds=format_seconds,
+    )
+    named = _labelled(rows)
+    template = environment.get_template("report.html.j2")
+    return template.render(
+        title=rows.title,
+        version=__version__,
+        plotly_js=Markup(get_plotlyjs()),  # noqa: S704 - the library's own script
+        headline=_headline(rows),
+        quality=rows.quality,
+        comparisons=_comparisons(rows.comparison),
+        has_assignments=any(row["moved"] is not None for row in rows.comparison),
+        groups=rows.groups,
+        durations=sorted(rows.durations, key=lambda row: _PHASES.index(row["phase"])),
+        reasons_chart=_reasons_chart(rows.reasons),
+        timeline_chart=_timeline_chart(named),
+        drawn_groups=DRAWN_GROUPS,
+        group_count=len(rows.groups),
+        rebalances=named[:LISTED_REBALANCES],
+        listed=min(len(named), LISTED_REBALANCES),
+        rebalance_count=rows.rebalance_count,
+    )
+
+
+_PHASES: Final = ("join", "sync", "total")
+
+
+def format_count(value: float | None) -> str:
+    """A count: thousands apart, one decimal only where the mean of several runs has one."""
+    if value is None:
+        return UNKNOWN
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+
+
+def format_decimal(value: float | None, digits: int = 2) -> str:
+    """A number with so many decimals."""
+    return UNKNOWN if value is None else f"{value:,.{digits}f}"
+
+
+def format_share(value: float | None) -> str:
+    """A share of 1 as a percentage: more decimals close to 100 %, where they matter."""
+    if value is None:
+        return UNKNOWN
+    return f"{value * 100:.2f} %" if 0.99 < value < 1 else f"{value * 100:.1f} %"  # noqa: PLR2004
+
+
+def format_duration(milliseconds: float | None) -> str:
+    """A duration in the unit a reader would choose."""
+    if milliseconds is None:
+        return UNKNOWN
+    if milliseconds < 1_000:  # noqa: PLR2004 - a second
+        return f"{milliseconds:,.0f} ms"
+    seconds = milliseconds / 1_000
+    if seconds < 120:  # noqa: PLR2004 - two minutes
+        return f"{seconds:,.1f} s"
+    return f"{seconds / 60:,.1f} min"
+
+
+def format_seconds(seconds: float | None) -> str:
+    """Seconds, with fewer decimals the more there are."""
+    if seconds is None:
+        return UNKNOWN
+    if seconds == 0:
+        return "0"
+    if seconds < 10:  # noqa: PLR2004 - two digits
+        return f"{seconds:,.2f}"
+    return f"{seconds:,.1f}" if seconds < 1_000 else f"{seconds:,.0f}"  # noqa: PLR2004
+
+
+def format_instant(ts_us: int, *, simulated: bool) -> str:
+    """An instant: seconds into a simulated run, or UTC date and time."""
+    if simulated:
+        return f"{ts_us / 1e6:,.3f} s"
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=ts_us)
+    return moment.strftime("%Y-%m-%d %H:%M:%S.") + f"{moment.microsecond // 1000:03d}"
+
+
+def _headline(rows: ReportRows) -> list[tuple[str, str, str]]:
+    """Number, name and footnote of the boxes on top."""
+    total = next((row for row in rows.durations if row["phase"] == "total"), None)
+    open_count = sum(row["open_rebalances"] for row in rows.groups)
+    followups = rows.rebalance_count - sum(row["logical_rebalances"] for row in rows.groups)
+    boxes = [
+        (format_count(len(rows.runs)), "runs", f"{len(rows.groups):,} groups"),
+        (
+            format_count(rows.rebalance_count),
+            "rebalances",
+            f"{followups:,} of them follow-up rounds, {open_count:,} unfinished",
+        ),
+    ]
+    if total is not None:
+        boxes += [
+            (format_duration(total["p50_ms"]), "median rebalance", "finished ones"),
+            (
+                format_duration(total["max_ms"]),
+                "longest rebalance",
+                f"99 % within {format_duration(total['p99_ms'])}",
+            ),
+        ]
+    moved = [row["moved"] for row in rows.groups if row["moved"] is not None]
+    unowned = [row["unowned_s"] for row in rows.groups if row["unowned_s"] is not None]
+    if moved:
+        boxes.append((format_count(sum(moved)), "resources moved", "all runs together"))
+        boxes.append((format_seconds(sum(unowned)), "partition-seconds unowned", "all runs"))
+    return boxes
+
+
+def _comparisons(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """One block per protocol type: rows by scenario, and the charts where moves are known."""
+    ordered = sorted(rows, key=lambda r: (r["protocol_type"], r["scenario"], r["assignor"]))
+    blocks = []
+    for protocol_type, members in groupby(ordered, key=lambda row: row["protocol_type"]):
+        listed = list(members)
+        known = [row for row in listed if row["moved"] is not None]
+        blocks.append(
+            {
+                "title": _PROTOCOL_TITLES.get(protocol_type, "Groups of unknown protocol type"),
+                "rows": listed,
+                "best": _best(listed),
+                "moves": _html(figures.moves_figure(known)) if known else None,
+                "interruptions": _html(figures.interruptions_figure(known)) if known else None,
+                "unowned": _html(figures.unowned_figure(known)) if known else None,
+            }
+        )
+    return blocks
+
+
+def _best(rows: Sequence[Row]) -> dict[tuple[str, str], float]:
+    """The best value per (scenario, column), where assignors differ."""
+    best: dict[tuple[str, str], float] = {}
+    low = ("moved", "excess_moves", "interrupted", "unowned_s", "stopped_s", "spread")
+    for scenario in dict.fromkeys(row["scenario"] for row in rows):
+        compared = [row for row in rows if row["scenario"] == scenario]
+        for column in (*low, "stickiness", "kept"):
+            values = [row[column] for row in compared if row[column] is not None]
+            if len(set(values)) > 1:
+                best[scenario, column] = min(values) if column in low else max(values)
+    return best
+
+
+def _labelled(rows: ReportRows) -> list[dict[str, Any]]:
+    """Rebalances with what the page says of their group, run and time."""
+    runs = {row["trace_id"]: row for row in rows.runs}
+    groups = {(row["trace_id"], row["group_id"]): row for row in rows.groups}
+    labelled = []
+    for row in rows.rebalances:
+        run = runs[row["trace_id"]]
+        group = groups[row["trace_id"], row["group_id"]]
+        simulated = run["source"] == "sim"
+        run_name = f"{group['scenario']}, {group['assignor']}" if simulated else run["cluster_id"]
+        labelled.append(
+            {
+                **row,
+                "label": f"{row['group_id']} ({run_name})",
+                "run_name": run_name,
+                "simulated": simulated,
+                "when": format_instant(row["start_us"], simulated=simulated),
+            }
+        )
+    return labelled
+
+
+def _reasons_chart(rows: Sequence[Row]) -> Markup | None:
+    counts: Counter[str] = Counter()
+    for row in rows:
+        counts[row["reason"]] += row["count"]
+    return _html(figures.reasons_figure(counts)) if counts else None
+
+
+def _timeline_chart(rows: Sequence[dict[str, Any]]) -> Markup | None:
+    drawn = list(dict.fromkeys(row["label"] for row in rows))[:DRAWN_GROUPS]
+    chosen = [row for row in rows if row["label"] in drawn]
+    if not chosen:
+        return None
+    all_simulated = all(row["simulated"] for row in chosen)
+    origin = {row["trace_id"]: 0 if all_simulated else None for row in chosen}
+    return _html(figures.timeline_figure(chosen, origin))
+
+
+def _html(figure: Any) -> Markup:  # noqa: ANN401 - a Plotly figure, which has no types
+    text = plotly.io.to_html(
+        figure, include_plotlyjs=False, full_html=False, config=_PLOT, validate=False
+    )
+    return Markup(text)  # noqa: S704 - Plotly escapes what it draws
