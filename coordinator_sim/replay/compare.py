@@ -143,7 +143,7 @@ class _Row:
         self._judge("rebalances", self._start(), is_told=theirs.start is not None)
         self._judge("generations", self._generation(), is_told=theirs.generation is not None)
         self._judge("members", self._members(), is_told=theirs.members is not None)
-        is_over = theirs.outcome is not Outcome.OPEN
+        is_over = theirs.outcome not in {Outcome.OPEN, Outcome.SUPERSEDED}
         self._judge("outcomes", self._outcome(), is_told=is_over)
         self._judge("leaders", self._leader(), is_told=theirs.leader_id is not None)
         for name in ("start", "join", "sync", "empty", "unload"):
@@ -175,6 +175,8 @@ class _Row:
             return f"the core does not reach generation {theirs.generation}"
         if mine.generation != theirs.generation:
             return f"generation {theirs.generation} is {mine.generation} in the core"
+        if (theirs.empty is None) != (mine.empty is None):
+            return "the core's group is empty" if mine.empty else "the core's group has members"
         if _apart(theirs.join_done_ms, mine.join_done_ms):
             return f"the core's join phase ends at {clock(mine.join_done_ms or 0)}"
         return None

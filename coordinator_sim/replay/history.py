@@ -282,11 +282,22 @@ class _Cutter:
         elif line.event is Event.GROUP_LOADED:
             if any(own.event is not Event.GROUP_LOADED for own in episode.lines):
                 self._end("the group was loaded again")
+        elif self._break_off(episode, line):
+            self._end("another rebalance began before the last had ended")
         elif line.event in _REBALANCE_LINES and not self._follows(line):
             self._end(
                 f"generation {self._generation} is followed by {line.event.value} of "
                 f"{line.generation}: lines are missing"
             )
+
+    def _break_off(self, episode: Episode, line: TraceEvent) -> bool:
+        """Whether a rebalance begins while one runs: no coordinator does that, but a next one."""
+        last = episode.rebalances[-1] if episode.rebalances else None
+        runs = last is not None and last.join is None and last.sync is None and last.empty is None
+        if last is None or not runs or line.event is not Event.PREPARE_REBALANCE:
+            return False
+        last.superseded = True
+        return True
 
     def _follows(self, line: TraceEvent) -> bool:
         if self._generation is None or line.generation is None:
@@ -331,7 +342,6 @@ class _Cutter:
             return last
         if last is not None:
             last.followed = True
-            last.superseded = last.join is None and last.empty is None
         rebalance = Rebalance(position=len(episode.lines) - 1, lines=[line])
         episode.rebalances.append(rebalance)
         return rebalance

@@ -7,9 +7,10 @@ names, and where nothing is counted there are as few of them as the lines allow.
 
 from typing import Final
 
+from coordinator_sim.protocol.states import GroupState
 from coordinator_sim.replay.history import LINE_SKEW_MS, Episode, Rebalance
 from coordinator_sim.replay.names import instance_of, members_of, old_member_of
-from coordinator_sim.replay.plan import Actor, Ending, GroupPlan, Script, Step, StepKind
+from coordinator_sim.replay.plan import NEVER_MS, Actor, Ending, GroupPlan, Script, Step, StepKind
 from coordinator_sim.replay.roster import Roster
 from coordinator_sim.replay.timeouts import fit_timeouts
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
@@ -76,7 +77,13 @@ class _Planner:
             rebalance = self._starts.get(id(line))
             if rebalance is not None:
                 self._begin(rebalance)
+            self._note_state(line)
             self._read(line, line.ts_us // 1000)
+
+    def _note_state(self, line: TraceEvent) -> None:
+        """A line may say that the group is Empty: then nobody can have been there before."""
+        if line.attrs.get("in_state") == GroupState.EMPTY.value and self._roster.position < 0:
+            self._roster.counted()
 
     def _read(self, line: TraceEvent, at_ms: int) -> None:
         roster = self._roster
@@ -148,8 +155,8 @@ class _Planner:
     def _leave_all(self, at_ms: int) -> None:
         """The group is seen when it empties: whoever was there left."""
         roster = self._roster
-        if not roster.present and roster.may_load_more:
-            roster.load()
+        if not roster.present and roster.may_add:
+            roster.add()
         for actor in list(roster.present):
             roster.go(actor, at_ms, Ending.LEFT)
 
@@ -166,8 +173,8 @@ class _Planner:
         actor = roster.member(name) or roster.bind(name) if name is not None else None
         if actor is None and roster.present:
             actor = roster.present[0]
-        if actor is None and roster.may_load_more:
-            actor = roster.load()
+        if actor is None and roster.may_add:
+            actor = roster.add()
         if actor is None:
             roster.admit((None,), at_ms)
             return
@@ -183,8 +190,8 @@ class _Planner:
             return
         old = (roster.member(old_name) or roster.bind(old_name)) if old_name is not None else None
         old = old or roster.static_member(instance_id)
-        if old is None and roster.may_load_more:
-            old = roster.load(old_name)
+        if old is None and roster.may_add:
+            old = roster.add(old_name)
         if old is None or instance_id is None:
             roster.admit((new_name,), at_ms, instance_id)
             return
@@ -207,7 +214,7 @@ class _Planner:
         if count is not None:
             self._fill(count - len(roster.present), script)
             roster.kick(len(roster.present) - count, at_ms)
-            roster.may_load_more = False
+            roster.counted()
         else:
             self._explain_waiting(script, at_ms)
         roster.is_open = False
@@ -219,20 +226,25 @@ class _Planner:
             return
         if roster.is_candidate(leader):
             roster.admit((leader,), script.start_ms)
-        elif roster.bind(leader) is None and script.rebalance.members is not None:
-            if len(roster.present) < script.rebalance.members:
-                roster.admit((leader,), script.start_ms)
+        elif roster.has_unnamed or roster.may_add_before:
+            roster.bind(leader)
+        elif len(roster.present) < (script.rebalance.members or NEVER_MS):
+            begins_unseen = script.rebalance.start is None and self._may_be_initial()
+            if begins_unseen:
+                roster.admit_leader(leader, script.start_ms)
             else:
-                self._plan.unexplained.append(f"{leader} leads, but is no member by the counts")
+                roster.admit((leader,), script.start_ms)
+        else:
+            self._plan.unexplained.append(f"{leader} leads, but is no member by the counts")
 
     def _fill(self, count: int, script: Script) -> None:
         """Add members that no line names, to the loaded generation while that is possible."""
         roster = self._roster
         if count <= 0:
             return
-        if roster.may_load_more and not self._may_be_initial():
+        if roster.may_add_before:
             for _ in range(count):
-                roster.load()
+                roster.add()
             return
         waits = not self._has_rejoiner() and not self._may_be_initial()
         roster.arrive_unnamed(
@@ -247,8 +259,8 @@ class _Planner:
             return
         if roster.changed_near(at_ms):
             return
-        if roster.may_load_more:
-            roster.load()
+        if roster.may_add_before:
+            roster.add()
 
     def _has_rejoiner(self) -> bool:
         """Whether somebody of the old generation can come back last."""
@@ -282,7 +294,7 @@ class _Planner:
             if later.event in _ENDINGS:
                 roster.end(members_of(later), at_ms, _ENDINGS[later.event])
         roster.kick(len(roster.present), at_ms)
-        roster.may_load_more = False
+        roster.counted()
         roster.is_open = False
 
 
@@ -388,4 +400,13 @@ def _say_what_is_assumed(plan: GroupPlan) -> None:
     if any(script.rejoiners for script in plan.scripts):
         plan.assumed.append(
             "members rejoin when their rebalance begins, the last when its join phase ends"
+        )
+    if any(script.is_initial for script in plan.scripts):
+        plan.assumed.append(
+            "the initial delay ends where a join phase of a group that was Empty ends"
+        )
+    if plan.session_timeout_bound_ms is not None:
+        plan.assumed.append(
+            f"members that failed had a session timeout of at most "
+            f"{plan.session_timeout_bound_ms} ms"
         )

@@ -23,8 +23,8 @@ class Roster:
         present: Members now, in order of their coming.
         position: Index of the running or last rebalance; -1 before the first.
         is_open: Whether that rebalance's join phase is running.
-        may_load_more: No line has counted the members yet, so that the loaded generation may still
-            get members.
+        open_since: Index of the first rebalance after the last counted one, -1 for the loaded
+            generation: members may still be added to it.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Roster:
         self.present: list[Actor] = []
         self.position = -1
         self.is_open = False
-        self.may_load_more = plan.load_generation is not None
+        self.open_since = 0 if plan.load_generation is None else -1
         self._plan = plan
         self._mentions = mentions
         self._never_members = never_members
@@ -43,6 +43,21 @@ class Roster:
         self._last_unnamed_ms: dict[str, int] = {}
 
     # -- questions -------------------------------------------------------------------------
+
+    @property
+    def has_unnamed(self) -> bool:
+        """Whether some member is not named yet."""
+        return any(actor.name is None for actor in self.present)
+
+    @property
+    def may_add(self) -> bool:
+        """Whether somebody can have been a member all along without contradicting a count."""
+        return self.open_since <= self.position
+
+    @property
+    def may_add_before(self) -> bool:
+        """Whether somebody can have been a member before the running rebalance."""
+        return self.open_since < self.position
 
     def changed_near(self, at_ms: int) -> bool:
         """Whether somebody came or went just before: the cause of a rebalance without a reason."""
@@ -87,6 +102,15 @@ class Roster:
                 actor.group_instance_id = group_instance_id
                 self._come(actor, at_ms)
 
+    def admit_leader(self, name: str, start_ms: int) -> None:
+        """A leader that no line tells of came before everybody else of the running rebalance."""
+        arrivals = [
+            actor.arrives_ms
+            for actor in self.present
+            if actor.joined == self.position and actor.arrives_ms is not None
+        ]
+        self._come(self._new(name), min([start_ms, *(at_ms - 1 for at_ms in arrivals)]))
+
     def admit_waiting(self, start_ms: int, last_ms: int, limit: int | None) -> None:
         """Those who were given an id join silently, as many as the limit allows.
 
@@ -113,13 +137,20 @@ class Roster:
             actor = self._new(None, asked_ms=start_ms if waits else None)
             self._come(actor, done_ms if waits else start_ms)
 
-    def load(self, name: str | None = None, group_instance_id: str | None = None) -> Actor:
-        """A member that was there before the first line."""
+    def add(self, name: str | None = None, group_instance_id: str | None = None) -> Actor:
+        """Somebody was a member all along: loaded, or joined where members were last uncounted."""
         actor = self._new(name)
-        actor.joined = -1
         actor.group_instance_id = group_instance_id
+        actor.joined = self.open_since
         self.present.insert(0, actor)
+        if self.open_since >= 0:
+            actor.arrives_ms = self._plan.scripts[self.open_since].start_ms
+            self._arrive_step(actor)
         return actor
+
+    def counted(self) -> None:
+        """A line told how many members the completed rebalance has."""
+        self.open_since = self.position + 1
 
     # -- going -----------------------------------------------------------------------------
 
@@ -195,6 +226,10 @@ class Roster:
         self.present.append(actor)
         self._last_change_ms = at_ms
         self._ask_step(actor)
+        self._arrive_step(actor)
+
+    def _arrive_step(self, actor: Actor) -> None:
+        at_ms = actor.arrives_ms or 0
         self._plan.steps.append(Step(at_ms=at_ms, kind=StepKind.ARRIVE, actors=(actor.index,)))
 
     def _ask_step(self, actor: Actor) -> None:
@@ -241,14 +276,14 @@ class Roster:
         actor = next((actor for actor in self.present if actor.name is None), None)
         if actor is not None:
             actor.name = name
-        elif self.may_load_more:
-            actor = self.load(name)
+        elif self.may_add:
+            actor = self.add(name)
         return actor
 
     def _anyone(self) -> Actor | None:
         if self.present:
             return self.present[0]
-        return self.load() if self.may_load_more else None
+        return self.add() if self.may_add else None
 
     def _is_repeated(self, what: str, at_ms: int) -> bool:
         """Whether a line that names nobody tells again what one just before told."""
