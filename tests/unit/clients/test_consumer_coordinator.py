@@ -1,0 +1,702 @@
+"""Callbacks, subscription, leadership and offsets of a consumer, against a script."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from coordinator_sim.assignors.contract import (
+    AssignorMember,
+    RebalanceProtocol,
+    TopicRacks,
+)
+from coordinator_sim.assignors.registry import make_consumer_assignor
+from coordinator_sim.clients.config import ConsumerConfig
+from coordinator_sim.clients.consumer_coordinator import (
+    ConsumerCoordinator,
+    select_rebalance_protocol,
+)
+from coordinator_sim.clients.effects import COORDINATOR_NODE_OFFSET, CallbackKind, RunCallback
+from coordinator_sim.clients.generation import MemberState
+from coordinator_sim.errors import ConfigError, DataError, InvariantViolation
+from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    CoordinatorOfKey,
+    FetchedGroup,
+    FetchedOffset,
+    FetchedTopic,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupMember,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MetadataRequest,
+    Node,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitTopicResult,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    PartitionError,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.wire.consumer_protocol import (
+    decode_assignment,
+    decode_subscription,
+    encode_subscription,
+)
+
+if TYPE_CHECKING:
+    from tests.unit.clients.conftest import Desk
+
+    MakeDesk = Callable[..., Desk]
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+COORDINATOR = COORDINATOR_NODE_OFFSET - 1
+REBALANCE = HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
+OTHER_RACK = ("b",)
+
+
+def _member(
+    member_id: str, *owned: TopicPartition, topics: tuple[str, ...] = ("t",)
+) -> JoinGroupMember:
+    subscription = Subscription(topics=topics, owned_partitions=owned)
+    return JoinGroupMember(member_id, None, encode_subscription(subscription))
+
+
+def _committed(error: ErrorCode = ErrorCode.NONE) -> OffsetCommitResponse:
+    return OffsetCommitResponse(topics=(OffsetCommitTopicResult("t", (PartitionError(0, error),)),))
+
+
+def _kinds(desk: "Desk") -> list[tuple[CallbackKind, tuple[TopicPartition, ...]]]:
+    return [(callback.kind, callback.partitions) for callback in desk.callbacks]
+
+
+# Rebalance protocols and callbacks
+
+
+def test_protocol_selection() -> None:
+    """C-CONS-01: the highest protocol that all assignors support; none in common is an error."""
+    names = {
+        ("range", "cooperative-sticky"): RebalanceProtocol.EAGER,
+        ("cooperative-sticky",): RebalanceProtocol.COOPERATIVE,
+    }
+    for assignors, protocol in names.items():
+        assert select_rebalance_protocol([make_consumer_assignor(n) for n in assignors]) is protocol
+    with pytest.raises(ConfigError, match="no rebalance protocol that all support"):
+        select_rebalance_protocol([])
+
+
+def test_eager_revokes_everything_before_the_join(make_desk: "MakeDesk") -> None:
+    """C-CONS-02: revoked before JoinGroup, all assigned after."""
+    desk = make_desk()
+    desk.settle_stable(T0)
+    desk.run(3_000)
+
+    desk.reply(HeartbeatRequest, REBALANCE)
+    assert desk.port.owned_partitions == ()
+    desk.join(generation_id=2)
+    desk.sync(T0, T1)
+
+    assert _kinds(desk) == [
+        (CallbackKind.PARTITIONS_ASSIGNED, (T0,)),
+        (CallbackKind.PARTITIONS_REVOKED, (T0,)),
+        (CallbackKind.PARTITIONS_ASSIGNED, (T0, T1)),
+    ]
+
+
+def test_cooperative_gives_up_only_what_it_must(make_desk: "MakeDesk") -> None:
+    """Nothing before the join; what is taken is revoked after it, and a second join follows."""
+    desk = make_desk(["cooperative-sticky"])
+    desk.poll()
+    desk.join(protocol_name="cooperative-sticky")
+    desk.sync(T0, T1)
+    desk.run(3_000)
+    desk.reply(HeartbeatRequest, REBALANCE)
+    assert desk.port.owned_partitions == (T0, T1)
+
+    desk.join(generation_id=2, protocol_name="cooperative-sticky")
+    desk.sync(T0)
+
+    assert _kinds(desk)[1:] == [
+        (CallbackKind.PARTITIONS_REVOKED, (T1,)),
+        (CallbackKind.PARTITIONS_ASSIGNED, ()),
+    ]
+    assert desk.of(JoinGroupRequest)[2].reason == "need to revoke partitions and re-join"
+    owned = decode_subscription(desk.of(JoinGroupRequest)[2].protocols[0].metadata)
+    assert owned.owned_partitions == (T0,)
+
+
+def test_assignment_outside_the_subscription_is_not_taken(make_desk: "MakeDesk") -> None:
+    """C-CONS-05: no callbacks, and a join with the new subscription."""
+    desk = make_desk()
+    desk.topics = {"t": 1, "u": 1}
+    desk.poll()
+    desk.join()
+    desk.do(desk.port.subscribe(["u"], 0))
+
+    desk.sync(T0)
+
+    assert CallbackKind.PARTITIONS_ASSIGNED not in [kind for kind, _ in _kinds(desk)]
+    assert desk.port.owned_partitions == ()
+    last = decode_subscription(desk.of(JoinGroupRequest)[-1].protocols[0].metadata)
+    assert last.topics == ("u",)
+
+
+def test_subscription_change_rejoins(make_desk: "MakeDesk") -> None:
+    """The next turn of the poll loop joins with the new topics."""
+    desk = make_desk()
+    desk.topics = {"t": 1, "u": 1}
+    desk.settle_stable(T0)
+
+    desk.do(desk.port.subscribe(["t", "u"], 100))
+
+    assert desk.of(JoinGroupRequest)[1].reason == "subscription has changed"
+
+
+def test_same_subscription_changes_nothing(make_desk: "MakeDesk") -> None:
+    """Subscribing again to the same topics, in any order, is no change."""
+    desk = make_desk()
+    desk.settle_stable(T0)
+
+    desk.do(desk.port.subscribe(["t", "t"], 100))
+    desk.run(2_000)
+
+    assert len(desk.of(JoinGroupRequest)) == 1
+
+
+@pytest.mark.parametrize(
+    "kind", [CallbackKind.PARTITIONS_ASSIGNED, CallbackKind.PARTITIONS_REVOKED]
+)
+def test_raising_callback_is_thrown_after_the_change(
+    make_desk: "MakeDesk", kind: CallbackKind
+) -> None:
+    """C-CONS-13: the poll raises KafkaException, the assignment has changed, no second call."""
+    desk = make_desk()
+    desk.outcomes[kind] = "RuntimeException"
+    desk.settle_stable(T0)
+    if kind is CallbackKind.PARTITIONS_REVOKED:
+        desk.run(3_000)
+        desk.reply(HeartbeatRequest, REBALANCE)
+
+    assert desk.returned == ["KafkaException"]
+    desk.outcomes.clear()
+    desk.poll()
+
+    assert [k for k, given in _kinds(desk) if given].count(kind) == 1
+    assert desk.port.owned_partitions == ((T0,) if kind is CallbackKind.PARTITIONS_ASSIGNED else ())
+
+
+def test_wakeup_inside_the_callback_repeats_the_assignment(make_desk: "MakeDesk") -> None:
+    """C-JOIN-17: the next poll delivers the same bytes, without a new JoinGroup."""
+    desk = make_desk()
+    desk.outcomes[CallbackKind.PARTITIONS_ASSIGNED] = "WakeupException"
+    desk.settle_stable(T0)
+    assert desk.returned == ["WakeupException"]
+
+    desk.outcomes.clear()
+    desk.poll()
+
+    assert len(desk.of(JoinGroupRequest)) == 1
+    assert desk.port.state is MemberState.STABLE
+    assert len(desk.callbacks) == 2
+
+
+def test_bytes_that_are_no_assignment_are_an_illegal_state(make_desk: "MakeDesk") -> None:
+    """A member that the leader forgot gets empty bytes, which the client cannot read."""
+    desk = make_desk()
+    desk.poll()
+    desk.join()
+
+    desk.reply(SyncGroupRequest, SyncGroupResponse(assignment=b""))
+
+    assert desk.returned == ["IllegalStateException"]
+
+
+def test_unsubscribe_leaves(make_desk: "MakeDesk") -> None:
+    """Everything is revoked, LeaveGroup says why, and polling without topics is refused."""
+    desk = make_desk()
+    desk.settle_stable(T0)
+    desk.do(desk.port.fetch_completed(0))
+
+    desk.do(desk.port.unsubscribe(10))
+
+    assert desk.of(LeaveGroupRequest)[0].members[0].reason == (
+        "the consumer unsubscribed from all topics"
+    )
+    assert _kinds(desk)[-1] == (CallbackKind.PARTITIONS_REVOKED, (T0,))
+    desk.poll()
+    assert desk.returned[-1] == "IllegalStateException"
+
+
+def test_callback_tokens_are_checked(make_desk: "MakeDesk") -> None:
+    """Completing a callback that nobody asked for is a driver's bug."""
+    desk = make_desk()
+    with pytest.raises(InvariantViolation, match="callback 7 is not outstanding"):
+        desk.port.callback_completed(7, None, 0)
+    desk.poll()
+    with pytest.raises(InvariantViolation, match="one call at a time"):
+        desk.port.poll(0, 1)
+
+
+def test_close_during_a_callback_is_refused(make_desk: "MakeDesk") -> None:
+    """The application's thread cannot close while it is inside a callback."""
+    desk = make_desk()
+    desk.automatic.discard(RunCallback)
+    desk.settle_stable(T0)
+    with pytest.raises(InvariantViolation, match="close while CALLBACK"):
+        desk.port.close(0, 0)
+
+
+def test_raising_callback_at_close_skips_the_leave(make_desk: "MakeDesk") -> None:
+    """If onPartitionsRevoked raises, Java closes without LeaveGroup."""
+    desk = make_desk()
+    desk.settle_stable(T0)
+    desk.outcomes[CallbackKind.PARTITIONS_REVOKED] = "RuntimeException"
+
+    desk.do(desk.port.close(10, 1_000))
+
+    assert desk.closed
+    assert desk.of(LeaveGroupRequest) == []
+
+
+# Leading
+
+
+def _lead(desk: "Desk", *members: JoinGroupMember, **fields: object) -> None:
+    desk.join(leader="m", members=members or (_member("m"),), **fields)
+
+
+def test_leader_assigns_everyone(make_desk: "MakeDesk") -> None:
+    """C-SYNC-02: one entry for each member."""
+    desk = make_desk()
+    desk.poll()
+
+    _lead(desk, _member("m"), _member("n"))
+
+    (sync,) = desk.of(SyncGroupRequest)
+    given = {a.member_id: decode_assignment(a.assignment).partitions for a in sync.assignments}
+    assert given == {"m": (T0,), "n": (T1,)}
+
+
+def test_leader_waits_for_metadata_of_the_groups_topics(make_desk: "MakeDesk") -> None:
+    """A topic that only others subscribe to is looked up before the assignment, without limit."""
+    desk = make_desk()
+    desk.topics = {"t": 1, "u": 1}
+    desk.poll(timeout_ms=1_000)
+    desk.automatic.discard(MetadataRequest)
+
+    _lead(desk, _member("m"), _member("n", topics=("u",)))
+    desk.run(5_000)
+    assert desk.of(SyncGroupRequest) == []
+    assert desk.returned == []
+    desk.reply(MetadataRequest, desk.metadata())
+
+    (sync,) = desk.of(SyncGroupRequest)
+    assert len(sync.assignments) == 2
+    assert desk.returned == [None]
+
+
+def test_returning_static_leader_assigns_nothing(make_desk: "MakeDesk") -> None:
+    """With skip_assignment the SyncGroup is empty; the broker has the assignment."""
+    desk = make_desk()
+    desk.poll()
+
+    _lead(desk, skip_assignment=True)
+
+    assert desk.of(SyncGroupRequest)[0].assignments == ()
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_leader_notices_new_partitions(make_desk: "MakeDesk", leads: bool) -> None:
+    """C-CONS-09: the leader rejoins when a topic grows; a follower does nothing."""
+    desk = make_desk(metadata_max_age_ms=2_000)
+    desk.poll()
+    if leads:
+        _lead(desk)
+    else:
+        desk.join()
+    desk.sync(T0)
+
+    desk.topics = {"t": 3}
+    desk.run(2_500)
+
+    reasons = [join.reason for join in desk.of(JoinGroupRequest)]
+    assert reasons == (["", "cached metadata has changed"] if leads else [""])
+
+
+@pytest.mark.parametrize(("rack", "rejoins"), [("a", True), ("", False)])
+def test_leader_with_a_rack_notices_rack_changes(
+    make_desk: "MakeDesk", rack: str, rejoins: bool
+) -> None:
+    """C-CONS-10: racks count only where client.rack is set."""
+    desk = make_desk(metadata_max_age_ms=2_000, client_rack=rack)
+    desk.racks = ("a",)
+    desk.poll()
+    _lead(desk)
+    desk.sync(T0)
+
+    desk.racks = ("a", "a")
+    desk.run(2_500)
+    assert len(desk.of(JoinGroupRequest)) == 1
+    desk.racks = OTHER_RACK
+    desk.run(4_500)
+
+    assert (len(desk.of(JoinGroupRequest)) == 2) is rejoins
+
+
+class Careless:
+    """A cooperative assignor that moves partitions in one step, or fails."""
+
+    name = "careless"
+    supported_protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
+
+    def __init__(self, *, fails: bool = False) -> None:
+        self.fails = fails
+
+    def subscription_user_data(self, topics: tuple[str, ...]) -> bytes | None:
+        """None."""
+        assert topics
+
+    def on_assignment(self, assignment: ConsumerAssignment, generation_id: int) -> None:
+        """Forget it."""
+
+    def assign(
+        self, topics: TopicRacks, members: list[AssignorMember]
+    ) -> dict[str, list[TopicPartition]]:
+        """Everything to the last member."""
+        if self.fails:
+            raise DataError("no racks")
+        everything = [TopicPartition(t, p) for t, ps in topics.items() for p in range(len(ps))]
+        return {m.member_id: everything if m is members[-1] else [] for m in members}
+
+
+@pytest.mark.parametrize(
+    ("fails", "error"), [(False, "IllegalStateException"), (True, "DataError")]
+)
+def test_assignor_that_fails_sends_no_sync(make_desk: "MakeDesk", fails: bool, error: str) -> None:
+    """C-CONS-12, C-SYNC-03: the application gets the exception, the broker no SyncGroup."""
+    desk = make_desk()
+    desk.port = ConsumerCoordinator(
+        ConsumerConfig(enable_auto_commit=False),
+        client_id="client",
+        group_id="group",
+        topics=["t"],
+        assignors=[Careless(fails=fails)],
+        bootstrap=(Node(node_id=1, host="h", port=1),),
+    )
+    desk.poll()
+
+    _lead(desk, _member("m", T0), _member("n"), protocol_name="careless")
+
+    assert desk.returned == [error]
+    assert desk.of(SyncGroupRequest) == []
+
+
+# Committing
+
+
+@pytest.mark.parametrize(
+    ("error", "name"),
+    [
+        (ErrorCode.NONE, None),
+        (ErrorCode.GROUP_AUTHORIZATION_FAILED, "GroupAuthorizationException"),
+        (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "TopicAuthorizationException"),
+        (ErrorCode.OFFSET_METADATA_TOO_LARGE, "OffsetMetadataTooLarge"),
+        (ErrorCode.INVALID_COMMIT_OFFSET_SIZE, "InvalidCommitOffsetSizeException"),
+        (ErrorCode.FENCED_INSTANCE_ID, "FencedInstanceIdException"),
+        (ErrorCode.REBALANCE_IN_PROGRESS, "RebalanceInProgressException"),
+        (ErrorCode.UNKNOWN_MEMBER_ID, "CommitFailedException"),
+        (ErrorCode.ILLEGAL_GENERATION, "CommitFailedException"),
+        (ErrorCode.UNKNOWN_SERVER_ERROR, "KafkaException"),
+    ],
+)
+def test_sync_commit_outcomes(make_desk: "MakeDesk", error: ErrorCode, name: str | None) -> None:
+    """C-COMMIT-03 and the rows that are not retried."""
+    desk = make_desk()
+    desk.settle_stable(T0)
+    desk.do(desk.port.fetch_completed(0))
+
+    token, effects = desk.port.commit({T0: 5}, sync=True, now_ms=0)
+    desk.do(effects)
+    desk.reply(OffsetCommitRequest, _committed(error))
+
+    assert [(c.token, c.error) for c in desk.commits] == [(token, name)]
+    kept = error is not ErrorCode.UNKNOWN_MEMBER_ID
+    assert desk.port.member_id == ("m" if kept else "")
+
+
+@pytest.mark.parametrize(
+    ("error", "lookups"),
+    [
+        (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, 1),
+        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 1),
+        (ErrorCode.NOT_COORDINATOR, 2),
+        (ErrorCode.REQUEST_TIMED_OUT, 2),
+    ],
+)
+def test_sync_commit_is_retried_and_async_is_not(
+    make_desk: "MakeDesk", error: ErrorCode, lookups: int
+) -> None:
+    """C-COMMIT-06: a retriable error is retried after 100 ms, or told to the callback."""
+    desk = make_desk()
+    desk.settle_stable(T0)
+    desk.do(desk.port.fetch_completed(0))
+    _, effects = desk.port.commit({T0: 5}, sync=True, now_ms=0)
+    desk.do(effects)
+    desk.reply(OffsetCommitRequest, _committed(error))
+    desk.run(500)
+    desk.reply(OffsetCommitRequest, _committed())
+    assert [c.error for c in desk.commits] == [None]
+    assert 100 <= desk.times_of(OffsetCommitRequest)[1] <= 300
+    assert len(desk.of(FindCoordinatorRequest)) >= lookups
+
+    token, effects = desk.port.commit({T0: 6}, sync=False, now_ms=500)
+    desk.do(effects)
+    desk.reply(OffsetCommitRequest, _committed(error))
+    assert len(desk.commits) == 1
+    desk.poll()
+
+    assert desk.commits[-1].token == token
+    assert desk.commits[-1].error == "RetriableCommitFailedException"
+
+
+def test_sync_commit_gives_up_at_the_api_timeout(make_desk: "MakeDesk") -> None:
+    """A commit that is never answered ends after default.api.timeout.ms."""
+    desk = make_desk(default_api_timeout_ms=5_000)
+    desk.settle_stable(T0)
+    desk.do(desk.port.fetch_completed(0))
+    _, effects = desk.port.commit({T0: 5}, sync=True, now_ms=0)
+    desk.do(effects)
+
+    desk.run(5_000)
+
+    assert [c.error for c in desk.commits] == ["TimeoutException"]
+
+
+def test_commit_outside_the_group_sends_nothing(make_desk: "MakeDesk") -> None:
+    """C-COMMIT-01, C-COMMIT-02: in a rebalance, and after being kicked out."""
+    desk = make_desk()
+    desk.poll(timeout_ms=0)
+    desk.poll(timeout_ms=0)
+    _, effects = desk.port.commit({T0: 5}, sync=True, now_ms=0)
+    desk.do(effects)
+    assert desk.port.state is MemberState.PREPARING_REBALANCE
+    desk.join()
+    desk.poll(timeout_ms=100_000)
+    desk.run(3_000)
+    desk.do(desk.port.fetch_completed(3_000))
+    desk.reply(HeartbeatRequest, HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+    _, effects = desk.port.commit({T0: 5}, sync=True, now_ms=3_000)
+    desk.do(effects)
+
+    assert [c.error for c in desk.commits] == [
+        "RebalanceInProgressException",
+        "CommitFailedException",
+    ]
+    assert desk.of(OffsetCommitRequest) == []
+
+
+def test_empty_commit_succeeds_without_a_request(make_desk: "MakeDesk") -> None:
+    """Nothing to commit is success."""
+    desk = make_desk()
+
+    _, effects = desk.port.commit({}, sync=True, now_ms=0)
+    desk.do(effects)
+
+    assert [c.error for c in desk.commits] == [None]
+    assert desk.sent == []
+
+
+def test_stale_commit_error_spares_the_new_generation(make_desk: "MakeDesk") -> None:
+    """C-COMMIT-05: while preparing, an error of the old generation is a rebalance in progress."""
+    desk = make_desk()
+    desk.settle_stable(T0)
+    _, effects = desk.port.commit({T0: 5}, sync=False, now_ms=0)
+    desk.do(effects)
+    desk.run(3_000)
+    desk.reply(HeartbeatRequest, HeartbeatResponse(error_code=ErrorCode.ILLEGAL_GENERATION))
+
+    desk.reply(OffsetCommitRequest, _committed(ErrorCode.ILLEGAL_GENERATION))
+    desk.run(3_100)
+
+    assert [c.error for c in desk.commits] == ["RebalanceInProgressException"]
+    assert desk.port.member_id == "m"
+
+
+def test_fenced_async_commit_fails_every_later_call(make_desk: "MakeDesk") -> None:
+    """A fenced commit makes polls and commits throw from then on."""
+    desk = make_desk(group_instance_id="one")
+    desk.settle_stable(T0)
+    _, effects = desk.port.commit({T0: 5}, sync=False, now_ms=0)
+    desk.do(effects)
+
+    desk.reply(OffsetCommitRequest, _committed(ErrorCode.FENCED_INSTANCE_ID))
+    desk.poll()
+
+    assert desk.returned == ["FencedInstanceIdException", "FencedInstanceIdException"]
+
+
+def test_coordinator_loss_fails_commits_in_flight(make_desk: "MakeDesk") -> None:
+    """C-DISC-07: they end as retriable failures; state and generation stay."""
+    desk = make_desk()
+    desk.settle_stable(T0)
+    _, effects = desk.port.commit({T0: 5}, sync=False, now_ms=0)
+    desk.do(effects)
+    desk.run(3_000)
+
+    desk.reply(HeartbeatRequest, HeartbeatResponse(error_code=ErrorCode.NOT_COORDINATOR))
+    desk.run(3_500)
+
+    assert [c.error for c in desk.commits] == ["RetriableCommitFailedException"]
+    assert desk.port.generation_id == 1
+
+
+def test_async_commit_waits_for_the_coordinator(make_desk: "MakeDesk") -> None:
+    """Without a coordinator the commit starts a lookup and goes out after it."""
+    desk = make_desk()
+    desk.settle_stable(T0)
+    desk.do(desk.port.fetch_completed(0))
+    desk.automatic.discard(FindCoordinatorRequest)
+    desk.do(desk.port.on_disconnected(COORDINATOR, 10))
+    _, effects = desk.port.commit({T0: 5}, sync=False, now_ms=10)
+    desk.do(effects)
+    assert desk.of(OffsetCommitRequest) == []
+
+    desk.now_ms = 90
+    found = CoordinatorOfKey(key="group", node_id=1)
+    desk.reply(FindCoordinatorRequest, FindCoordinatorResponse(coordinators=(found,)))
+    desk.run(100)
+
+    assert len(desk.of(OffsetCommitRequest)) == 1
+
+
+def test_auto_commit_runs_at_its_interval(make_desk: "MakeDesk") -> None:
+    """Positions are committed every auto.commit.interval.ms while the application polls."""
+    desk = make_desk(enable_auto_commit=True, session_timeout_ms=100_000)
+    desk.settle_stable(T0)
+    desk.port.advance_position(T0, 77)
+
+    for at_ms in (5_000, 10_000):
+        desk.run(at_ms)
+        desk.reply(OffsetCommitRequest, _committed())
+
+    assert desk.times_of(OffsetCommitRequest) == [5_000, 10_000]
+    assert desk.of(OffsetCommitRequest)[0].topics[0].partitions[0].offset == 77
+
+
+def test_auto_commit_before_the_join(make_desk: "MakeDesk") -> None:
+    """The join waits for the commit; heartbeats go on."""
+    desk = make_desk(enable_auto_commit=True)
+    desk.settle_stable(T0)
+    desk.run(3_000)
+    desk.reply(HeartbeatRequest, REBALANCE)
+    desk.run(4_000)
+    assert len(desk.of(JoinGroupRequest)) == 1
+
+    desk.reply(OffsetCommitRequest, _committed())
+
+    assert desk.times_of(JoinGroupRequest)[1] == 4_000
+    assert _kinds(desk)[-1] == (CallbackKind.PARTITIONS_REVOKED, (T0,))
+
+
+def test_auto_commit_before_the_join_is_repeated(make_desk: "MakeDesk") -> None:
+    """A retriable failure is tried again before the join."""
+    desk = make_desk(enable_auto_commit=True)
+    desk.settle_stable(T0)
+    desk.run(3_000)
+    desk.reply(HeartbeatRequest, REBALANCE)
+    desk.reply(OffsetCommitRequest, _committed(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+    desk.run(4_000)
+    assert len(desk.of(OffsetCommitRequest)) >= 2
+
+    desk.reply(OffsetCommitRequest, _committed())
+
+    assert len(desk.of(JoinGroupRequest)) == 2
+
+
+def test_auto_commit_before_the_join_gives_up(make_desk: "MakeDesk") -> None:
+    """C-CONS-07: after the rebalance timeout the join goes on without the commit."""
+    desk = make_desk(
+        enable_auto_commit=True, rebalance_timeout_ms=20_000, session_timeout_ms=1_000_000
+    )
+    desk.settle_stable(T0)
+    desk.run(3_000)
+    desk.reply(HeartbeatRequest, REBALANCE)
+
+    desk.run(22_999)
+    assert len(desk.of(JoinGroupRequest)) == 1
+    desk.run(23_000)
+
+    assert len(desk.of(JoinGroupRequest)) == 2
+
+
+def test_close_commits_a_last_time(make_desk: "MakeDesk") -> None:
+    """With auto-commit the positions are committed before leaving."""
+    desk = make_desk(enable_auto_commit=True)
+    desk.settle_stable(T0)
+    desk.do(desk.port.close(1_000, 5_000))
+    assert desk.of(LeaveGroupRequest) == []
+
+    desk.reply(OffsetCommitRequest, _committed())
+    desk.reply(LeaveGroupRequest, LeaveGroupResponse())
+
+    assert desk.closed
+
+
+# Positions
+
+
+@pytest.mark.parametrize(
+    ("group_error", "partition_error", "outcome"),
+    [
+        (ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.NONE, "GroupAuthorizationException"),
+        (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.NONE, "KafkaException"),
+        (ErrorCode.NONE, ErrorCode.TOPIC_AUTHORIZATION_FAILED, "TopicAuthorizationException"),
+        (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "KafkaException"),
+        (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NONE, None),
+        (ErrorCode.NOT_COORDINATOR, ErrorCode.NONE, None),
+        (ErrorCode.NONE, ErrorCode.UNSTABLE_OFFSET_COMMIT, None),
+    ],
+)
+def test_offset_fetch_errors(
+    make_desk: "MakeDesk", group_error: ErrorCode, partition_error: ErrorCode, outcome: str | None
+) -> None:
+    """Raised, or fetched again after a backoff."""
+    desk = make_desk()
+    desk.poll()
+    desk.join()
+    topics = (FetchedTopic("t", (FetchedOffset(0, -1, error_code=partition_error),)),)
+    group = FetchedGroup(group_id="group", topics=topics, error_code=group_error)
+    desk.reply(
+        SyncGroupRequest,
+        SyncGroupResponse(assignment=b"\0\0\0\0\0\1\0\1t\0\0\0\1\0\0\0\0\xff\xff\xff\xff"),
+    )
+
+    desk.reply(OffsetFetchRequest, OffsetFetchResponse(groups=(group,)))
+    desk.run(1_000)
+
+    if outcome is not None:
+        assert desk.returned == [outcome]
+    else:
+        assert desk.returned == []
+        assert len(desk.of(OffsetFetchRequest)) == 2
+
+
+def test_positions_start_where_the_group_committed(make_desk: "MakeDesk") -> None:
+    """New partitions take their committed offset; without one they start at 0."""
+    desk = make_desk()
+    desk.settle_stable(T0)
+    assert desk.port.positions == {T0: 10}
+
+    desk.port.advance_position(T0, 11)
+    desk.port.advance_position(T1, 5)
+
+    assert desk.port.positions == {T0: 11}
+    assert desk.of(OffsetFetchRequest)[0].require_stable
