@@ -11,40 +11,57 @@ from coordinator_sim.trace.events import Event, TraceEvent
 
 ANSWERED_ON_REMOVAL = frozenset({Event.JOIN_REQ})
 """Requests that are answered even when their member leaves; a parked SyncGroup is not."""
+ANSWERING = {
+    Event.JOIN_REQ: frozenset({Event.JOIN_COMPLETE}),
+    Event.SYNC_REQ: frozenset({Event.GROUP_STABLE, Event.PREPARE_REBALANCE}),
+}
+"""Steps of a group that answer every request of a kind that is parked then."""
 
 
 def _judge_answers(history: History) -> Findings:
     judged = 0
     violations: list[Violation] = []
     for exchange in history.exchanges:
-        bound_us = _bound_ms(history, exchange) * 1_000
-        due_us = exchange.request.ts_us + bound_us
+        due_us = _due_us(history, exchange)
         answered_us = None if exchange.response is None else exchange.response.ts_us
         if answered_us is None and (due_us >= history.ends_at_us or _is_excused(exchange, due_us)):
             continue
         judged += 1
         if answered_us is None or answered_us > due_us:
-            violations.append(_unanswered(exchange, bound_us))
+            violations.append(_unanswered(exchange, due_us))
     return Findings(judged, tuple(violations))
 
 
-def _bound_ms(history: History, exchange: Exchange) -> int:
+def _due_us(history: History, exchange: Exchange) -> int:
+    """When the request has to be answered: within its bound, or by the step that answers it.
+
+    What such a step appends may hold the answer back until its commit times out.
+    """
     timing = history.timing_of(exchange.tenancy.group_id)
     is_join = exchange.request.event is Event.JOIN_REQ
-    return parked_join_bound_ms(timing) if is_join else parked_sync_bound_ms(timing)
+    bound_ms = parked_join_bound_ms(timing) if is_join else parked_sync_bound_ms(timing)
+    due_us = exchange.request.ts_us + bound_ms * 1_000
+    if exchange.response is not None:
+        return due_us
+    answering = ANSWERING[exchange.request.event]
+    steps = (event.ts_us for event in exchange.after() if event.event in answering)
+    step_us = next(steps, due_us)
+    return min(due_us, step_us + timing.offsets_commit_timeout_ms * 1_000)
 
 
 def _is_excused(exchange: Exchange, due_us: int) -> bool:
-    """Whether the coordinator went away, or the request was superseded, or its member left."""
-    tenancy, request = exchange.tenancy, exchange.request
-    if tenancy.ended_at_us is not None and tenancy.ended_at_us <= due_us:
+    """Whether the coordinator went away, or the request was superseded, or its member left.
+
+    What comes after the step that answers comes too late for an excuse.
+    """
+    ended_at_us = exchange.tenancy.ended_at_us
+    if ended_at_us is not None and ended_at_us <= due_us:
         return True
-    after = iter(tenancy.events)
-    for event in after:
-        if event is request:
-            break
-    in_time = takewhile(lambda event: event.ts_us <= due_us, after)
-    return any(_excuses(event, request) for event in in_time)
+    answering = ANSWERING[exchange.request.event]
+    in_time = takewhile(
+        lambda event: event.ts_us <= due_us and event.event not in answering, exchange.after()
+    )
+    return any(_excuses(event, exchange.request) for event in in_time)
 
 
 def _excuses(event: TraceEvent, request: TraceEvent) -> bool:
@@ -64,15 +81,16 @@ def _is_same_member(event: TraceEvent, request: TraceEvent) -> bool:
     return event.client_id is not None and event.client_id == request.client_id
 
 
-def _unanswered(exchange: Exchange, bound_us: int) -> Violation:
+def _unanswered(exchange: Exchange, due_us: int) -> Violation:
     request, response = exchange.request, exchange.response
     late = "was never answered" if response is None else "was answered too late"
     who = request.member_id or request.group_instance_id or request.client_id or "a new member"
     return Violation(
         invariant="I3",
-        at_us=request.ts_us + bound_us,
+        at_us=due_us,
         group_id=exchange.tenancy.group_id,
-        message=f"{request.event.value} of {who} {late}: the bound is {bound_us // 1_000} ms",
+        message=f"{request.event.value} of {who} at {request.ts_us // 1_000} ms {late}: "
+        f"it was due at {due_us // 1_000} ms",
         evidence=(request.seq,) if response is None else (request.seq, response.seq),
     )
 

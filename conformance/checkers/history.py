@@ -8,6 +8,7 @@ ids and timers are comparable only inside a tenancy; a failover starts a new one
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Final
 
 from msgspec import Struct
@@ -63,7 +64,13 @@ class Exchange:
 
     tenancy: Tenancy
     request: TraceEvent
+    position: int
+    """Index of the request among the events of its tenancy."""
     response: TraceEvent | None = None
+
+    def after(self) -> Iterator[TraceEvent]:
+        """The events of the tenancy that follow the request."""
+        return islice(self.tenancy.events, self.position + 1, None)
 
 
 class Circumstances(Struct, frozen=True, kw_only=True):
@@ -207,10 +214,10 @@ class Instances:
 def _exchanges_of(tenancy: Tenancy) -> Iterator[Exchange]:
     waiting: dict[tuple[Event, int | None], Exchange] = {}
     found: list[Exchange] = []
-    for event in tenancy.events:
+    for position, event in enumerate(tenancy.events):
         awaited = RESPONSE_OF.get(event.event)
         if awaited is not None:
-            exchange = Exchange(tenancy, event)
+            exchange = Exchange(tenancy, event, position)
             found.append(exchange)
             waiting[awaited, event.correlation_id] = exchange
         elif event.event in (Event.JOIN_RESP, Event.SYNC_RESP):
