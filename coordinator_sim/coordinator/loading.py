@@ -36,12 +36,14 @@ from coordinator_sim.trace.events import Event, RebalanceReason
 def replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> None:
     """Apply a stored batch; the last record of a key wins.
 
-    A batch above the high watermark is applied too, and is seen by readers once committed.
+    A batch above the high watermark is applied too, and is seen by readers once committed. What
+    this coordinator appended itself is committed as far as it was told; what is new to it comes
+    from another leader, and is.
     """
     position = batch.base_offset + 1
-    partition.end_offset = max(partition.end_offset, batch.base_offset + len(batch.records))
-    if not runtime.hold_high_watermark:
-        partition.high_watermark = partition.end_offset
+    end_offset = batch.base_offset + len(batch.records)
+    if end_offset > partition.end_offset:
+        partition.end_offset = partition.high_watermark = end_offset
     seen_from = 0 if position <= partition.high_watermark else position
     for record in batch.records:
         key, value = record.key, record.value

@@ -13,7 +13,7 @@ from coordinator_sim.harness.harness import Harness, Step
 from coordinator_sim.harness.kafka_json import read_request, write_records, write_response
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import GroupRequest
-from coordinator_sim.protocol.partitioning import java_string_hash
+from coordinator_sim.protocol.partitioning import java_string_hash, partition_for
 
 Json = dict[str, Any]
 
@@ -70,6 +70,8 @@ class Session:
         self.epoch = 1
         self.is_rough = self.random.random() < 0.6
         self.long_sessions = self.random.random() < 0.5
+        self.is_orderly = self.random.random() < 0.6
+        self.groups = GROUPS[: self.random.choice((1, 2, 4))]
 
     def config(self) -> Json:
         pick = self.random.choice
@@ -118,12 +120,12 @@ class Session:
 
     def _request(self, number: int) -> tuple[str, int, Json]:
         rnd = self.random
-        group = rnd.choice(GROUPS)
-        known = list(self.known[group])[-8:]
-        member = (
-            rnd.choice([*known, *known, "", "ghost"]) if known else rnd.choice(("", "", "ghost"))
-        )
-        generation = self.known[group].get(member, 1) + rnd.choice([0] * 12 + [1, -1])
+        group = rnd.choice(self.groups)
+        known = self._candidates(group)
+        strangers = ("", "", "ghost") if not self.is_orderly or not known else ("",)
+        member = rnd.choice([*known, *known, *known, *strangers])
+        slips = [0] * (60 if self.is_orderly else 12)
+        generation = self.known[group].get(member, 1) + rnd.choice([*slips, 1, -1])
         instance = rnd.choice([None] * 6 + list(INSTANCES))
         kind = rnd.random()
         if kind < 0.36:
@@ -142,6 +144,15 @@ class Session:
             return self._commit(group, member, generation, number)
         return self._fetch()
 
+    def _candidates(self, group: str) -> list[str]:
+        """Ids to use again; an orderly session keeps to those that may still be members."""
+        known = self.known[group]
+        recent = list(known)[-8:]
+        if not self.is_orderly or not known:
+            return recent
+        latest = max(known.values())
+        return [member for member in recent if known[member] in (0, latest)] or recent
+
     def _join(self, group: str, member: str, instance: str | None) -> tuple[str, int, Json]:
         rnd = self.random
         version = rnd.choice((0, 1, 3, 4, 5, 6, 7, 8, 9, 9, 9))
@@ -155,7 +166,9 @@ class Session:
             "groupId": rnd.choice([group] * 40 + [""]),
             "sessionTimeoutMs": rnd.choice(sessions),
             "memberId": member,
-            "protocolType": rnd.choice(["consumer"] * 14 + ["connect", ""]),
+            "protocolType": rnd.choice(
+                ["consumer"] * (80 if self.is_orderly else 14) + ["connect", ""]
+            ),
             "protocols": [{"name": name, "metadata": SUBSCRIPTION} for name in names],
         }
         if version >= 1:
@@ -351,6 +364,20 @@ def comparable(answer: Json) -> Json:
     }
 
 
+def arrange(answer: Json, number: int, requests: dict[int, tuple[str, str]]) -> None:
+    """Order what happens at one instant on different partitions, where a broker has no order.
+
+    The oracle hears of a request's own answer after it has heard of all the others.
+    """
+
+    def place(reply: Json) -> tuple[int, bool, int]:
+        group = requests[reply["id"]][1]
+        return reply["at"], reply["id"] == number, partition_for(group, PARTITIONS)
+
+    answer["replies"].sort(key=place)
+    answer["records"].sort(key=lambda record: (record["ts"], record["partition"]))
+
+
 def run_session(oracle: Oracle, seed: int, steps: int) -> Iterator[tuple[int, Json, Json, Json]]:
     """Yield each step's number, command, and the answers of Kafka and of the simulator."""
     session = Session(seed)
@@ -377,11 +404,10 @@ def run_session(oracle: Oracle, seed: int, steps: int) -> Iterator[tuple[int, Js
         kafka["replies"] += due["replies"]
         kafka["records"] += due["records"]
         mine = comparable(ours.do(number, command))
-        # The oracle hears of a request's own answer after it has heard of all the others.
-        mine["replies"].sort(key=lambda reply: reply["id"] == number)
-        kafka["replies"].sort(key=lambda reply: reply["id"] == number)
         if command["op"] == "call":
             requests[number] = (command["api"], command["data"].get("groupId", ""))
+        for answer in (kafka, mine):
+            arrange(answer, number, requests)
         for reply in kafka["replies"]:
             api, group = requests.pop(reply["id"])
             if group in session.known:
