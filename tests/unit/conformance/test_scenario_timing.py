@@ -1,0 +1,92 @@
+"""What a scenario says of how long its groups may take."""
+
+from conformance.bounds import convergence_bound_ms
+from conformance.scenario_timing import calm_from_ms, circumstances_of, timings_of, with_calm
+from coordinator_sim.scenario import (
+    ConnectGroupSpec,
+    ConsumerGroupSpec,
+    ConsumerSpec,
+    DropResponse,
+    Happening,
+    NetworkSpec,
+    PauseMember,
+    RestartMember,
+    Scenario,
+    TopicSpec,
+    UniformLatency,
+    WorkerSpec,
+)
+
+
+def scenario(*happenings: Happening) -> Scenario:
+    """Two consumers, one of them slower to be given up, and one Connect worker."""
+    return Scenario(
+        name="timed",
+        title="Timed",
+        story="Nothing much.",
+        duration_ms=60_000,
+        topics=(TopicSpec(name="orders", partitions=1),),
+        groups=(
+            ConsumerGroupSpec(
+                group_id="orders-app",
+                topics=("orders",),
+                members=(
+                    ConsumerSpec(name="one", processing_ms=700, callback_ms=40),
+                    ConsumerSpec(name="two", settings={"session.timeout.ms": "50000"}),
+                ),
+                settings={"max.poll.interval.ms": "90000", "session.timeout.ms": "8000"},
+            ),
+            ConnectGroupSpec(group_id="cluster", workers=(WorkerSpec(name="worker"),)),
+        ),
+        broker_settings={"group.initial.rebalance.delay.ms": "0"},
+        network=NetworkSpec(latency=UniformLatency(100, 2_000)),
+        happenings=happenings,
+    )
+
+
+def test_consumer_timing_takes_the_largest_of_its_members() -> None:
+    """A group waits for its slowest member."""
+    timing = timings_of(scenario())["orders-app"]
+
+    assert timing.session_timeout_ms == 50_000
+    assert timing.rebalance_timeout_ms == 90_000
+    assert (timing.poll_interval_ms, timing.callback_ms) == (1_200, 40)
+    assert timing.group_initial_rebalance_delay_ms == 0
+    assert timing.round_trip_ms == 5
+    assert timing.scheduled_rebalance_max_delay_ms == 0
+
+
+def test_worker_timing_has_connects_defaults() -> None:
+    """They differ from the consumer's."""
+    timing = timings_of(scenario())["cluster"]
+
+    assert timing.session_timeout_ms == 10_000
+    assert timing.rebalance_timeout_ms == 60_000
+    assert timing.scheduled_rebalance_max_delay_ms == 300_000
+
+
+def test_responses_yet_to_be_lost_count() -> None:
+    """Each of them may hit at a bad moment after the last happening."""
+    lost = DropResponse(at_ms=0, member="one", api="JOIN_GROUP", count=2)
+
+    assert timings_of(scenario(lost))["orders-app"].lost_response_count == 2
+
+
+def test_calm_begins_when_queued_faults_are_over() -> None:
+    """A pause may begin late, so its length counts twice."""
+    happenings = (
+        PauseMember(at_ms=10_000, member="one", for_ms=5_000),
+        RestartMember(at_ms=11_000, member="two", down_ms=1_000),
+    )
+
+    assert calm_from_ms(scenario()) == 0
+    assert calm_from_ms(scenario(*happenings)) == 15_000 + 5_000 + 1_000
+
+
+def test_calm_lasts_longer_than_every_bound() -> None:
+    """So that liveness can be judged."""
+    calm = with_calm(scenario())
+
+    slowest = max(convergence_bound_ms(timing) for timing in timings_of(calm).values())
+    assert calm.duration_ms > slowest
+    assert circumstances_of(calm).ends_at_us == calm.duration_ms * 1_000
