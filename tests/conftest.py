@@ -4,6 +4,7 @@
 `nightly`.
 """
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # A scenario takes as long as its virtual time is eventful, so no example has a deadline.
@@ -15,3 +16,10 @@ settings.register_profile(
 )
 settings.register_profile("nightly", settings.get_profile("dev"), max_examples=20_000)
 settings.load_profile("dev")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the flag that makes transcripts what they are observed to be."""
+    parser.addoption(
+        "--rewrite", action="store_true", help="rewrite the observed lines of transcripts"
+    )

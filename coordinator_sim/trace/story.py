@@ -1,0 +1,219 @@
+"""Trace events as lines a person reads: one event, one aligned line, time first.
+
+Used by transcripts, by `coordinator-sim run` and by `coordinator-sim explain`.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.trace.events import Event, TraceEvent
+
+_UUID: Final = re.compile(r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_EPOCH_TIMES_FROM_US: Final = 10**15
+"""Instants from 2001 on are dates; below, seconds since the start of a simulation."""
+_SHOWN_BYTES: Final = 24
+_SHOWN_OFFSETS: Final = 4
+
+Names = Mapping[str, str]
+"""Member id to the name a story calls it by."""
+
+
+def story_line(event: TraceEvent, names: Names | None = None) -> str:
+    """One event as one line, without a line end.
+
+    Args:
+        event: Any event; one that has no text of its own shows its columns' essentials.
+        names: How to call members; by default their ids, cut down to the first part of the UUID.
+    """
+    called = {} if names is None else names
+    text = _TEXTS.get(event.event, _plain)(event, called)
+    group = event.group_id if event.group_id is not None else "-"
+    line = f"{_time(event.ts_us)}  {group:<10} {event.event.value:<18} {_shorten(text, called)}"
+    return line.rstrip()
+
+
+def _time(ts_us: int) -> str:
+    if ts_us < _EPOCH_TIMES_FROM_US:
+        return f"{ts_us // 1_000_000:>6}.{ts_us // 1_000 % 1_000:03}"
+    return datetime.fromtimestamp(ts_us // 1_000_000, UTC).strftime("%m-%d %H:%M:%S") + (
+        f".{ts_us // 1_000 % 1_000:03}"
+    )
+
+
+def _shorten(text: str, names: Names) -> str:
+    """Call members by their names, and cut the ids of the others."""
+    for member_id, name in names.items():
+        text = text.replace(member_id, name)
+    return _UUID.sub(r"\1", text)
+
+
+def _join(*parts: str | None) -> str:
+    return "  ".join(part for part in parts if part)
+
+
+def _member(event: TraceEvent) -> str:
+    who = event.member_id or "(no id)"
+    instance = event.group_instance_id
+    return who if instance is None else f"{who} [{instance}]"
+
+
+def _error(event: TraceEvent) -> str:
+    code = event.error_code
+    return "" if code is None or code is ErrorCode.NONE else code.name
+
+
+def _generation(event: TraceEvent) -> str | None:
+    known = event.generation is not None and event.generation >= 0
+    return f"generation {event.generation}" if known else None
+
+
+def _count(members: int | None) -> str:
+    return "1 member" if members == 1 else f"{members} members"
+
+
+def _bytes(label: str, data: bytes | None) -> str | None:
+    if data is None:
+        return None
+    if data.isascii() and data.decode("ascii").isprintable():
+        shown = data.decode("ascii")
+    else:
+        shown = data.hex()
+    if len(shown) > _SHOWN_BYTES:
+        shown = f"{shown[:_SHOWN_BYTES]}.. ({len(data)} bytes)"
+    return f"{label}={shown}"
+
+
+def _duration(label: str, ms: int | None) -> str | None:
+    return None if ms is None else f"{label}={ms / 1_000:g}s"
+
+
+def _offsets(event: TraceEvent) -> str:
+    shown = [f"{o.topic}-{o.partition}@{o.offset}" for o in event.offsets[:_SHOWN_OFFSETS]]
+    more = len(event.offsets) - len(shown)
+    return " ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _join_request(event: TraceEvent, _names: Names) -> str:
+    return _join(
+        _member(event),
+        _duration("session", event.session_timeout_ms),
+        _duration("rebalance", event.rebalance_timeout_ms),
+        event.client_reason and f"reason: {event.client_reason}",
+    )
+
+
+def _join_response(event: TraceEvent, _names: Names) -> str:
+    if _error(event):
+        return _join(_member(event), _error(event))
+    role = "leader" if event.leader_id == event.member_id else "follower"
+    return _join(_member(event), _generation(event), role, event.protocol_name)
+
+
+def _sync_response(event: TraceEvent, _names: Names) -> str:
+    return _join(_member(event), _error(event) or _bytes("assignment", event.assignment))
+
+
+def _request(event: TraceEvent, _names: Names) -> str:
+    return _join(_member(event), _generation(event), _error(event), event.client_reason)
+
+
+def _membership(event: TraceEvent, _names: Names) -> str:
+    return _join(_member(event), event.reason_text)
+
+
+def _prepare(event: TraceEvent, _names: Names) -> str:
+    reason = None if event.reason is None else event.reason.value
+    before = None if event.state_from is None else f"from {event.state_from.value}"
+    return _join(f"after {_generation(event)}", before, reason)
+
+
+def _joined(event: TraceEvent, _names: Names) -> str:
+    static = f", {event.static_members} static" if event.static_members else ""
+    return _join(
+        _generation(event),
+        f"{_count(event.members)}{static}",
+        f"leader {event.leader_id}",
+        event.protocol_name,
+    )
+
+
+def _sync_leader(event: TraceEvent, _names: Names) -> str:
+    return f"{event.leader_id} assigns to {_count(event.members)}"
+
+
+def _assigned(event: TraceEvent, _names: Names) -> str:
+    return _join(_member(event), _bytes("assignment", event.assignment) or event.reason_text)
+
+
+def _group(event: TraceEvent, _names: Names) -> str:
+    state = None if event.state_to is None else f"as {event.state_to.value}"
+    loaded = state if event.event is Event.GROUP_LOADED else None
+    members = _count(event.members) if event.members else None
+    return _join(_generation(event), loaded, members)
+
+
+def _partition(event: TraceEvent, _names: Names) -> str:
+    return _join(f"offsets partition {event.offsets_partition}", _error(event), event.reason_text)
+
+
+def _offset_event(event: TraceEvent, _names: Names) -> str:
+    who = _member(event) if event.member_id else None
+    return _join(who, _offsets(event), _error(event))
+
+
+def _world(event: TraceEvent, _names: Names) -> str:
+    attrs = " ".join(f"{key}={value}" for key, value in event.attrs.items())
+    who = event.client_id or event.member_id
+    return _join(who, event.reason_text, attrs)
+
+
+def _plain(event: TraceEvent, _names: Names) -> str:
+    who = _member(event) if event.member_id else event.client_id
+    attrs = " ".join(f"{key}={value}" for key, value in event.attrs.items())
+    return _join(who, _generation(event), _error(event), event.reason_text, attrs, event.raw)
+
+
+_TEXTS: Final[dict[Event, Callable[[TraceEvent, Names], str]]] = {
+    Event.JOIN_REQ: _join_request,
+    Event.JOIN_RESP: _join_response,
+    Event.SYNC_REQ: _request,
+    Event.SYNC_RESP: _sync_response,
+    Event.HEARTBEAT: _request,
+    Event.LEAVE_REQ: _request,
+    Event.MEMBER_ID_ASSIGNED: _membership,
+    Event.MEMBER_ADDED: _membership,
+    Event.MEMBER_LEFT: _membership,
+    Event.MEMBER_FAILED: _membership,
+    Event.MEMBER_KICKED: _membership,
+    Event.MEMBER_FENCED: _membership,
+    Event.STATIC_REPLACED: _membership,
+    Event.PENDING_EXPIRED: _membership,
+    Event.LEADER_REPLACED: _membership,
+    Event.PREPARE_REBALANCE: _prepare,
+    Event.JOIN_COMPLETE: _joined,
+    Event.SYNC_LEADER: _sync_leader,
+    Event.GROUP_STABLE: _group,
+    Event.GROUP_EMPTY: _group,
+    Event.GROUP_DEAD: _group,
+    Event.GROUP_LOADED: _group,
+    Event.GROUP_UNLOADED: _group,
+    Event.ASSIGNED: _assigned,
+    Event.EMPTY_ASSIGNMENT: _assigned,
+    Event.REVOKED: _assigned,
+    Event.LOST: _assigned,
+    Event.LOAD_START: _partition,
+    Event.LOAD_DONE: _partition,
+    Event.LOAD_FAILED: _partition,
+    Event.UNLOAD_DONE: _partition,
+    Event.COORD_ELECTED: _partition,
+    Event.COORD_RESIGNED: _partition,
+    Event.OFFSET_COMMIT: _offset_event,
+    Event.OFFSET_FETCH: _offset_event,
+    Event.OFFSET_TOMBSTONE: _offset_event,
+    Event.OFFSET_EXPIRED: _offset_event,
+    Event.FAULT: _world,
+    Event.LIFECYCLE: _world,
+}
