@@ -9,6 +9,7 @@ from coordinator_sim import __version__
 
 DESCRIPTIONS = {
     "core": "the coordinator alone: heartbeats, commits, joins per CPU-second",
+    "assignors": "assignors on large groups",
     "simulator": "heartbeat round trips beside bare simpy",
     "ingest": "broker-log lines per CPU-second",
     "churn": "the Spark churn job on the dense trace form (also: --full in its own module)",
