@@ -79,28 +79,32 @@ def print_tables(summary: "ReportSummary", console: "Console") -> None:
 
 def print_groups(summary: "ReportSummary", console: "Console") -> None:
     """Print how often, why and how long each group rebalanced."""
+    from rich import box
     from rich.table import Table
 
     from reports.render import format_duration
 
-    table = Table(title=f"Rebalances: {summary.rebalances:,} in {summary.runs:,} runs")
-    for name in ("run", "group", "reason"):
-        table.add_column(name, overflow="fold")
-    for name in ("count", "unfinished", "median", "longest"):
+    table = Table(
+        title=f"Rebalances: {summary.rebalances:,} in {summary.runs:,} runs",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+    )
+    table.add_column("group and run", overflow="fold", min_width=24)
+    table.add_column("reason", no_wrap=True)
+    for name in ("count", "open", "median", "longest"):
         table.add_column(name, justify="right", no_wrap=True)
     for group in summary.groups[:LISTED_GROUPS]:
-        first = True
+        name = f"{group['group_id']} ({group['scenario']}, {group['assignor']})"
         for reason in _reasons_of(group, summary.reasons):
             table.add_row(
-                f"{group['scenario']}, {group['assignor']}" if first else "",
-                group["group_id"] if first else "",
+                name,
                 reason["reason"],
                 f"{reason['count']:,}",
                 f"{reason['open']:,}",
                 format_duration(reason["p50_ms"]),
                 format_duration(reason["max_ms"]),
             )
-            first = False
+            name = ""
     console.print(table)
     if len(summary.groups) > LISTED_GROUPS:
         hidden = len(summary.groups) - LISTED_GROUPS
@@ -115,52 +119,56 @@ def _reasons_of(group: dict[str, Any], reasons: list[dict[str, Any]]) -> list[di
 
 
 def print_churn(summary: "ReportSummary", console: "Console") -> None:
-    """Print what each assignor moved and what it cost, per scenario."""
-    if all(row["moved"] is None for row in summary.comparison):
+    """Print what each assignor moved and what it cost, one table per kind of group and scenario."""
+    known = [row for row in summary.comparison if row["moved"] is not None]
+    if not known:
         console.print(
             "No trace holds assignments (broker logs never do), so churn is not known.",
             highlight=False,
         )
         return
-    for protocol_type in dict.fromkeys(row["protocol_type"] for row in summary.comparison):
-        rows = [row for row in summary.comparison if row["protocol_type"] == protocol_type]
-        console.print(_churn_table(f"Churn by assignor, per run: {protocol_type} groups", rows))
+    for scenario in dict.fromkeys((row["protocol_type"], row["scenario"]) for row in known):
+        rows = [row for row in known if (row["protocol_type"], row["scenario"]) == scenario]
+        console.print(_churn_table(f"Churn per run: {scenario[1]} ({scenario[0]} groups)", rows))
+    console.print(
+        "bound: fewest moves of a balanced assignment\n"
+        "interr.: times that an owned resource was given up and owned again\n"
+        "unowned: partition-seconds without an owner\n"
+        "stopped: seconds in which no member owned anything",
+        highlight=False,
+    )
 
 
 def _churn_table(title: str, rows: Iterable[dict[str, Any]]) -> Any:  # noqa: ANN401 - rich.Table
+    from rich import box
     from rich.table import Table
 
     from reports.render import format_count, format_decimal, format_seconds
 
-    table = Table(title=title)
-    table.add_column("scenario", overflow="fold")
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=0)
     table.add_column("assignor", no_wrap=True)
     for name in (
         "rebal.",
-        "kept",
         "moved",
         "bound",
         "excess",
         "sticky",
         "interr.",
-        "unowned p*s",
-        "stopped s",
+        "unowned",
+        "stopped",
     ):
         table.add_column(name, justify="right", no_wrap=True)
-    scenario = None
     for row in rows:
+        bound = "<= " if row["stopped_quality"] == "bound" else ""
         table.add_row(
-            row["scenario"] if row["scenario"] != scenario else "",
             row["assignor"],
             format_count(row["rebalances"]),
-            format_count(row["kept"]),
             format_count(row["moved"]),
             format_count(row["lb_balanced"]),
             format_count(row["excess_moves"]),
             format_decimal(row["stickiness"], 3),
             format_count(row["interrupted"]),
             format_seconds(row["unowned_s"]),
-            ("<= " if row["stopped_quality"] == "bound" else "") + format_seconds(row["stopped_s"]),
+            bound + format_seconds(row["stopped_s"]),
         )
-        scenario = row["scenario"]
     return table

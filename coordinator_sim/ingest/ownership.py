@@ -13,7 +13,7 @@ from typing import Final
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.protocol.embedded import ConnectAssignment
 from coordinator_sim.protocol.resources import connector_resource
-from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.trace.events import Event, Source, TraceEvent
 from coordinator_sim.trace.schema import GenerationRow, ResourceRow
 from coordinator_sim.wire.connect_protocol import (
     decode_connect_assignment,
@@ -104,6 +104,9 @@ class OwnershipTracker:
         """Take the next event; completed rows wait for `take`."""
         if event.event not in _HEEDED or event.group_id is None:
             return
+        if event.source is Source.CONNECT_LOG:
+            # A worker's log tells of that worker alone; the rest of its group would look idle.
+            return
         group = self._groups.get(event.group_id)
         if group is None or group.incarnation != event.incarnation:
             if group is not None:
@@ -146,7 +149,7 @@ class OwnershipTracker:
             group.join_done_us = event.ts_us
         elif event.event is Event.SYNC_LEADER:
             group.sync_us = event.ts_us
-        elif event.member_id:
+        elif event.member_id and event.assignment is not None:
             self._on_assigned(group, event, event.member_id)
 
     def _on_assigned(self, group: _Group, event: TraceEvent, member_id: str) -> None:
