@@ -1,0 +1,93 @@
+"""The commands `replay` and `explain` as a user types them."""
+
+import json
+from datetime import UTC
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from coordinator_sim.cli.explain import explain
+from coordinator_sim.cli.replay import replay
+from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim.ingest.broker_log import parse_broker_log
+from coordinator_sim.ingest.run_directory import RunDirectoryWriter, read_run
+from coordinator_sim.trace.events import Event, RunInfo, Source
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "broker-log" / "server.log"
+app = typer.Typer()
+app.command()(replay)
+app.command()(explain)
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example log as an imported trace."""
+    path = tmp_path_factory.mktemp("trace") / "example"
+    info = RunInfo(
+        trace_id="t", source=Source.BROKER_LOG, cluster_id="c", version="0", profile="ingested"
+    )
+    with EXAMPLE.open(encoding="utf-8") as lines, RunDirectoryWriter(path, info) as writer:
+        for event in parse_broker_log(lines, source_ref=str(EXAMPLE), tz=UTC):
+            writer.record(event)
+    return path
+
+
+def test_replay_prints_the_fidelity_table(trace: Path) -> None:
+    """One row a group, what was assumed, and a line that sums up; all came true, so 0."""
+    done = CliRunner().invoke(app, ["replay", str(trace)])
+    assert done.exit_code == 0
+    assert "orders-service" in done.stdout
+    assert "(100.0 %)" in done.stdout
+    assert "Assumed, because the source does not tell:" in done.stdout
+
+
+def test_replay_with_settings_says_what_the_difference_rests_on(trace: Path) -> None:
+    """A what-if is conditional, and the conditions are beside it."""
+    done = CliRunner().invoke(app, ["replay", str(trace), "--set", "session.timeout.ms=60000"])
+    assert "As it is -> with session.timeout.ms=60000" in done.stdout
+    assert "This difference is conditional on the assumptions above" in done.stdout
+
+
+def test_replay_writes_a_trace_that_can_be_read(trace: Path, tmp_path: Path) -> None:
+    """The core's own events are a run like any other, at the times of the log."""
+    out = tmp_path / "replayed"
+    done = CliRunner().invoke(app, ["replay", str(trace), "--out", str(out), "--json"])
+    assert json.loads(done.stdout)["reproduced"]
+    started = [
+        event.ts_us for event in read_run(out).events() if event.event is Event.PREPARE_REBALANCE
+    ]
+    logged = [
+        event.ts_us for event in read_run(trace).events() if event.event is Event.PREPARE_REBALANCE
+    ]
+    assert len(started) == len(logged)
+    assert all(abs(mine - theirs) <= 50_000 for mine, theirs in zip(started, logged, strict=True))
+
+
+def test_replay_of_a_trace_without_rebalances_is_refused(tmp_path: Path) -> None:
+    """There is nothing to replay, and one line says so."""
+    info = RunInfo(
+        trace_id="t", source=Source.BROKER_LOG, cluster_id="c", version="0", profile="ingested"
+    )
+    with RunDirectoryWriter(tmp_path / "empty", info):
+        pass
+    done = CliRunner().invoke(app, ["replay", str(tmp_path / "empty")])
+    assert isinstance(done.exception, DataError)
+    assert "no group in it rebalances" in str(done.exception)
+
+
+def test_explain_tells_the_story(trace: Path) -> None:
+    """Why, who, how long, what came of it; and the sum."""
+    done = CliRunner().invoke(app, ["explain", str(trace), "billing"])
+    assert done.exit_code == 0
+    assert done.stdout.startswith("Group billing: 7 rebalances from ")
+    assert "why: " in done.stdout
+    assert "Causes: " in done.stdout
+
+
+def test_explain_of_an_unknown_group_names_close_ones(trace: Path) -> None:
+    """A misspelt group is misuse."""
+    done = CliRunner().invoke(app, ["explain", str(trace), "biling"])
+    assert isinstance(done.exception, ConfigError)
+    assert "did you mean billing" in str(done.exception)
