@@ -1,6 +1,7 @@
 """One broker: answers what any broker may, and routes the rest to its group coordinator."""
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, cast
 
 from coordinator_sim.broker.view import ClusterView
 from coordinator_sim.coordinator.contract import CoordinatorResult, Reply
@@ -11,7 +12,6 @@ from coordinator_sim.protocol.messages import (
     MetadataRequest,
     Request,
     RequestContext,
-    Response,
 )
 from coordinator_sim.protocol.records import LogBatch
 
@@ -50,6 +50,10 @@ class Coordinator(Protocol):
         ...
 
 
+Handler = Callable[[Request, RequestContext, int], CoordinatorResult]
+"""Takes a request with its context and the present instant in ms."""
+
+
 class Broker:
     """A living broker process.
 
@@ -59,20 +63,29 @@ class Broker:
         coordinator: Its group coordinator, empty at first.
     """
 
-    __slots__ = ("_view", "broker_id", "coordinator")
+    __slots__ = ("_own_handlers", "_view", "broker_id", "coordinator")
 
     def __init__(self, broker_id: int, view: ClusterView, coordinator: Coordinator) -> None:
         self.broker_id = broker_id
         self.coordinator = coordinator
         self._view = view
+        self._own_handlers = {
+            MetadataRequest: cast("Handler", self._metadata),
+            FindCoordinatorRequest: cast("Handler", self._find_coordinator),
+        }
 
-    def handle(self, request: Request, context: RequestContext, now_ms: int) -> CoordinatorResult:
-        """Answer the request, or hand it to the group coordinator."""
-        response: Response
-        if isinstance(request, MetadataRequest):
-            response = self._view.metadata(request)
-        elif isinstance(request, FindCoordinatorRequest):
-            response = self._view.find_coordinator(request)
-        else:
-            return self.coordinator.handle(request, context, now_ms)
+    def handler_of(self, request_type: type[Request]) -> Handler:
+        """Who takes requests of that type: the group coordinator, or the broker itself."""
+        own = self._own_handlers.get(request_type)
+        return cast("Handler", self.coordinator.handle) if own is None else own
+
+    def _metadata(
+        self, request: MetadataRequest, context: RequestContext, _now_ms: int
+    ) -> CoordinatorResult:
+        return CoordinatorResult(replies=(Reply(context.token, self._view.metadata(request)),))
+
+    def _find_coordinator(
+        self, request: FindCoordinatorRequest, context: RequestContext, _now_ms: int
+    ) -> CoordinatorResult:
+        response = self._view.find_coordinator(request)
         return CoordinatorResult(replies=(Reply(context.token, response),))

@@ -139,12 +139,15 @@ class HeartbeatThread(Discovery):
             # Java's application thread goes round its loop and resets the poll timer.
             self._poll_deadline_ms = now_ms + self._config.rebalance_timeout_ms
         wake_ms = self._heartbeat_due_ms
-        wake_ms = min(wake_ms, self._session_deadline_ms)
-        wake_ms = min(wake_ms, self._poll_deadline_ms)
+        if self._session_deadline_ms < wake_ms:  # noqa: PLR1730 - min() costs a call each
+            wake_ms = self._session_deadline_ms
+        if self._poll_deadline_ms < wake_ms:  # noqa: PLR1730 - as above
+            wake_ms = self._poll_deadline_ms
         self._heartbeat_wake_ms = wake_ms
-        wake_ms = min(wake_ms, self._other_deadline_ms)
+        if self._other_deadline_ms < wake_ms:  # noqa: PLR1730 - as above
+            wake_ms = self._other_deadline_ms
         net_ms = self._net.deadline_ms
-        self._deadline_ms = min(wake_ms, net_ms)
+        self._deadline_ms = net_ms if net_ms < wake_ms else wake_ms  # noqa: FURB136 - as above
 
     # The thread.
 

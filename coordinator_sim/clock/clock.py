@@ -20,7 +20,7 @@ class Clock(Protocol):
         ...
 
     def call_at(self, at_us: int, action: Action) -> None:
-        """Call the action once at the instant, or as soon as possible when it has passed.
+        """Call the action once at the instant, which must not have passed.
 
         Actions of one instant run in the order they were asked for.
         """
@@ -43,34 +43,40 @@ class Alarm:
         action: Called at the alarm's instant, never before it; the alarm is off by then.
     """
 
-    __slots__ = ("_action", "_asked_us", "_at_us", "_clock")
+    __slots__ = ("_action", "_clock", "_ring_then", "asked_us", "at_us")
 
     def __init__(self, clock: Clock, action: Action) -> None:
         self._clock = clock
         self._action = action
-        self._asked_us = _NEVER
-        self._at_us = _NEVER
+        self._ring_then = self._ring
+        self.at_us = _NEVER
+        """The instant to ring at; far off when switched off."""
+        self.asked_us = _NEVER
+        """The earliest call that the clock still owes; a hot driver compares before it asks."""
 
     def set(self, at_us: int) -> None:
-        """Ring at this instant instead of any set before."""
-        self._at_us = at_us
-        if at_us < self._asked_us:
-            self._asked_us = at_us
-            self._clock.call_at(at_us, self._ring)
+        """Ring at this instant instead of any set before; at once if it has passed."""
+        self.at_us = at_us
+        if at_us < self.asked_us:
+            self.ask(at_us)
+
+    def ask(self, at_us: int) -> None:
+        """Ask the clock for a call earlier than any it owes: what `set` does when it must."""
+        self.asked_us = at_us = max(at_us, self._clock.now_us)
+        self._clock.call_at(at_us, self._ring_then)
 
     def switch_off(self) -> None:
         """Do not ring until set again."""
-        self._at_us = _NEVER
+        self.at_us = _NEVER
 
     def _ring(self) -> None:
         now_us = self._clock.now_us
-        if now_us < self._asked_us:
+        if now_us < self.asked_us:
             return  # an earlier call took this one's place, and asked again where needed
-        self._asked_us = _NEVER
-        at_us = self._at_us
+        self.asked_us = _NEVER
+        at_us = self.at_us
         if at_us <= now_us:
-            self._at_us = _NEVER
+            self.at_us = _NEVER
             self._action()
         elif at_us < _NEVER:
-            self._asked_us = at_us
-            self._clock.call_at(at_us, self._ring)
+            self.ask(at_us)

@@ -10,16 +10,32 @@ from typing import Final
 
 from msgspec import structs
 
-from coordinator_sim.broker import Broker, Cluster, Load, Outcome
+from coordinator_sim.broker import Broker, Cluster, Handler, Load, Outcome
+from coordinator_sim.clients.effects import Send
 from coordinator_sim.clock import Alarm
 from coordinator_sim.coordinator.contract import CoordinatorResult
-from coordinator_sim.protocol.messages import RequestContext, Response
+from coordinator_sim.protocol.messages import ApiKey, Request, RequestContext
 from coordinator_sim.sim.environment import Environment
-from coordinator_sim.sim.network import Connection, Network, RequestMessage, ResponseMessage
+from coordinator_sim.sim.network import Connection, Network, ResponseMessage
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import Recorder
 
 _US_PER_MS: Final = 1_000
+
+API_VERSIONS: Final = {
+    ApiKey.METADATA: 12,
+    ApiKey.OFFSET_COMMIT: 9,
+    ApiKey.OFFSET_FETCH: 9,
+    ApiKey.FIND_COORDINATOR: 6,
+    ApiKey.JOIN_GROUP: 9,
+    ApiKey.HEARTBEAT: 4,
+    ApiKey.LEAVE_GROUP: 5,
+    ApiKey.SYNC_GROUP: 5,
+}
+"""Versions that a current client and a current broker agree on.
+
+Source: kafka trunk, clients/src/main/resources/common/message/*.json.
+"""
 
 
 class BrokerDriver:
@@ -41,7 +57,6 @@ class BrokerDriver:
         "_cluster",
         "_connections",
         "_environment",
-        "_handle",
         "_network",
         "_recorder",
         "_wake_up_ms",
@@ -63,7 +78,6 @@ class BrokerDriver:
         self._recorder = recorder
         self._connections: list[Connection] = []
         self._alarm = Alarm(environment, self._expire)
-        self._handle = broker.handle
         self._wake_up_ms = broker.coordinator.wake_up_ms
 
     def opened(self, connection: Connection) -> None:
@@ -71,22 +85,28 @@ class BrokerDriver:
         connection.token = len(self._connections)
         self._connections.append(connection)
 
-    def received(self, connection: Connection, message: RequestMessage) -> None:
+    def received(self, connection: Connection, message: Send) -> None:
         """Work on the request now, or after the one that its connection waits for."""
         if connection.answering is not None:
             connection.waiting.append(message)
             return
         connection.answering = message
-        context = connection.contexts.get(message.api_version)
-        if context is None:
-            context = connection.contexts[message.api_version] = RequestContext(
-                token=connection.token,
-                api_version=message.api_version,
-                client_id=connection.member,
-                client_host=connection.client_host,
-            )
-        now_ms = self._environment.now_us // _US_PER_MS
-        self.apply(self._handle(message.request, context, now_ms))
+        request = message.request
+        route = connection.routes.get(type(request))
+        if route is None:
+            route = connection.routes[type(request)] = self._route(connection, request)
+        handle, context = route
+        self.apply(handle(request, context, self._environment.now_us // _US_PER_MS))
+
+    def _route(self, connection: Connection, request: Request) -> tuple[Handler, RequestContext]:
+        """Who takes requests of this kind, and who they come from."""
+        context = RequestContext(
+            token=connection.token,
+            api_version=API_VERSIONS[request.api_key],
+            client_id=connection.member,
+            client_host=connection.client_host,
+        )
+        return self._broker.handler_of(type(request)), context
 
     def closed(self, connection: Connection) -> None:
         """Forget what the gone client had still to say; what it asked stays asked."""
@@ -105,27 +125,28 @@ class BrokerDriver:
         held_up: list[Connection] | None = None
         for reply in result.replies:
             connection = self._connections[reply.token]
-            if self._answer(connection, reply.response) and connection.waiting:
+            message = connection.answering
+            connection.answering = None
+            if message is None or not connection.is_server_open:
+                continue
+            if not self._network.has_drops or self._is_kept(connection, message):
+                connection.respond(ResponseMessage(message.correlation_id, reply.response))
+            if connection.waiting:
                 held_up = [connection] if held_up is None else [*held_up, connection]
         wake_up_ms = self._wake_up_ms()
         if wake_up_ms is None:
             self._alarm.switch_off()
         else:
-            self._alarm.set(wake_up_ms * _US_PER_MS)
+            alarm = self._alarm
+            alarm.at_us = at_us = wake_up_ms * _US_PER_MS
+            if at_us < alarm.asked_us:
+                alarm.ask(at_us)
         if held_up is not None:
             self._resume(held_up)
 
-    def _answer(self, connection: Connection, response: Response) -> bool:
-        """Send the response to the one request of the connection; whether it is still open."""
-        message = connection.answering
-        connection.answering = None
-        if message is None or not connection.is_server_open:
-            return False
-        network = self._network
-        if network.has_drops and network.is_dropped(connection.member, message.request.api_key):
-            return True
-        connection.respond(ResponseMessage(message.correlation_id, response))
-        return True
+    def _is_kept(self, connection: Connection, message: Send) -> bool:
+        """Whether the response is not one of those to be lost."""
+        return not self._network.is_dropped(connection.member, message.request.api_key)
 
     def _resume(self, connections: list[Connection]) -> None:
         for connection in connections:

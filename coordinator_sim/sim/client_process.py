@@ -6,7 +6,7 @@ what a group is.
 
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import Final, assert_never
+from typing import assert_never
 
 from coordinator_sim.clients.contract import ClientPort
 from coordinator_sim.clients.effects import (
@@ -22,25 +22,9 @@ from coordinator_sim.clients.effects import (
     Send,
 )
 from coordinator_sim.clock import Action, Alarm
-from coordinator_sim.protocol.messages import ApiKey
-from coordinator_sim.sim.network import Connection, RequestMessage, ResponseMessage
+from coordinator_sim.sim.network import Connection, ResponseMessage
 from coordinator_sim.sim.world import US_PER_MS, World
 from coordinator_sim.trace.events import Event, TraceEvent
-
-API_VERSIONS: Final = {
-    ApiKey.METADATA: 12,
-    ApiKey.OFFSET_COMMIT: 9,
-    ApiKey.OFFSET_FETCH: 9,
-    ApiKey.FIND_COORDINATOR: 6,
-    ApiKey.JOIN_GROUP: 9,
-    ApiKey.HEARTBEAT: 4,
-    ApiKey.LEAVE_GROUP: 5,
-    ApiKey.SYNC_GROUP: 5,
-}
-"""Versions that a current client and a current broker agree on.
-
-Source: kafka trunk, clients/src/main/resources/common/message/*.json.
-"""
 
 
 class ClientProcess(ABC):
@@ -56,6 +40,7 @@ class ClientProcess(ABC):
     __slots__ = (
         "_alarm",
         "_connections",
+        "_environment",
         "_group_id",
         "_is_alive",
         "_is_paused",
@@ -63,7 +48,9 @@ class ClientProcess(ABC):
         "_name",
         "_network",
         "_next_deadline_ms",
+        "_on_response",
         "_port",
+        "_port_expire",
         "_world",
     )
 
@@ -74,6 +61,9 @@ class ClientProcess(ABC):
         self._group_id = group_id
         self._port = port
         self._next_deadline_ms = port.next_deadline_ms
+        self._on_response = port.on_response
+        self._port_expire = port.expire
+        self._environment = world.environment
         self._connections: dict[int, Connection] = {}
         self._is_alive = True
         self._is_paused = False
@@ -123,8 +113,8 @@ class ClientProcess(ABC):
         if self._is_paused:
             self._late.append(partial(self.received, message))
             return
-        now_ms = self._world.environment.now_us // US_PER_MS
-        self._run(self._port.on_response(message.correlation_id, message.response, now_ms))
+        now_ms = self._environment.now_us // US_PER_MS
+        self._run(self._on_response(message.correlation_id, message.response, now_ms))
 
     # What the application does.
 
@@ -175,13 +165,15 @@ class ClientProcess(ABC):
 
     def _expire(self) -> None:
         if not self._is_paused:
-            self._run(self._port.expire(self._world.environment.now_us // US_PER_MS))
+            self._run(self._port_expire(self._environment.now_us // US_PER_MS))
 
     def _run(self, effects: Effects) -> None:
         """Carry out effects in order, then arm the alarm."""
         for effect in effects:
             if type(effect) is Send:
-                self._send(effect)
+                connection = self._connections.get(effect.node_id)
+                if connection is not None:
+                    connection.request(effect)
             elif self._is_alive:
                 self._run_rare(effect)
         if self._is_alive:
@@ -189,14 +181,10 @@ class ClientProcess(ABC):
             if deadline_ms is None:
                 self._alarm.switch_off()
             else:
-                self._alarm.set(deadline_ms * US_PER_MS)
-
-    def _send(self, effect: Send) -> None:
-        connection = self._connections.get(effect.node_id)
-        if connection is not None:
-            request = effect.request
-            version = API_VERSIONS[request.api_key]
-            connection.request(RequestMessage(effect.correlation_id, version, request))
+                alarm = self._alarm
+                alarm.at_us = at_us = deadline_ms * US_PER_MS
+                if at_us < alarm.asked_us:
+                    alarm.ask(at_us)
 
     def _run_rare(self, effect: Effect) -> None:
         match effect:

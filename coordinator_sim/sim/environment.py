@@ -1,8 +1,8 @@
 """The simulation's kernel: simpy's environment with an integer clock and cheap callbacks.
 
 Timers and deliveries are plain callbacks in simpy's own queue; simpy's events and processes work
-beside them. Simultaneous callbacks are ordered by (rank, counter): first in, first out, unless
-ties are shuffled by choice.
+beside them. Simultaneous callbacks are ordered by a tie key: first in, first out, unless ties are
+shuffled by choice.
 """
 
 from functools import partial
@@ -17,9 +17,13 @@ from simpy.events import NORMAL, URGENT, Event, EventPriority
 from coordinator_sim.clock import Action
 from coordinator_sim.scenario.choices import Choices
 
-_URGENT_RANK: Final = -1
+_RANK: Final = 1 << 60
+"""Weight of a rank in the tie key, above every counter that a run can reach."""
 _TIE_RANKS: Final = 8
 """Ranks that shuffled ties draw from: enough to reorder a handful of simultaneous callbacks."""
+
+_Entry = tuple[int, int, Action]
+"""Instant, tie key (rank and counter), callback. The key is unique, so callbacks never compare."""
 
 
 class Environment(simpy.Environment):
@@ -32,30 +36,32 @@ class Environment(simpy.Environment):
 
     def __init__(self, tie_choices: Choices | None = None) -> None:
         super().__init__(initial_time=0)
-        self._heap: list[tuple[int, int, int, Action]] = []
+        self._heap: list[_Entry] = []
         self._queue = cast("Any", self._heap)  # simpy looks at the times alone
-        self._counter = count()
+        self._next_count = count().__next__
         self._tie_choices = tie_choices
         self.now_us = 0
         """The present instant in microseconds."""
         self.fired_count = 0
         """Callbacks fired by `run_until` so far."""
 
+    @property
+    def now(self) -> int:
+        """The present instant in microseconds, under simpy's name."""
+        return self.now_us
+
     def call_at(self, at_us: int, action: Action) -> None:
-        """Call the action at the instant; an instant in the past means now."""
-        if at_us < self.now_us:  # noqa: PLR1730 - max() costs a tenth of a whole callback
-            at_us = self.now_us
-        rank = 0
+        """Call the action at the instant, which must not have passed."""
+        key = self._next_count()
         if self._tie_choices is not None:
-            rank = self._tie_choices.choose("tie", "", _TIE_RANKS)
-        heappush(self._heap, (at_us, rank, next(self._counter), action))
+            key += self._tie_choices.choose("tie", "", _TIE_RANKS) * _RANK
+        heappush(self._heap, (at_us, key, action))
 
     def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
         """Fire a simpy event after `delay` microseconds, for simpy's own classes."""
-        rank = _URGENT_RANK if priority == URGENT else 0
-        at_us = self.now_us + int(delay)
+        key = self._next_count() - (_RANK if priority == URGENT else 0)
         fire: Action = partial(_fire, event)
-        heappush(self._heap, (at_us, rank, next(self._counter), fire))
+        heappush(self._heap, (self.now_us + int(delay), key, fire))
 
     def step(self) -> None:
         """Fire the next callback.
@@ -65,8 +71,8 @@ class Environment(simpy.Environment):
         """
         if not self._heap:
             raise EmptySchedule
-        at_us, _, _, action = heappop(self._heap)
-        self._now = self.now_us = at_us
+        at_us, _, action = heappop(self._heap)
+        self.now_us = at_us
         action()
 
     def run_until(self, end_us: int) -> None:
@@ -75,12 +81,12 @@ class Environment(simpy.Environment):
         pop = heappop
         fired = 0
         while heap and heap[0][0] <= end_us:
-            at_us, _, _, action = pop(heap)
-            self._now = self.now_us = at_us
+            at_us, _, action = pop(heap)
+            self.now_us = at_us
             fired += 1
             action()
         self.fired_count += fired
-        self._now = self.now_us = max(self.now_us, end_us)
+        self.now_us = max(self.now_us, end_us)
 
 
 def _fire(event: Event) -> None:

@@ -1,7 +1,8 @@
 """The network: connections between members and brokers, their latency and their faults.
 
-A connection is first in, first out in both directions. No protocol is known here beyond the api
-of a response that is to be lost. What faults do:
+A connection is first in, first out in both directions. Requests travel as the `Send` effects that
+the ports made; of the protocol only the api of a response that is to be lost is known here.
+What faults do:
 
 - Cut: messages sent while a link is cut are lost silently; those already under way arrive. When
   the cut heals, every connection that lost something is reset: both ends see it closed one
@@ -13,24 +14,19 @@ of a response that is to be lost. What faults do:
 """
 
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol
 
 from msgspec import Struct
 
+from coordinator_sim.broker import Handler
+from coordinator_sim.clients.effects import Send
 from coordinator_sim.protocol.messages import ApiKey, Request, RequestContext, Response
 from coordinator_sim.scenario.choices import Choices
 from coordinator_sim.scenario.world import ConstantLatency, LatencyLaw
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.latency import drawn_latency
-
-
-class RequestMessage(Struct, frozen=True, gc=False):
-    """A request under way, with the id its answer will carry and the version it was sent in."""
-
-    correlation_id: int
-    api_version: int
-    request: Request
 
 
 class ResponseMessage(Struct, frozen=True, gc=False):
@@ -73,7 +69,7 @@ class ServerEnd(Protocol):
         """The broker accepted the connection."""
         ...
 
-    def received(self, connection: "Connection", message: RequestMessage) -> None:
+    def received(self, connection: "Connection", message: Send) -> None:
         """A request arrived."""
         ...
 
@@ -105,18 +101,19 @@ class Connection:
         "_draw_down_us",
         "_draw_up_us",
         "_network",
+        "_server_received",
         "_up",
         "answering",
         "broker_id",
         "client",
         "client_host",
-        "contexts",
         "is_client_open",
         "is_cut",
         "is_lossy",
         "is_server_open",
         "member",
         "node_id",
+        "routes",
         "server",
         "token",
         "waiting",
@@ -131,13 +128,14 @@ class Connection:
         self._constant_us = network.constant_us
         self._draw_up_us = partial(network.draw_us, f"{member}>{broker_id}")
         self._draw_down_us = partial(network.draw_us, f"{broker_id}>{member}")
-        self._up: deque[RequestMessage | _Signal] = deque()
+        self._up: deque[Send | _Signal] = deque()
         self._down: deque[ResponseMessage | _Signal] = deque()
         self._clear_at_server_us = 0
         self._clear_at_client_us = 0
         self._arrive_at_server = self._deliver_to_server
         self._arrive_at_client = self._deliver_to_client
         self._client_received = client.received
+        self._server_received: Callable[[Connection, Send], None] | None = None
         self.member = member
         self.broker_id = broker_id
         self.client = client
@@ -151,18 +149,18 @@ class Connection:
         self.is_lossy = False
         self.token = 0
         """For the broker: its number of the connection."""
-        self.contexts: dict[int, RequestContext] = {}
-        """For the broker: who is at the other end, by the version of the request."""
-        self.answering: RequestMessage | None = None
+        self.routes: dict[type[Request], tuple[Handler, RequestContext]] = {}
+        """For the broker: who takes a kind of request, and who it comes from."""
+        self.answering: Send | None = None
         """For the broker: the request being answered; nothing more is read meanwhile."""
-        self.waiting: deque[RequestMessage] = deque()
+        self.waiting: deque[Send] = deque()
         """For the broker: what arrived meanwhile. Bounded by what clients have in flight."""
 
     def open(self) -> None:
         """Ask the broker to accept."""
         self.request(_OPEN)
 
-    def request(self, message: RequestMessage | _Signal) -> None:
+    def request(self, message: Send | _Signal) -> None:
         """Send a request."""
         if self.is_cut:
             self.is_lossy = True
@@ -212,9 +210,9 @@ class Connection:
 
     def _deliver_to_server(self) -> None:
         message = self._up.popleft()
-        if type(message) is RequestMessage:
-            if self.is_server_open and self.server is not None:
-                self.server.received(self, message)
+        if type(message) is Send:
+            if self.is_server_open and self._server_received is not None:
+                self._server_received(self, message)
         elif message is _OPEN:
             self._accept()
         elif self.is_server_open:
@@ -228,6 +226,7 @@ class Connection:
         if server is None:
             self.respond(_CLOSE)
         else:
+            self._server_received = server.received
             server.opened(self)
             self.respond(_OPEN)
 
