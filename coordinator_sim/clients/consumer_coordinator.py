@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from coordinator_sim.assignors.contract import ConsumerAssignor, RebalanceProtocol
 from coordinator_sim.clients.backoff import NO_JITTER, Jitter
 from coordinator_sim.clients.config import ConsumerConfig
-from coordinator_sim.clients.consumer_leader import ConsumerLeader
+from coordinator_sim.clients.consumer_leader import ConsumerLeader, select_rebalance_protocol
 from coordinator_sim.clients.effects import CallbackKind, Effects
 from coordinator_sim.clients.exceptions import ILLEGAL_STATE, KAFKA, RETRIABLE, WAKEUP
-from coordinator_sim.clients.generation import Generation
+from coordinator_sim.clients.generation import Generation, MemberState
 from coordinator_sim.clients.network import FOREVER, Future
 from coordinator_sim.clients.port_core import AppCall, Wait
-from coordinator_sim.errors import ConfigError, WireFormatError
+from coordinator_sim.errors import WireFormatError
 from coordinator_sim.protocol.embedded import Subscription
 from coordinator_sim.protocol.messages import (
     NO_GENERATION_ID,
@@ -53,6 +53,7 @@ class ConsumerCoordinator(ConsumerLeader):
         "_join_prepare_deadline_ms",
         "_joined_subscription",
         "_position_fetch",
+        "_steady_version",
     )
 
     def __init__(  # noqa: PLR0913 - everything a client is configured with, by keyword
@@ -78,6 +79,7 @@ class ConsumerCoordinator(ConsumerLeader):
         self._completing: tuple[TopicPartition, ...] = ()
         self._position_fetch: tuple[tuple[TopicPartition, ...], Generation, Future] | None = None
         self._fetch_attempts = 0
+        self._steady_version = -1
         self._set_subscription(topics)
 
     # What the driver sees and tells.
@@ -158,6 +160,13 @@ class ConsumerCoordinator(ConsumerLeader):
 
     def poll(self, now_ms: int, timeout_ms: int) -> Effects:
         """Begin `KafkaConsumer.poll(timeout)`; ends with `PollReturned`."""
+        if timeout_ms > 0 and self._is_steady(now_ms):
+            self._call = AppCall.POLL
+            self._call_deadline_ms = now_ms + timeout_ms
+            self._poll_heartbeat(now_ms)
+            self._poll_network_wait(now_ms)
+            self._arm()
+            return ()
         self._begin_call(AppCall.POLL, now_ms + timeout_ms)
         if self._wakeup_requested:
             self._wakeup_requested = False
@@ -165,6 +174,28 @@ class ConsumerCoordinator(ConsumerLeader):
         else:
             self._block(Wait.NETWORK, now_ms, self._poll_loop)
         return self._settle(now_ms)
+
+    def _is_steady(self, now_ms: int) -> bool:
+        """Whether a poll would look at everything and find nothing to do but wait."""
+        node_id = self._coordinator
+        return (
+            self._call is AppCall.NONE
+            and now_ms < self._deadline_ms
+            and self._heartbeat_running
+            and self._state is MemberState.STABLE
+            and self._steady_version == self._metadata.version
+            and node_id is not None
+            and not self._rejoin_needed
+            and self._join_future is None
+            and self._joined_subscription == self._subscription
+            and not self._completed_commits
+            and not self._async_commit_fenced
+            and not self._wakeup_requested
+            and not self._inbox
+            and not self._net.failed
+            and not self._net.is_unavailable(node_id, now_ms)
+            and (now_ms < self._next_auto_commit_ms or not self._consumer_config.enable_auto_commit)
+        )
 
     def fetch_completed(self, now_ms: int) -> Effects:
         """Records arrived: a poll that only waits for them returns now."""
@@ -242,6 +273,7 @@ class ConsumerCoordinator(ConsumerLeader):
                 now_ms, deadline_ms=self._call_deadline_ms, then=self._fetch_coordinator_ready
             )
         else:
+            self._steady_version = self._metadata_snapshot_version
             self._poll_network_wait(now_ms)
 
     def _fetch_coordinator_ready(self, ready: bool, now_ms: int) -> None:
@@ -405,6 +437,7 @@ class ConsumerCoordinator(ConsumerLeader):
         if assignor is not None and future is not None:
             assignor.on_assignment(decode_assignment(future.value), generation.generation_id)
         self._next_auto_commit_ms = now_ms + self._consumer_config.auto_commit_interval_ms
+        self._steady_version = -1
         owned = self._assigned
         added = tuple(tp for tp in self._completing if tp not in owned)
         self._assigned = {tp: owned.get(tp) for tp in self._completing}
@@ -464,25 +497,3 @@ class ConsumerCoordinator(ConsumerLeader):
             self._close_membership(now_ms)
         else:
             super()._commit_sync_ended(error, now_ms)
-
-
-def select_rebalance_protocol(assignors: Sequence[ConsumerAssignor]) -> RebalanceProtocol:
-    """The highest protocol that all assignors support.
-
-    Raises:
-        ConfigError: there is no assignor, or they have none in common.
-
-    Source: kafka trunk, ConsumerCoordinator's constructor.
-    """
-    common = [
-        protocol
-        for protocol in RebalanceProtocol
-        if all(protocol in assignor.supported_protocols for assignor in assignors)
-    ]
-    if not assignors or not common:
-        names = ", ".join(assignor.name for assignor in assignors) or "none"
-        raise ConfigError(
-            f"partition.assignment.strategy={names} has no rebalance protocol that all support; "
-            "name assignors with one in common"
-        )
-    return max(common)

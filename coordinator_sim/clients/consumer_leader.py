@@ -17,7 +17,7 @@ from coordinator_sim.clients.exceptions import ILLEGAL_STATE
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.clients.network import FOREVER, Future
 from coordinator_sim.clients.offset_commits import OffsetCommits
-from coordinator_sim.errors import DataError, WireFormatError
+from coordinator_sim.errors import ConfigError, DataError, WireFormatError
 from coordinator_sim.protocol.embedded import ConsumerAssignment
 from coordinator_sim.protocol.messages import JoinGroupResponse
 from coordinator_sim.protocol.resources import TopicPartition
@@ -210,3 +210,25 @@ class ConsumerLeader(OffsetCommits):
             added.update((tp, None) for tp in assigned if tp not in owned)
             revoked.update((tp, None) for tp in owned if tp not in assigned)
         return any(partition in revoked for partition in added)
+
+
+def select_rebalance_protocol(assignors: Sequence[ConsumerAssignor]) -> RebalanceProtocol:
+    """The highest protocol that all assignors support.
+
+    Raises:
+        ConfigError: there is no assignor, or they have none in common.
+
+    Source: kafka trunk, ConsumerCoordinator's constructor.
+    """
+    common = [
+        protocol
+        for protocol in RebalanceProtocol
+        if all(protocol in assignor.supported_protocols for assignor in assignors)
+    ]
+    if not assignors or not common:
+        names = ", ".join(assignor.name for assignor in assignors) or "none"
+        raise ConfigError(
+            f"partition.assignment.strategy={names} has no rebalance protocol that all support; "
+            "name assignors with one in common"
+        )
+    return max(common)

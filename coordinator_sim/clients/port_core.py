@@ -337,7 +337,7 @@ class PortCore(ABC):
         while net.failed:
             self._activity = True
             self._on_failure(*net.failed.popleft(), now_ms)
-        if now_ms >= self._metadata.due_ms():
+        if now_ms >= self._metadata.due_ms:
             self._send_metadata(now_ms)
 
     def _arm(self) -> None:
@@ -348,7 +348,7 @@ class PortCore(ABC):
             other_ms = self._wait_until_ms
         polled = running or wait in _POLLING
         if polled:
-            other_ms = min(other_ms, self._metadata.due_ms())
+            other_ms = min(other_ms, self._metadata.due_ms)
         self._other_deadline_ms = deadline_ms = other_ms
         if polled:
             deadline_ms = min(deadline_ms, self._net.deadline_ms)
@@ -379,9 +379,9 @@ class PortCore(ABC):
         metadata = self._metadata
         node_id = self._net.least_loaded(metadata.nodes, now_ms)
         if node_id is None:
-            metadata.retry_at_ms = max(self._net.next_retry_at_ms(), now_ms + 1)
+            metadata.postpone(max(self._net.next_retry_at_ms(), now_ms + 1))
             return
-        metadata.in_flight = True
+        metadata.sent()
         request = MetadataRequest(topics=metadata.wanted_topics)
         self._request(RequestKind.METADATA, node_id, request, now_ms)
 

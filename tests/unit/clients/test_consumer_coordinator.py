@@ -12,10 +12,8 @@ from coordinator_sim.assignors.contract import (
 )
 from coordinator_sim.assignors.registry import make_consumer_assignor
 from coordinator_sim.clients.config import ConsumerConfig
-from coordinator_sim.clients.consumer_coordinator import (
-    ConsumerCoordinator,
-    select_rebalance_protocol,
-)
+from coordinator_sim.clients.consumer_coordinator import ConsumerCoordinator
+from coordinator_sim.clients.consumer_leader import select_rebalance_protocol
 from coordinator_sim.clients.effects import COORDINATOR_NODE_OFFSET, CallbackKind, RunCallback
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.errors import ConfigError, DataError, InvariantViolation
@@ -397,6 +395,54 @@ def test_assignor_that_fails_sends_no_sync(make_desk: "MakeDesk", fails: bool, e
 
     assert desk.returned == [error]
     assert desk.of(SyncGroupRequest) == []
+
+
+# Polling
+
+
+def test_steady_polls_end_on_time_and_hide_nothing(make_desk: "MakeDesk") -> None:
+    """Short polls of a settled consumer return on time; a wake-up and a rebalance get through."""
+    desk = make_desk()
+    desk.settle_stable(T0)
+    desk.do(desk.port.fetch_completed(0))
+    for at_ms in (0, 500, 1_000):
+        desk.poll(timeout_ms=500)
+        desk.run(at_ms + 500)
+    assert desk.returned == [None] * 4
+
+    desk.do(desk.port.wakeup(1_500))
+    desk.poll(timeout_ms=500)
+    assert desk.returned[-1] == "WakeupException"
+    desk.poll(timeout_ms=5_000)
+    desk.run(3_000)
+    desk.reply(HeartbeatRequest, REBALANCE)
+
+    assert len(desk.of(JoinGroupRequest)) == 2
+
+
+def test_poll_without_time_still_looks(make_desk: "MakeDesk") -> None:
+    """poll(0) sends and handles what there is, and returns at once."""
+    desk = make_desk()
+    desk.settle_stable(T0)
+    desk.do(desk.port.fetch_completed(0))
+
+    desk.poll(timeout_ms=0)
+
+    assert desk.returned == [None, None]
+
+
+def test_metadata_asked_for_while_one_is_in_flight_follows(make_desk: "MakeDesk") -> None:
+    """A subscription that grows while Metadata is in flight is looked up right after it."""
+    desk = make_desk()
+    desk.automatic.discard(MetadataRequest)
+    desk.topics = {"t": 1, "u": 1}
+    desk.poll()
+    desk.do(desk.port.subscribe(["t", "u"], 0))
+
+    desk.reply(MetadataRequest, desk.metadata())
+    desk.run(200)
+
+    assert [request.topics for request in desk.of(MetadataRequest)] == [("t",), ("t", "u")]
 
 
 # Committing
