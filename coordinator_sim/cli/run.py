@@ -25,11 +25,6 @@ class TraceFormat(StrEnum):
     JSONL = "jsonl"
 
 
-QUIET = frozenset(
-    {"HEARTBEAT", "OFFSET_COMMIT", "OFFSET_FETCH", "POSITION", "JOIN_REQ", "SYNC_REQ", "SYNC_RESP"}
-)
-"""Events that only `--verbose` shows: they repeat what their neighbours say."""
-
 VERDICT_WORDS = {"PASS": "kept", "UNKNOWN": "without evidence", "FAIL": "VIOLATED"}
 
 
@@ -66,6 +61,7 @@ def run(
     Example: coordinator-sim run rolling-bounce --assignor sticky --set session.timeout.ms=10000
     """
     from conformance.checkers import check_all
+    from conformance.scenario_timing import circumstances_of
 
     simulation = prepare(scenario, seed, set_ or [], assignor=assignor, profile=profile)
     found = simulation.scenario
@@ -77,7 +73,7 @@ def run(
 
     with progress_bar("simulating", found.duration_ms * 1000) as advance:
         events = simulate(simulation, directory, trace_format=format_.value, on_progress=advance)
-    verdicts = check_all(events)
+    verdicts = check_all(events, circumstances_of(found))
     if json:
         print_json(simulation, events, verdicts, directory)
     else:
@@ -133,12 +129,13 @@ def git_commit() -> str:
 
 
 def print_story(events: "Sequence[TraceEvent]", verbose: bool) -> None:
-    """One line an event, time first."""
+    """One line an event, time first; without `verbose` the events that a reader wants."""
     from coordinator_sim.trace.story import story_line
+    from scenarios.stories import scenario_story
 
-    for event in events:
-        if verbose or event.event.value not in QUIET:
-            typer.echo(story_line(event))
+    lines = map(story_line, events) if verbose else scenario_story(events)
+    for line in lines:
+        typer.echo(line)
 
 
 def print_summary(events: "Sequence[TraceEvent]", verdicts: "Report", directory: Path) -> None:

@@ -1,0 +1,42 @@
+"""The golden stories of the catalogue; `--rewrite` writes what is observed."""
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.trace.recorder import MemoryRecorder
+from scenarios.catalog import scenario_named
+from scenarios.stories import scenario_story
+
+FOLDER = Path(__file__).resolve().parents[2] / "scenarios" / "transcripts" / "catalog"
+NAMES = (
+    "connect-worker-crash",
+    "connect-worker-lost",
+    "connector-added",
+    "coordinator-failover",
+    "member-crash",
+    "partitions-added",
+    "scale-out",
+    "slow-processing",
+    "static-rolling-bounce",
+    "zombie-after-pause",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scenario_tells_the_same_story_again(name: str, pytestconfig: pytest.Config) -> None:
+    """Running a scenario gives the lines that were reviewed."""
+    scenario = scenario_named(name)
+    recorder = MemoryRecorder()
+    run_scenario(scenario, seed=1, recorder=recorder)
+    heading = textwrap.wrap(f"{scenario.title} (seed 1). {scenario.story}", 96)
+    lines = [*(f"# {line}" for line in heading), "", *scenario_story(recorder.events)]
+    observed = "\n".join(lines) + "\n"
+    path = FOLDER / f"scenario-{name}.txt"
+    if pytestconfig.getoption("--rewrite"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(observed, encoding="utf-8")
+
+    assert path.read_text(encoding="utf-8") == observed
