@@ -298,6 +298,7 @@ class NetworkClient:
                 self._out.append(Disconnect(node_id))
                 connection.link = _Link.DOWN
             connection.unsent.clear()
+            connection.in_flight_count = 0
         self._in_flight.clear()
         self.failed.clear()
         self.deadline_ms = FOREVER

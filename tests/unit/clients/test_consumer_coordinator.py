@@ -1,5 +1,6 @@
 """Callbacks, subscription, leadership and offsets of a consumer, against a script."""
 
+import copy
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -443,6 +444,21 @@ def test_metadata_asked_for_while_one_is_in_flight_follows(make_desk: "MakeDesk"
     desk.run(200)
 
     assert [request.topics for request in desk.of(MetadataRequest)] == [("t",), ("t", "u")]
+
+
+def test_ports_can_be_copied(make_desk: "MakeDesk") -> None:
+    """A port is plain data: a copy goes its own way, also out of the middle of a join."""
+    desk = make_desk()
+    desk.poll()
+    desk.join()
+    twin = copy.deepcopy(desk)
+
+    twin.sync(T0)
+
+    assert twin.port.owned_partitions == (T0,)
+    assert desk.port.state is MemberState.COMPLETING_REBALANCE
+    desk.sync(T1)
+    assert desk.port.owned_partitions == (T1,)
 
 
 # Committing
