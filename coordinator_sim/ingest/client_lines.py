@@ -6,6 +6,7 @@ said last is kept here, per client and group.
 
 import re
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -37,8 +38,9 @@ _LOGGERS: Final = (
     "rdkafka",
 )
 _CONNECT: Final = ("WorkerCoordinator", "DistributedHerder")
-_MEMBER: Final = re.compile(r"(?:^|, )(.+?)=Assignment\(partitions=\[(.*?)\](?:, userData.*?)?\)")
-_FIELD: Final = re.compile(r"(\w+)=(?:'([^']*)'|\[([^\]]*)\]|([^,}]*))")
+_PREFIX_WITHIN: Final = 2_048
+_PLAN_MARK: Final = "=Assignment(partitions=["
+_FIELD: Final = re.compile(r"\b(\w{1,30})=(?:'([^']*)'|\[([^\]]*)\]|([^,}]*))")
 _PROTOCOLS: Final = {"0": "default", "1": "compatible", "2": "sessioned"}
 """Connect's protocol by version. Source: ConnectProtocolCompatibility.java."""
 _UNSENDABLE: Final = (ValueError, struct.error)
@@ -72,7 +74,7 @@ class ClientLog:
     def read(self, line: Line) -> list[TraceEvent] | None:
         """The events of a client's line; empty for one of no consequence, None for no client's."""
         message, logger = line.envelope.message, line.envelope.logger
-        prefix = _PREFIX.search(message)
+        prefix = _PREFIX.search(message, 0, _PREFIX_WITHIN)
         if prefix is None and not logger.endswith(_LOGGERS):
             return None
         found = find_client(message)
@@ -144,7 +146,7 @@ def _computed(
     columns["group_instance_id"] = None
     text = match.values.get("map", line.envelope.message.partition(": {")[2])
     events = []
-    for member_id, partitions in _MEMBER.findall(text):
+    for member_id, partitions in _plan_entries(text):
         try:
             assignment = encode_assignment(ConsumerAssignment(partitions=_partitions(partitions)))
         except _UNSENDABLE:
@@ -152,6 +154,18 @@ def _computed(
         own = columns | {"member_id": member_id, "assignment": assignment}
         events.append(TraceEvent(event=Event.ASSIGNED, attrs=attrs, **own))  # type: ignore[arg-type]
     return events
+
+
+def _plan_entries(text: str) -> Iterator[tuple[str, str]]:
+    """Member id and partitions of each entry that is not cut off."""
+    start = 0
+    while (mark := text.find(_PLAN_MARK, start)) >= 0:
+        end = text.find("]", mark)
+        closed = text.find(")", end)
+        if end < 0 or closed < 0:
+            return
+        yield text[start:mark].removeprefix(", "), text[mark + len(_PLAN_MARK) : end]
+        start = closed + 1
 
 
 def _fill_worker(match: Match, columns: dict[str, object], attrs: dict[str, str]) -> None:

@@ -51,8 +51,13 @@ JOINING: Final = (
         "c-join-failed",
         Event.JOIN_RESP,
         "failed",
-        r"(?:JoinGroup failed:|Join group failed with|Attempt to join group .*failed)"
-        r" (?P<a_error_text>.*)",
+        r"Join(?:Group| group) failed(?::| with) (?P<a_error_text>.*)",
+    ),
+    template(
+        "c-join-failed-0.11",
+        Event.JOIN_RESP,
+        "Attempt to join group",
+        r"Attempt to join group .*?failed (?P<a_error_text>.*)",
     ),
     template(
         "c-sync-failed",
@@ -93,7 +98,7 @@ OWNERSHIP: Final = (
         "c-assigned",
         Event.ASSIGNED,
         "newly assigned partitions",
-        r"(?:Adding|Setting) newly assigned partitions:? ?(?P<a_partitions>.*?)"
+        r"newly assigned partitions:? ?(?P<a_partitions>.*?)"
         r"(?: for group (?P<group_id>\S+))?$",
         delta="1",
     ),
@@ -139,7 +144,7 @@ def find_client(message: str) -> tuple[Template, re.Match[str]] | None:
     """The template of a client's message and its match; None for one of no consequence."""
     for known in CLIENT_CATALOGUE:
         if known.anchor in message:
-            match = known.pattern.search(message)
+            match = known.match(message)
             if match is not None:
                 return known, match
     return None

@@ -209,7 +209,7 @@ def _split_tail(message: str) -> tuple[str, str, str]:
 def _peel_json(text: str, reader: InstantReader) -> Envelope | None:
     try:
         entry = msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
     if not isinstance(entry, dict):
         return None

@@ -70,6 +70,10 @@ EVIDENCE: Final = (
 )  # fmt: skip
 
 
+_ENOUGH: Final = 1_024
+"""Characters of a message that are looked at; what tells a version stands before."""
+
+
 class Fingerprint:
     """The range of one log, narrowed line by line."""
 
@@ -87,7 +91,8 @@ class Fingerprint:
             logger: Name of the logger; empty when not known.
             whole: The message was not cut off.
         """
-        text = f"{logger} {message}"
+        text = f"{logger} {message[:_ENOUGH]}"
+        whole = whole and len(message) <= _ENOUGH
         before = (self._low, self._high, self._informed)
         for evidence in EVIDENCE:
             if (whole or not evidence.whole) and evidence.pattern.search(text):

@@ -120,7 +120,7 @@ MEMBERS: Final = (
         "failed",
         Event.MEMBER_FAILED,
         "has failed",
-        rf"(?<!Group )Member {MEMBER} in group ?{GROUP} has failed",
+        rf"Member {MEMBER} in group ?{GROUP} has failed",
     ),
     template(
         "left-2.4",
@@ -129,12 +129,7 @@ MEMBERS: Final = (
         r"Member ?\[group\.instance\.id (?P<instance>.*?), member\.id (?P<member_id>.*?)\] "
         rf"in group {GROUP} has left",
     ),
-    template(
-        "left", Event.MEMBER_LEFT, "has left", rf"(?<!\] )Member {MEMBER} in group {GROUP} has left"
-    ),
-    template(
-        "left-any", Event.MEMBER_LEFT, "has left,", rf"Member {MEMBER} in group {GROUP} has left,"
-    ),
+    template("left", Event.MEMBER_LEFT, "has left", rf"Member {MEMBER} in group {GROUP} has left"),
     template(
         "left-3.0",
         Event.MEMBER_LEFT,
@@ -209,21 +204,21 @@ MEMBERS: Final = (
         "id-assigned",
         Event.MEMBER_ID_ASSIGNED,
         "to rejoin with this id",
-        rf"[Mm]ember with unknown member id (?:re)?joins group {GROUP} {STATE}\. "
+        rf"ember with unknown member id (?:re)?joins group {GROUP} {STATE}\. "
         rf"Created a new member id {MEMBER} and request(?:ing)? the member",
     ),
     template(
         "id-added",
         Event.MEMBER_ADDED,
         "Created a new member id",
-        rf"[Mm]ember with unknown member id (?:re)?joins group {GROUP} {STATE}\. "
+        rf"ember with unknown member id (?:re)?joins group {GROUP} {STATE}\. "
         rf"Created a new member id {MEMBER} (?:for this member|and added)",
     ),
     template(
         "id-cut",
         Event.MEMBER_ID_ASSIGNED,
         "with unknown member id",
-        rf"[Mm]ember with unknown member id (?:re)?joins group {GROUP} {STATE}\."
+        rf"ember with unknown member id (?:re)?joins group {GROUP} {STATE}\."
         rf"(?: Created a new member id {MEMBER}(?: .*)?$)?",
     ),
     template(

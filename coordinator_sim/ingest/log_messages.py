@@ -23,11 +23,11 @@ LOADING: Final = (
         r"for partition (?P<p>\d+)(?: in epoch (?P<a_epoch>.+?))?\.?$",
     ),
     template(
-        "load-start",
+        "load-scheduled",
         Event.LOAD_START,
-        "oading o",
-        rf"(?:Scheduling loading of|Loading) (?:offsets and group )?(?:offsets and )?metadata from "
-        rf"{LOG}(?: (?:for|with) epoch (?P<a_epoch>\d+))?",
+        "Scheduling loading of",
+        rf"Scheduling loading of (?:offsets and group )?metadata from {LOG}"
+        r"(?: (?:for|with) epoch (?P<a_epoch>\d+))?",
     ),
     template(
         "load-start-old",
@@ -109,11 +109,16 @@ LOADING: Final = (
         r"Loaded member (?P<member_id>.*?) in (?P<a_group_type>\w+) group (?P<group_id>.*?)\.?$",
     ),
     template(
+        "group-unloaded-java",
+        Event.GROUP_UNLOADED,
+        "] Unloading group metadata for",
+        rf"\[GroupId={GROUP}\] Unloading group metadata for generation {GENERATION}",
+    ),
+    template(
         "group-unloaded",
         Event.GROUP_UNLOADED,
         "Unloading group metadata for",
-        r"(?:\[GroupId=(?P<group_id>.*?)\] )?Unloading group metadata for "
-        rf"(?:(?P<group_id2>.*) with )?generation {GENERATION}",
+        rf"Unloading group metadata for {GROUP} with generation {GENERATION}",
     ),
     template(
         "group-unloaded-consumer",
@@ -191,7 +196,7 @@ OFFSETS: Final = (
         "lifecycle",
         Event.LIFECYCLE,
         ".",
-        r"(?:\[GroupCoordinator [^\]]*\]:?|^) (?P<a_what>Starting up|Startup complete|"
+        r"\[GroupCoordinator [^\]]*\]:? (?P<a_what>Starting up|Startup complete|"
         r"Shutting down|Shutdown complete)\.",
     ),
 )

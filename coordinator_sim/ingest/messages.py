@@ -15,7 +15,7 @@ def find(message: str) -> tuple[Template, re.Match[str]] | None:
     """The template of a coordinator's message and its match; None for an unknown message."""
     for template in CATALOGUE:
         if template.anchor in message:
-            match = template.pattern.search(message)
+            match = template.match(message)
             if match is not None:
                 return template, match
     return None

@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.trace.events import Event
 
 
@@ -22,6 +23,8 @@ class Template(Struct, frozen=True):
         anchor: Literal text that the message contains; checked before the pattern.
         pattern: The message's fixed words, with groups for what varies.
         attrs: Fixed entries of the event's `attrs`.
+        lead: The literal text that the pattern begins with.
+        reach: How far into a message the pattern looks.
     """
 
     name: str
@@ -29,15 +32,56 @@ class Template(Struct, frozen=True):
     anchor: str
     pattern: re.Pattern[str]
     attrs: dict[str, str]
+    lead: str
+    reach: int
+
+    def match(self, message: str) -> re.Match[str] | None:
+        """The match at the first places where the lead stands; None when there is none.
+
+        A pattern is tried at few places and over a bounded length, so that no line, however it
+        repeats a message's words, takes more than a moment.
+        """
+        at = message.find(self.lead)
+        for _ in range(_TRIES):
+            if at < 0:
+                return None
+            match = self.pattern.match(message, at, self.reach)
+            if match is not None:
+                return match
+            at = message.find(self.lead, at + 1)
+        return None
+
+
+_TRIES: Final = 3
+_REACH: Final = 8_192
+"""Characters of a message that are looked at: the longest of Kafka's without a list has 2,000."""
+_REACH_OF_LISTS: Final = 4_000_000
+_LEAD: Final = re.compile(r"(?:[\w ',:-]|\\[\[\].()])+(?![?*+{|])")
 
 
 def template(
     name: str, event: Event | None, anchor: str, pattern: str = "", **attrs: str
 ) -> Template:
     """A template; without a pattern the anchor says it all."""
-    return Template(name, event, anchor, re.compile(pattern or re.escape(anchor)), attrs)
+    text = pattern or re.escape(anchor)
+    literal = _LEAD.match(text)
+    if pattern and literal is None:
+        raise InvariantViolation(f"the pattern of {name!r} does not begin with literal text")
+    lead = literal.group().replace("\\", "") if pattern and literal is not None else anchor
+    has_list = any(f"(?P<{group}>" in text for group in LISTS)
+    return Template(
+        name,
+        event,
+        anchor,
+        re.compile(text, re.DOTALL),
+        attrs,
+        lead,
+        _REACH_OF_LISTS if has_list else _REACH,
+    )
 
 
+LISTS: Final = ("many", "groups", "a_member_ids", "map", "a_partitions", "assignment_text")
+"""Groups that hold as much as a group has members or partitions."""
 GROUP: Final = r"(?P<group_id>.*?)"
 MEMBER: Final = r"(?P<member_id>.*?)"
 GENERATION: Final = r"(?P<generation>\d+)"

@@ -55,5 +55,5 @@ def is_open(text: str) -> bool:
 
 def pattern_of(message: str) -> str:
     """A message with ids and numbers replaced by signs, to count alike messages together."""
-    text = _NAMED.sub(r"\1{}", _UUID.sub("{}", message))
+    text = _NAMED.sub(r"\1{}", _UUID.sub("{}", message[: 10 * _PATTERN_LENGTH]))
     return _DIGITS.sub("#", text)[:_PATTERN_LENGTH]

@@ -244,3 +244,24 @@ def test_every_line_is_accounted_for() -> None:
     both.add(summary)
     assert (both.lines, both.events, both.version_ranges) == (8, 4, summary.version_ranges)
     assert both.by_layout == {"log4j": 6}
+
+
+HOSTILE = [
+    "has failed has left " + "Member x in group y " * 4_000,
+    "Preparing to rebalance group x in state y " * 2_000,
+    "Assignment received from leader " + " for group x for generation " * 3_000,
+    "Created a new member id with unknown member id joins group x in y state. " * 2_000,
+    "(" * 100_000,
+    " " * 100_000 + "x",
+    "[Consumer clientId=" * 5_000 + ", groupId=",
+    "[Consumer clientId=a, groupId=b] Finished assignment for group at generation 5: {"
+    + "x=Assignment(partitions=[" * 5_000,
+    '{"groupId=":' * 100_000,
+]
+
+
+@pytest.mark.parametrize("message", HOSTILE, ids=range(len(HOSTILE)))
+def test_no_line_takes_more_than_a_moment(message: str) -> None:
+    """A line that repeats a message's words a thousand times is read in bounded steps."""
+    _, summary = read(line("12:00:01,250", message), message, line("12:00:01,250", "Starting up."))
+    assert summary.lines == 3
