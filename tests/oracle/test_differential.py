@@ -1,6 +1,7 @@
 """Random sessions against Apache Kafka's own coordinator: replies, order, times and records."""
 
 import base64
+import json
 import os
 import random
 from collections.abc import Iterator
@@ -66,6 +67,8 @@ class Session:
         self.random = random.Random(seed)
         self.known: dict[str, dict[str, int]] = {group: {} for group in GROUPS}
         self.leaders: dict[str, str] = {}
+        self.instances: dict[str, str] = {}
+        self.resigned: list[int] = []
         self.is_held = False
         self.epoch = 1
         self.is_rough = self.random.random() < 0.6
@@ -88,17 +91,25 @@ class Session:
         if drawn < 0.15:
             waits = LONG_WAITS if self.random.random() < 0.15 else WAITS
             return {"op": "advance", "ms": self.random.choice(waits)}
-        if drawn < 0.22 and self.is_rough:
+        if drawn < (0.4 if self.resigned else 0.2) and self.is_rough:
             return self._rough()
         api, version, data = self._request(number)
         client = self.random.choice(("c1", "c1", "c2"))
         return {"op": "call", "api": api, "v": version, "data": data, "clientId": client}
 
-    def learn(self, api: str, group: str, data: Json) -> None:
+    def learn(self, api: str, request: Json, data: Json) -> None:
+        """Remember who is in, and forget who is told that it is not."""
+        known = self.known.get(request.get("groupId", ""))
+        if known is None:
+            return
         if api == "JoinGroup" and data["errorCode"] in (0, 79):
-            self.known[group][data["memberId"]] = max(data["generationId"], 0)
+            known[data["memberId"]] = max(data["generationId"], 0)
             if data["errorCode"] == 0:
-                self.leaders[group] = data["leader"]
+                self.leaders[request["groupId"]] = data["leader"]
+                if request.get("groupInstanceId") is not None:
+                    self.instances[data["memberId"]] = request["groupInstanceId"]
+        elif self.is_orderly and data.get("errorCode") in (25, 82):
+            known.pop(request.get("memberId", ""), None)
 
     def _rough(self) -> Json:
         kind = self.random.random()
@@ -111,9 +122,12 @@ class Session:
             return {"op": "hold", "hw": self.is_held}
         if kind < 0.75:
             return self.random.choice(({"op": "commit"}, {"op": "commit", "partition": partition}))
-        if kind < 0.87:
-            return {"op": "resign", "partition": partition}
         self.epoch += 1
+        if self.resigned and kind < 0.9:
+            return {"op": "elect", "partition": self.resigned.pop(), "epoch": self.epoch}
+        if kind < 0.87:
+            self.resigned.append(partition)
+            return {"op": "resign", "partition": partition}
         if kind < 0.95:
             return {"op": "elect", "partition": partition, "epoch": self.epoch}
         return {"op": "elect", "epoch": self.epoch}
@@ -127,6 +141,8 @@ class Session:
         slips = [0] * (60 if self.is_orderly else 12)
         generation = self.known[group].get(member, 1) + rnd.choice([*slips, 1, -1])
         instance = rnd.choice([None] * 6 + list(INSTANCES))
+        if self.is_orderly and member:
+            instance = self.instances.get(member) if rnd.random() < 0.95 else instance
         kind = rnd.random()
         if kind < 0.36:
             return self._join(group, member, instance)
@@ -364,15 +380,25 @@ def comparable(answer: Json) -> Json:
     }
 
 
-def arrange(answer: Json, number: int, requests: dict[int, tuple[str, str]]) -> None:
+def is_timed_out(data: Json) -> bool:
+    """Whether this is the answer to a write that waited too long."""
+    text = json.dumps(data)
+    return '"errorCode": 15' in text or '"errorCode": 16' in text
+
+
+def arrange(answer: Json, number: int, requests: dict[int, tuple[str, Json]]) -> None:
     """Order what happens at one instant on different partitions, where a broker has no order.
 
-    The oracle hears of a request's own answer after it has heard of all the others.
+    The oracle hears of a request's own answer after it has heard of all the others. Writes that
+    time out at one instant are taken by number: their order depends on how far Kafka's wheel lags
+    behind the clock.
     """
 
-    def place(reply: Json) -> tuple[int, bool, int]:
-        group = requests[reply["id"]][1]
-        return reply["at"], reply["id"] == number, partition_for(group, PARTITIONS)
+    def place(reply: Json) -> tuple[int, bool, int, int]:
+        group = requests[reply["id"]][1].get("groupId", "")
+        is_own = reply["id"] == number
+        timed_out = reply["id"] if is_timed_out(reply["data"]) else -1
+        return reply["at"], is_own, partition_for(group, PARTITIONS), timed_out
 
     answer["replies"].sort(key=place)
     answer["records"].sort(key=lambda record: (record["ts"], record["partition"]))
@@ -394,7 +420,7 @@ def run_session(oracle: Oracle, seed: int, steps: int) -> Iterator[tuple[int, Js
     topics = [{"name": "t", "partitions": 4}, {"name": "u", "partitions": 6}]
     oracle.do("topics", set=[*topics, {"name": "v", "partitions": 6}])
     ours = Ours(seed, settings)
-    requests: dict[int, tuple[str, str]] = {}
+    requests: dict[int, tuple[str, Json]] = {}
     for number in range(steps):
         command = session.next(number)
         kafka = comparable(oracle.do(**command, id=number))
@@ -405,13 +431,11 @@ def run_session(oracle: Oracle, seed: int, steps: int) -> Iterator[tuple[int, Js
         kafka["records"] += due["records"]
         mine = comparable(ours.do(number, command))
         if command["op"] == "call":
-            requests[number] = (command["api"], command["data"].get("groupId", ""))
+            requests[number] = (command["api"], command["data"])
         for answer in (kafka, mine):
             arrange(answer, number, requests)
         for reply in kafka["replies"]:
-            api, group = requests.pop(reply["id"])
-            if group in session.known:
-                session.learn(api, group, reply["data"])
+            session.learn(*requests.pop(reply["id"]), reply["data"])
         yield number, command, kafka, mine
 
 
