@@ -88,20 +88,20 @@ def ingest(
     usable = [one for one in imports if one.problem is None]
     if usable:
         write_trace(usable, zone, info, out=out, trace_format=format_, keep_raw=keep_raw)
-    if json:
-        print_json(imports, out)
-    elif usable:
-        print_tables(imports, out)
     bad = [one for one in imports if one.problem is not None]
-    for one in bad:
-        typer.echo(f"error: {one.path}: {one.problem}", err=True)
-    if bad:
-        raise typer.Exit(EXIT_BAD_DATA)
-    if not any(one.summary.events for one in imports):
+    if not bad and not any(one.summary.events for one in imports):
         raise DataError(
             f"no line of a group coordinator in {len(imports)} file(s); a broker logs them at INFO "
             "under kafka.coordinator.group (3.x) or org.apache.kafka.coordinator.group (4.x)"
         )
+    if json:
+        print_json(imports, out)
+    elif usable:
+        print_tables(imports, out)
+    for one in bad:
+        typer.echo(f"error: {one.path}: {one.problem}", err=True)
+    if bad:
+        raise typer.Exit(EXIT_BAD_DATA)
 
 
 def zone_named(name: str) -> tzinfo:
