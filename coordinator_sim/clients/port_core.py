@@ -166,12 +166,6 @@ class PortCore(ABC):
         """The one alarm to arm; None when only an outside event can matter."""
         return self._deadline_ms if self._deadline_ms < FOREVER else None
 
-    def expire(self, now_ms: int) -> Effects:
-        """Fire what is due: request timeouts, the heartbeat thread, then the blocked call."""
-        if now_ms < self._deadline_ms:
-            return ()
-        return self._settle(now_ms)
-
     def on_connected(self, node_id: int, now_ms: int) -> Effects:
         """Send what waited for this connection."""
         self._net.on_connected(node_id)

@@ -1,4 +1,4 @@
-"""Callbacks, subscription, leadership and offsets of a consumer, against a script."""
+"""Callbacks, subscription and leadership of a consumer, against a script."""
 
 import copy
 from collections.abc import Callable
@@ -21,26 +21,13 @@ from coordinator_sim.errors import ConfigError, DataError, InvariantViolation
 from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
-    CoordinatorOfKey,
-    FetchedGroup,
-    FetchedOffset,
-    FetchedTopic,
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupMember,
     JoinGroupRequest,
     LeaveGroupRequest,
-    LeaveGroupResponse,
     MetadataRequest,
     Node,
-    OffsetCommitRequest,
-    OffsetCommitResponse,
-    OffsetCommitTopicResult,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-    PartitionError,
     SyncGroupRequest,
     SyncGroupResponse,
 )
@@ -67,10 +54,6 @@ def _member(
 ) -> JoinGroupMember:
     subscription = Subscription(topics=topics, owned_partitions=owned)
     return JoinGroupMember(member_id, None, encode_subscription(subscription))
-
-
-def _committed(error: ErrorCode = ErrorCode.NONE) -> OffsetCommitResponse:
-    return OffsetCommitResponse(topics=(OffsetCommitTopicResult("t", (PartitionError(0, error),)),))
 
 
 def _kinds(desk: "Desk") -> list[tuple[CallbackKind, tuple[TopicPartition, ...]]]:
@@ -350,6 +333,16 @@ def test_leader_with_a_rack_notices_rack_changes(
     assert (len(desk.of(JoinGroupRequest)) == 2) is rejoins
 
 
+def test_leader_that_cannot_read_the_members_sends_no_sync(make_desk: "MakeDesk") -> None:
+    """Metadata that does not parse, or a protocol nobody offered, is an illegal state."""
+    for members, name in (((JoinGroupMember("m", None, b""),), "range"), ((_member("m"),), "odd")):
+        desk = make_desk()
+        desk.poll()
+        _lead(desk, *members, protocol_name=name)
+        assert desk.returned == ["IllegalStateException"]
+        assert desk.of(SyncGroupRequest) == []
+
+
 class Careless:
     """A cooperative assignor that moves partitions in one step, or fails."""
 
@@ -459,306 +452,3 @@ def test_ports_can_be_copied(make_desk: "MakeDesk") -> None:
     assert desk.port.state is MemberState.COMPLETING_REBALANCE
     desk.sync(T1)
     assert desk.port.owned_partitions == (T1,)
-
-
-# Committing
-
-
-@pytest.mark.parametrize(
-    ("error", "name"),
-    [
-        (ErrorCode.NONE, None),
-        (ErrorCode.GROUP_AUTHORIZATION_FAILED, "GroupAuthorizationException"),
-        (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "TopicAuthorizationException"),
-        (ErrorCode.OFFSET_METADATA_TOO_LARGE, "OffsetMetadataTooLarge"),
-        (ErrorCode.INVALID_COMMIT_OFFSET_SIZE, "InvalidCommitOffsetSizeException"),
-        (ErrorCode.FENCED_INSTANCE_ID, "FencedInstanceIdException"),
-        (ErrorCode.REBALANCE_IN_PROGRESS, "RebalanceInProgressException"),
-        (ErrorCode.UNKNOWN_MEMBER_ID, "CommitFailedException"),
-        (ErrorCode.ILLEGAL_GENERATION, "CommitFailedException"),
-        (ErrorCode.UNKNOWN_SERVER_ERROR, "KafkaException"),
-    ],
-)
-def test_sync_commit_outcomes(make_desk: "MakeDesk", error: ErrorCode, name: str | None) -> None:
-    """C-COMMIT-03 and the rows that are not retried."""
-    desk = make_desk()
-    desk.settle_stable(T0)
-    desk.do(desk.port.fetch_completed(0))
-
-    token, effects = desk.port.commit({T0: 5}, sync=True, now_ms=0)
-    desk.do(effects)
-    desk.reply(OffsetCommitRequest, _committed(error))
-
-    assert [(c.token, c.error) for c in desk.commits] == [(token, name)]
-    kept = error is not ErrorCode.UNKNOWN_MEMBER_ID
-    assert desk.port.member_id == ("m" if kept else "")
-
-
-@pytest.mark.parametrize(
-    ("error", "lookups"),
-    [
-        (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, 1),
-        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 1),
-        (ErrorCode.NOT_COORDINATOR, 2),
-        (ErrorCode.REQUEST_TIMED_OUT, 2),
-    ],
-)
-def test_sync_commit_is_retried_and_async_is_not(
-    make_desk: "MakeDesk", error: ErrorCode, lookups: int
-) -> None:
-    """C-COMMIT-06: a retriable error is retried after 100 ms, or told to the callback."""
-    desk = make_desk()
-    desk.settle_stable(T0)
-    desk.do(desk.port.fetch_completed(0))
-    _, effects = desk.port.commit({T0: 5}, sync=True, now_ms=0)
-    desk.do(effects)
-    desk.reply(OffsetCommitRequest, _committed(error))
-    desk.run(500)
-    desk.reply(OffsetCommitRequest, _committed())
-    assert [c.error for c in desk.commits] == [None]
-    assert 100 <= desk.times_of(OffsetCommitRequest)[1] <= 300
-    assert len(desk.of(FindCoordinatorRequest)) >= lookups
-
-    token, effects = desk.port.commit({T0: 6}, sync=False, now_ms=500)
-    desk.do(effects)
-    desk.reply(OffsetCommitRequest, _committed(error))
-    assert len(desk.commits) == 1
-    desk.poll()
-
-    assert desk.commits[-1].token == token
-    assert desk.commits[-1].error == "RetriableCommitFailedException"
-
-
-def test_sync_commit_gives_up_at_the_api_timeout(make_desk: "MakeDesk") -> None:
-    """A commit that is never answered ends after default.api.timeout.ms."""
-    desk = make_desk(default_api_timeout_ms=5_000)
-    desk.settle_stable(T0)
-    desk.do(desk.port.fetch_completed(0))
-    _, effects = desk.port.commit({T0: 5}, sync=True, now_ms=0)
-    desk.do(effects)
-
-    desk.run(5_000)
-
-    assert [c.error for c in desk.commits] == ["TimeoutException"]
-
-
-def test_commit_outside_the_group_sends_nothing(make_desk: "MakeDesk") -> None:
-    """C-COMMIT-01, C-COMMIT-02: in a rebalance, and after being kicked out."""
-    desk = make_desk()
-    desk.poll(timeout_ms=0)
-    desk.poll(timeout_ms=0)
-    _, effects = desk.port.commit({T0: 5}, sync=True, now_ms=0)
-    desk.do(effects)
-    assert desk.port.state is MemberState.PREPARING_REBALANCE
-    desk.join()
-    desk.poll(timeout_ms=100_000)
-    desk.run(3_000)
-    desk.do(desk.port.fetch_completed(3_000))
-    desk.reply(HeartbeatRequest, HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
-    _, effects = desk.port.commit({T0: 5}, sync=True, now_ms=3_000)
-    desk.do(effects)
-
-    assert [c.error for c in desk.commits] == [
-        "RebalanceInProgressException",
-        "CommitFailedException",
-    ]
-    assert desk.of(OffsetCommitRequest) == []
-
-
-def test_empty_commit_succeeds_without_a_request(make_desk: "MakeDesk") -> None:
-    """Nothing to commit is success."""
-    desk = make_desk()
-
-    _, effects = desk.port.commit({}, sync=True, now_ms=0)
-    desk.do(effects)
-
-    assert [c.error for c in desk.commits] == [None]
-    assert desk.sent == []
-
-
-def test_stale_commit_error_spares_the_new_generation(make_desk: "MakeDesk") -> None:
-    """C-COMMIT-05: while preparing, an error of the old generation is a rebalance in progress."""
-    desk = make_desk()
-    desk.settle_stable(T0)
-    _, effects = desk.port.commit({T0: 5}, sync=False, now_ms=0)
-    desk.do(effects)
-    desk.run(3_000)
-    desk.reply(HeartbeatRequest, HeartbeatResponse(error_code=ErrorCode.ILLEGAL_GENERATION))
-
-    desk.reply(OffsetCommitRequest, _committed(ErrorCode.ILLEGAL_GENERATION))
-    desk.run(3_100)
-
-    assert [c.error for c in desk.commits] == ["RebalanceInProgressException"]
-    assert desk.port.member_id == "m"
-
-
-def test_fenced_async_commit_fails_every_later_call(make_desk: "MakeDesk") -> None:
-    """A fenced commit makes polls and commits throw from then on."""
-    desk = make_desk(group_instance_id="one")
-    desk.settle_stable(T0)
-    _, effects = desk.port.commit({T0: 5}, sync=False, now_ms=0)
-    desk.do(effects)
-
-    desk.reply(OffsetCommitRequest, _committed(ErrorCode.FENCED_INSTANCE_ID))
-    desk.poll()
-
-    assert desk.returned == ["FencedInstanceIdException", "FencedInstanceIdException"]
-
-
-def test_coordinator_loss_fails_commits_in_flight(make_desk: "MakeDesk") -> None:
-    """C-DISC-07: they end as retriable failures; state and generation stay."""
-    desk = make_desk()
-    desk.settle_stable(T0)
-    _, effects = desk.port.commit({T0: 5}, sync=False, now_ms=0)
-    desk.do(effects)
-    desk.run(3_000)
-
-    desk.reply(HeartbeatRequest, HeartbeatResponse(error_code=ErrorCode.NOT_COORDINATOR))
-    desk.run(3_500)
-
-    assert [c.error for c in desk.commits] == ["RetriableCommitFailedException"]
-    assert desk.port.generation_id == 1
-
-
-def test_async_commit_waits_for_the_coordinator(make_desk: "MakeDesk") -> None:
-    """Without a coordinator the commit starts a lookup and goes out after it."""
-    desk = make_desk()
-    desk.settle_stable(T0)
-    desk.do(desk.port.fetch_completed(0))
-    desk.automatic.discard(FindCoordinatorRequest)
-    desk.do(desk.port.on_disconnected(COORDINATOR, 10))
-    _, effects = desk.port.commit({T0: 5}, sync=False, now_ms=10)
-    desk.do(effects)
-    assert desk.of(OffsetCommitRequest) == []
-
-    desk.now_ms = 90
-    found = CoordinatorOfKey(key="group", node_id=1)
-    desk.reply(FindCoordinatorRequest, FindCoordinatorResponse(coordinators=(found,)))
-    desk.run(100)
-
-    assert len(desk.of(OffsetCommitRequest)) == 1
-
-
-def test_auto_commit_runs_at_its_interval(make_desk: "MakeDesk") -> None:
-    """Positions are committed every auto.commit.interval.ms while the application polls."""
-    desk = make_desk(enable_auto_commit=True, session_timeout_ms=100_000)
-    desk.settle_stable(T0)
-    desk.port.advance_position(T0, 77)
-
-    for at_ms in (5_000, 10_000):
-        desk.run(at_ms)
-        desk.reply(OffsetCommitRequest, _committed())
-
-    assert desk.times_of(OffsetCommitRequest) == [5_000, 10_000]
-    assert desk.of(OffsetCommitRequest)[0].topics[0].partitions[0].offset == 77
-
-
-def test_auto_commit_before_the_join(make_desk: "MakeDesk") -> None:
-    """The join waits for the commit; heartbeats go on."""
-    desk = make_desk(enable_auto_commit=True)
-    desk.settle_stable(T0)
-    desk.run(3_000)
-    desk.reply(HeartbeatRequest, REBALANCE)
-    desk.run(4_000)
-    assert len(desk.of(JoinGroupRequest)) == 1
-
-    desk.reply(OffsetCommitRequest, _committed())
-
-    assert desk.times_of(JoinGroupRequest)[1] == 4_000
-    assert _kinds(desk)[-1] == (CallbackKind.PARTITIONS_REVOKED, (T0,))
-
-
-def test_auto_commit_before_the_join_is_repeated(make_desk: "MakeDesk") -> None:
-    """A retriable failure is tried again before the join."""
-    desk = make_desk(enable_auto_commit=True)
-    desk.settle_stable(T0)
-    desk.run(3_000)
-    desk.reply(HeartbeatRequest, REBALANCE)
-    desk.reply(OffsetCommitRequest, _committed(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
-    desk.run(4_000)
-    assert len(desk.of(OffsetCommitRequest)) >= 2
-
-    desk.reply(OffsetCommitRequest, _committed())
-
-    assert len(desk.of(JoinGroupRequest)) == 2
-
-
-def test_auto_commit_before_the_join_gives_up(make_desk: "MakeDesk") -> None:
-    """C-CONS-07: after the rebalance timeout the join goes on without the commit."""
-    desk = make_desk(
-        enable_auto_commit=True, rebalance_timeout_ms=20_000, session_timeout_ms=1_000_000
-    )
-    desk.settle_stable(T0)
-    desk.run(3_000)
-    desk.reply(HeartbeatRequest, REBALANCE)
-
-    desk.run(22_999)
-    assert len(desk.of(JoinGroupRequest)) == 1
-    desk.run(23_000)
-
-    assert len(desk.of(JoinGroupRequest)) == 2
-
-
-def test_close_commits_a_last_time(make_desk: "MakeDesk") -> None:
-    """With auto-commit the positions are committed before leaving."""
-    desk = make_desk(enable_auto_commit=True)
-    desk.settle_stable(T0)
-    desk.do(desk.port.close(1_000, 5_000))
-    assert desk.of(LeaveGroupRequest) == []
-
-    desk.reply(OffsetCommitRequest, _committed())
-    desk.reply(LeaveGroupRequest, LeaveGroupResponse())
-
-    assert desk.closed
-
-
-# Positions
-
-
-@pytest.mark.parametrize(
-    ("group_error", "partition_error", "outcome"),
-    [
-        (ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.NONE, "GroupAuthorizationException"),
-        (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.NONE, "KafkaException"),
-        (ErrorCode.NONE, ErrorCode.TOPIC_AUTHORIZATION_FAILED, "TopicAuthorizationException"),
-        (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "KafkaException"),
-        (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NONE, None),
-        (ErrorCode.NOT_COORDINATOR, ErrorCode.NONE, None),
-        (ErrorCode.NONE, ErrorCode.UNSTABLE_OFFSET_COMMIT, None),
-    ],
-)
-def test_offset_fetch_errors(
-    make_desk: "MakeDesk", group_error: ErrorCode, partition_error: ErrorCode, outcome: str | None
-) -> None:
-    """Raised, or fetched again after a backoff."""
-    desk = make_desk()
-    desk.poll()
-    desk.join()
-    topics = (FetchedTopic("t", (FetchedOffset(0, -1, error_code=partition_error),)),)
-    group = FetchedGroup(group_id="group", topics=topics, error_code=group_error)
-    desk.reply(
-        SyncGroupRequest,
-        SyncGroupResponse(assignment=b"\0\0\0\0\0\1\0\1t\0\0\0\1\0\0\0\0\xff\xff\xff\xff"),
-    )
-
-    desk.reply(OffsetFetchRequest, OffsetFetchResponse(groups=(group,)))
-    desk.run(1_000)
-
-    if outcome is not None:
-        assert desk.returned == [outcome]
-    else:
-        assert desk.returned == []
-        assert len(desk.of(OffsetFetchRequest)) == 2
-
-
-def test_positions_start_where_the_group_committed(make_desk: "MakeDesk") -> None:
-    """New partitions take their committed offset; without one they start at 0."""
-    desk = make_desk()
-    desk.settle_stable(T0)
-    assert desk.port.positions == {T0: 10}
-
-    desk.port.advance_position(T0, 11)
-    desk.port.advance_position(T1, 5)
-
-    assert desk.port.positions == {T0: 11}
-    assert desk.of(OffsetFetchRequest)[0].require_stable

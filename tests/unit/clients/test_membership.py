@@ -13,6 +13,7 @@ from coordinator_sim.clients.effects import (
     RunCallback,
 )
 from coordinator_sim.clients.generation import MemberState
+from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
     CoordinatorOfKey,
@@ -24,6 +25,7 @@ from coordinator_sim.protocol.messages import (
     JoinGroupResponse,
     LeaveGroupRequest,
     LeaveGroupResponse,
+    LeftMember,
     MetadataRequest,
     SyncGroupRequest,
     SyncGroupResponse,
@@ -652,3 +654,74 @@ def test_metadata_is_refreshed_at_its_age(make_desk: "MakeDesk") -> None:
 
     assert desk.times_of(MetadataRequest)[0] == 0
     assert 20_000 in desk.times_of(MetadataRequest)
+
+
+def test_generation_reset_between_sync_and_callbacks(make_desk: "MakeDesk") -> None:
+    """A heartbeat error while the application is busy voids the assignment it has not seen."""
+    desk = make_desk()
+    desk.poll(timeout_ms=0)
+    desk.poll(timeout_ms=0)
+    desk.join()
+    desk.poll(timeout_ms=0)
+    desk.sync(T0)
+    desk.run(3_000)
+    desk.reply(HeartbeatRequest, HeartbeatResponse(error_code=ErrorCode.ILLEGAL_GENERATION))
+
+    desk.poll()
+
+    assert desk.callbacks == []
+    join = desk.of(JoinGroupRequest)[-1]
+    assert join.member_id == ""
+    assert join.reason == (
+        "rebalance failed since the generation/state was modified by heartbeat thread"
+    )
+
+
+def test_answer_of_another_api_is_a_drivers_bug(make_desk: "MakeDesk") -> None:
+    """A response that does not fit its request is refused aloud."""
+    desk = make_desk()
+    desk.poll()
+    with pytest.raises(InvariantViolation, match="answers a JOIN request"):
+        desk.reply(JoinGroupRequest, HeartbeatResponse())
+
+
+def test_leave_answer_for_two_members_changes_nothing(make_desk: "MakeDesk") -> None:
+    """Whatever the answer to a leave says, the member is out and closed."""
+    desk = make_desk()
+    _busy(desk)
+    desk.do(desk.port.close(1_000, 30_000))
+
+    two = (LeftMember(member_id="m"), LeftMember(member_id="n"))
+    desk.reply(LeaveGroupRequest, LeaveGroupResponse(members=two))
+
+    assert desk.closed
+    with pytest.raises(InvariantViolation, match="close while"):
+        desk.port.close(2_000, 0)
+
+
+def test_wakeup_is_kept_for_the_next_poll(make_desk: "MakeDesk") -> None:
+    """A wake-up outside any call ends the next one at its start."""
+    desk = make_desk()
+    desk.do(desk.port.wakeup(0))
+    assert not desk.port.is_in_call
+
+    desk.poll()
+
+    assert desk.returned == ["WakeupException"]
+    assert desk.sent == []
+
+
+def test_join_answer_after_leaving_is_dropped(make_desk: "MakeDesk") -> None:
+    """A member that unsubscribed while its join was parked does not sync."""
+    desk = make_desk()
+    desk.poll(timeout_ms=10)
+    desk.run(10)
+    desk.do(desk.port.unsubscribe(10))
+    desk.do(desk.port.subscribe(["t"], 10))
+
+    desk.join()
+    desk.poll()
+    desk.run(200)
+
+    assert desk.of(SyncGroupRequest) == []
+    assert len(desk.of(JoinGroupRequest)) == 2
