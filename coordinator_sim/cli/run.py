@@ -47,6 +47,9 @@ def run(
     format_: Annotated[TraceFormat, typer.Option("--format", help="Form of the trace.")] = (
         TraceFormat.PARQUET
     ),
+    shuffle_ties: Annotated[
+        bool, typer.Option("--shuffle-ties", help="Draw the order of simultaneous happenings.")
+    ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Show heartbeats and offsets too.")
     ] = False,
@@ -60,10 +63,15 @@ def run(
 
     Example: coordinator-sim run rolling-bounce --assignor sticky --set session.timeout.ms=10000
     """
+    import msgspec
+
     from conformance.checkers import check_all
     from conformance.scenario_timing import circumstances_of
 
     simulation = prepare(scenario, seed, set_ or [], assignor=assignor, profile=profile)
+    if shuffle_ties:
+        options = {**simulation.options, "shuffle-ties": "true"}
+        simulation = msgspec.structs.replace(simulation, options=options, shuffle_ties=True)
     found = simulation.scenario
     directory = out or Path("out") / found.name
     if not json:

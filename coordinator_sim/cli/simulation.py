@@ -22,12 +22,14 @@ class Simulation(Struct, frozen=True, kw_only=True):
         scenario: With all settings applied.
         assignor: What the trace is labelled with in comparisons.
         options: What the user changed, for `run.json`.
+        shuffle_ties: Draw the order of simultaneous happenings instead of first in, first out.
     """
 
     scenario: "Scenario"
     seed: int
     assignor: str
     options: dict[str, str]
+    shuffle_ties: bool = False
 
     def trace_id(self) -> str:
         """32 hex digits of SHA-256 over scenario, seed, profile and options."""
@@ -84,7 +86,13 @@ def simulate(
     from coordinator_sim.trace.recorder import MemoryRecorder
 
     memory = MemoryRecorder()
-    run_scenario(simulation.scenario, seed=simulation.seed, recorder=memory, progress=on_progress)
+    run_scenario(
+        simulation.scenario,
+        seed=simulation.seed,
+        recorder=memory,
+        progress=on_progress,
+        shuffle_ties=simulation.shuffle_ties,
+    )
     with RunDirectoryWriter(out, simulation.run_info(), format=trace_format) as writer:
         for event in memory.events:
             writer.record(event)

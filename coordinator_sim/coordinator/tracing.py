@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
+    FetchedGroup,
     GroupRequest,
     HeartbeatRequest,
     HeartbeatResponse,
@@ -141,11 +142,7 @@ def trace_response(runtime: "Runtime", parked: "Parked", response: Response) -> 
                     **common,
                     **_place(runtime, group.group_id),
                     error_code=group.error_code,
-                    offsets=tuple(
-                        OffsetEntry(topic.name, p.partition, p.offset, p.leader_epoch, p.metadata)
-                        for topic in group.topics
-                        for p in topic.partitions
-                    ),
+                    offsets=_fetched(group),
                 )
         case _:
             return
@@ -160,6 +157,14 @@ def _committed(request: OffsetCommitRequest) -> tuple[OffsetEntry, ...]:
     return tuple(
         OffsetEntry(topic.name, p.partition, p.offset, p.leader_epoch, p.metadata)
         for topic in request.topics
+        for p in topic.partitions
+    )
+
+
+def _fetched(group: FetchedGroup) -> tuple[OffsetEntry, ...]:
+    return tuple(
+        OffsetEntry(topic.name, p.partition, p.offset, p.leader_epoch, p.metadata)
+        for topic in group.topics
         for p in topic.partitions
     )
 

@@ -45,7 +45,7 @@ def how_to_replay(scenario: Scenario, seed: int) -> str:
     return (
         f"{scenario_to_json(scenario).decode()}"
         "Save the JSON as drawn.json, then: "
-        f"coordinator-sim run drawn.json --seed {seed}"
+        f"coordinator-sim run drawn.json --shuffle-ties --seed {seed}"
     )
 
 
