@@ -49,6 +49,7 @@ _WORDS: Final = {
 }
 """By reason: who it was when nobody is named, and what happened."""
 _CLUSTER: Final = frozenset({Event.FAULT, Event.LIFECYCLE})
+_DULL_ATTRS: Final = frozenset({"broker_version_range", "scheduler_ms", "process"})
 _CONTEXT: Final = frozenset(
     {
         Event.FAULT,
@@ -255,14 +256,19 @@ def _follows_up(rebalance: Rebalance, previous: RebalanceStory) -> bool:
 
 
 def _causing_lines(episode: Episode, rebalance: Rebalance) -> list[TraceEvent]:
-    """Lines about members just before it began: their going or coming is the cause."""
+    """Lines about members just before it began: their going or coming is the cause.
+
+    Those before the end of the last join phase belong to the rebalance before.
+    """
     at_us = rebalance.first_line.ts_us
-    return [
-        line
-        for line in episode.lines[: rebalance.position]
-        if at_us - line.ts_us <= LINE_SKEW_MS * 1000
-        and (line.event in _GONE or line.event in _JOINS)
-    ]
+    causes: list[TraceEvent] = []
+    for line in reversed(episode.lines[: rebalance.position]):
+        is_old = at_us - line.ts_us > LINE_SKEW_MS * 1000
+        if is_old or line.event in {Event.JOIN_COMPLETE, Event.GROUP_EMPTY}:
+            break
+        if line.event in _GONE or line.event in _JOINS:
+            causes.append(line)
+    return causes[::-1]
 
 
 def _because(rebalance: Rebalance, who: tuple[str, ...]) -> str:
@@ -321,14 +327,15 @@ def _gone(rebalance: Rebalance, causes: list[TraceEvent]) -> tuple[str, ...]:
 
 def _context_words(event: TraceEvent, at_us: int) -> str:
     """A fault, start or election, and how long before it was."""
-    details = [event.reason_text or "", event.client_id or ""]
-    if event.event is not Event.GROUP_LOADED:
-        details.extend(value for _, value in sorted(event.attrs.items()) if value)
-    if event.broker_id is not None and event.event not in {Event.FAULT, Event.LIFECYCLE}:
-        details.append(f"broker {event.broker_id}")
-    words = " ".join(text for text in details if text)
+    parts = [event.event.value, event.reason_text or "", event.client_id or ""]
+    attrs = [pair for pair in sorted(event.attrs.items()) if pair[0] not in _DULL_ATTRS]
+    if event.event in _CLUSTER:
+        parts.extend(value for _, value in attrs)
+    else:
+        parts.extend(f"{name}={value}" for name, value in attrs)
+        parts.append("" if event.broker_id is None else f"broker {event.broker_id}")
     ago_ms = (at_us - event.ts_us) // 1000
-    return f"{event.event.value} {words} ({ago_ms / 1000:.3f} s before)".replace("  ", " ")
+    return f"{' '.join(part for part in parts if part)} ({ago_ms / 1000:.3f} s before)"
 
 
 def _ms(line: TraceEvent | None) -> int | None:
