@@ -36,7 +36,13 @@ from coordinator_sim.clients.network import (
     RequestKind,
 )
 from coordinator_sim.errors import InvariantViolation
-from coordinator_sim.protocol.messages import MetadataRequest, MetadataResponse, Node, Response
+from coordinator_sim.protocol.messages import (
+    MetadataRequest,
+    MetadataResponse,
+    Node,
+    Request,
+    Response,
+)
 from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition
 
 NOTIFICATION_TOKEN: Final = -1
@@ -351,14 +357,14 @@ class PortCore(ABC):
         self._deadline_ms = deadline_ms
 
     def _request(
-        self, kind: RequestKind, node_id: int, request: object, now_ms: int, timeout_ms: int = -1
+        self, kind: RequestKind, node_id: int, request: Request, now_ms: int, timeout_ms: int = -1
     ) -> Future:
         """Send a request under the present generation; answers the future of its outcome."""
         future = Future()
         pending = PendingRequest(
             kind,
             node_id,
-            request,  # type: ignore[arg-type]  # every caller builds one of `Request`
+            request,
             generation=self._generation,
             future=future,
         )
