@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from coordinator_sim.errors import ConfigError, ScenarioError
 from coordinator_sim.protocol.messages import ApiKey
+from coordinator_sim.protocol.profiles import profile_named
 from coordinator_sim.scenario.happenings import (
     AddConnector,
     AddPartitions,
@@ -65,7 +66,7 @@ def check_scenario(scenario: Scenario) -> None:
 
     Raises:
         ScenarioError: Names the value, the bound and the fix.
-        ConfigError: A setting is unknown or outside its bounds.
+        ConfigError: The profile or a setting is unknown, or outside its bounds.
     """
     if not scenario.name or scenario.name != scenario.name.strip():
         raise ScenarioError(f"name {scenario.name!r}: must be a word without outer spaces")
@@ -73,6 +74,7 @@ def check_scenario(scenario: Scenario) -> None:
     _within("brokers", scenario.brokers, 1, MAX_BROKERS)
     _within("load_ms", scenario.load_ms, 0, MAX_TIME_MS)
     _within("failover_ms", scenario.failover_ms, 0, MAX_TIME_MS)
+    profile_named(scenario.profile)
     check_settings(Scope.BROKER, scenario.broker_settings)
     _check_network(scenario.network)
     _check_topics(scenario)
