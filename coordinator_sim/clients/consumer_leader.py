@@ -7,6 +7,7 @@ validateCooperativeAssignment, MetadataSnapshot; SubscriptionState.java.
 from collections.abc import Mapping, Sequence
 
 from coordinator_sim.assignors.contract import (
+    AssignmentFailed,
     AssignorMember,
     ConsumerAssignor,
     RebalanceProtocol,
@@ -17,7 +18,7 @@ from coordinator_sim.clients.exceptions import ILLEGAL_STATE
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.clients.network import FOREVER, Future
 from coordinator_sim.clients.offset_commits import OffsetCommits
-from coordinator_sim.errors import ConfigError, DataError, WireFormatError
+from coordinator_sim.errors import ConfigError, WireFormatError
 from coordinator_sim.protocol.embedded import ConsumerAssignment
 from coordinator_sim.protocol.messages import JoinGroupResponse
 from coordinator_sim.protocol.resources import TopicPartition
@@ -165,7 +166,7 @@ class ConsumerLeader(OffsetCommits):
         members = self._read_members(response)
         try:
             assignments = assignor.assign(self._topic_racks(), members)
-        except DataError as error:
+        except AssignmentFailed as error:
             future.fail(type(error).__name__)
             return
         if self._is_unsafe_handover(assignor, members, assignments):

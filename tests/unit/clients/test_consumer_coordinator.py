@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from coordinator_sim.assignors.contract import (
+    AssignmentFailed,
     AssignorMember,
     RebalanceProtocol,
     TopicRacks,
@@ -17,7 +18,7 @@ from coordinator_sim.clients.consumer_coordinator import ConsumerCoordinator
 from coordinator_sim.clients.consumer_leader import select_rebalance_protocol
 from coordinator_sim.clients.effects import COORDINATOR_NODE_OFFSET, CallbackKind, RunCallback
 from coordinator_sim.clients.generation import MemberState
-from coordinator_sim.errors import ConfigError, DataError, InvariantViolation
+from coordinator_sim.errors import ConfigError, InvariantViolation
 from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
@@ -364,13 +365,13 @@ class Careless:
     ) -> dict[str, list[TopicPartition]]:
         """Everything to the last member."""
         if self.fails:
-            raise DataError("no racks")
+            raise AssignmentFailed("no racks")
         everything = [TopicPartition(t, p) for t, ps in topics.items() for p in range(len(ps))]
         return {m.member_id: everything if m is members[-1] else [] for m in members}
 
 
 @pytest.mark.parametrize(
-    ("fails", "error"), [(False, "IllegalStateException"), (True, "DataError")]
+    ("fails", "error"), [(False, "IllegalStateException"), (True, "AssignmentFailed")]
 )
 def test_assignor_that_fails_sends_no_sync(make_desk: "MakeDesk", fails: bool, error: str) -> None:
     """C-CONS-12, C-SYNC-03: the application gets the exception, the broker no SyncGroup."""
