@@ -22,6 +22,8 @@ _MOVE_KEY: Final = (*C.LIFE_KEY, KIND)
 _SHIFT: Final = 20
 """Bits for an owner in a pair code: 2^20 members in a generation are far beyond Kafka's reach."""
 _LOW: Final = (1 << _SHIFT) - 1
+_GONE: Final = -2
+"""Where a member is that left; not -1, which is where a resource without owner is."""
 
 
 def by_kind(generations: "DataFrame", resources: "DataFrame") -> "DataFrame":
@@ -102,7 +104,7 @@ def moves(generations: "DataFrame", resources: "DataFrame") -> "DataFrame":
 
 
 def _paired(ends: "DataFrame") -> "DataFrame":
-    """Adds what the chain end before had, and where its members are now (-1: gone)."""
+    """Adds what the chain end before had, and where its members are now."""
     history = Window.partitionBy(*_MOVE_KEY).orderBy(C.GENERATION)
     same = f"{C.MEMBER_KEYS} = old_keys"
     return (
@@ -116,7 +118,8 @@ def _paired(ends: "DataFrame") -> "DataFrame":
             "now_at",
             F.expr(
                 "CASE WHEN same_members THEN transform(old_keys, (k, i) -> i) ELSE "
-                f"transform(old_keys, k -> CAST(array_position({C.MEMBER_KEYS}, k) AS INT) - 1) END"
+                f"transform(old_keys, k -> coalesce(nullif(CAST(array_position({C.MEMBER_KEYS}, k) "
+                f"AS INT), 0) - 1, {_GONE})) END"
             ),
         )
     )

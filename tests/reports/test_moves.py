@@ -1,0 +1,205 @@
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the spark extra")
+
+from reports.transforms.balance import imbalance
+from reports.transforms.moves import chain_ends, moves
+
+pytestmark = pytest.mark.spark
+
+Frame = Callable[..., Any]
+
+RUNS = "trace_id string, last_ts_us bigint"
+
+
+def generation(
+    number: int, members: str, owners: Sequence[int], **columns: object
+) -> dict[str, Any]:
+    """A dense row; members are letters."""
+    row = {
+        "trace_id": "t",
+        "cluster_id": "c",
+        "group_id": "g",
+        "incarnation": 0,
+        "generation": number,
+        "sync_us": number * 1_000_000,
+        "protocol_type": "consumer",
+        "protocol_name": "sticky",
+        "subscriptions_equal": True,
+        "delay_ms": 0,
+        "member_ids": list(members),
+        "member_keys": list(members),
+        "loads": [sum(owner == index for owner in owners) for index in range(len(members))],
+        "resource_list_id": 0,
+        "owners": list(owners),
+    }
+    return row | columns
+
+
+def compared(
+    frame: Frame, *rows: dict[str, Any], names: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """The rows of the moves table, by generation and kind."""
+    lists = [{"trace_id": "t", "resource_list_id": 0, "resources": list(names)}]
+    table = moves(frame("generations", rows), frame("resources", lists))
+    return [row.asDict() for row in table.orderBy("generation", "kind").collect()]
+
+
+def pick(row: dict[str, Any], *names: str) -> tuple[Any, ...]:
+    """Some columns of a row."""
+    return tuple(row[name] for name in names)
+
+
+def test_third_member_joins_a_sticky_group(frame: Frame) -> None:
+    """Seven partitions, two members and a third: two moves, as few as balance allows."""
+    (row,) = compared(
+        frame,
+        generation(1, "ab", [0, 1, 0, 1, 0, 1, 0]),
+        generation(2, "abc", [0, 1, 0, 1, 0, 2, 2]),
+    )
+    assert pick(row, "kept", "moved", "orphaned", "voluntary", "added", "dropped") == (
+        5,
+        2,
+        0,
+        2,
+        0,
+        0,
+    )
+    assert pick(row, "lb_sizes", "lb_balanced", "excess_moves") == (2, 2, 0)
+    assert row["stickiness"] == pytest.approx(5 / 7)
+    assert row["relative_stickiness"] == pytest.approx(1.0)
+
+
+def test_a_cooperative_hand_over_is_compared_end_to_end(frame: Frame) -> None:
+    """Two partitions are taken away in one generation and given out in the next: two moves."""
+    name = {"protocol_name": "cooperative-sticky"}
+    (row,) = compared(
+        frame,
+        generation(1, "ab", [0, 1, 0, 1, 0, 1, 0], **name),
+        generation(2, "abc", [0, 1, 0, 1, 0, -1, -1], **name),
+        generation(3, "abc", [0, 1, 0, 1, 0, 2, 2], **name),
+    )
+    assert pick(row, "generation", "previous_generation", "chain_generations") == (3, 1, 2)
+    assert pick(row, "kept", "moved", "added", "dropped") == (5, 2, 0, 0)
+
+
+def test_partitions_of_a_lost_member_are_orphaned(frame: Frame) -> None:
+    """What a member that left had must move; indexes into other member lists do not mislead."""
+    (row,) = compared(
+        frame, generation(1, "abc", [0, 1, 1, 2, 2]), generation(2, "bc", [0, 0, 0, 1, 1])
+    )
+    assert pick(row, "kept", "moved", "orphaned", "voluntary") == (4, 1, 1, 0)
+    assert pick(row, "held_by_survivors", "stickiness", "lb_balanced") == (4, 1.0, 1)
+
+
+def test_new_and_vanished_partitions_are_no_moves(frame: Frame) -> None:
+    """A partition that appears is added, one that nobody gets is dropped."""
+    (row,) = compared(frame, generation(1, "ab", [0, 0, 1]), generation(2, "ab", [0, -1, 1, 1]))
+    assert pick(row, "kept", "moved", "added", "dropped") == (2, 0, 1, 1)
+    assert pick(row, "held_by_survivors", "stickiness") == (2, 1.0)
+
+
+def test_an_unbalanced_result_is_judged_by_its_own_sizes(frame: Frame) -> None:
+    """Fewer moves than balance needs leave no negative excess."""
+    (row,) = compared(
+        frame, generation(1, "ab", [0, 0, 0, 0, 0, 1]), generation(2, "ab", [0, 0, 0, 0, 1, 1])
+    )
+    assert pick(row, "moved", "lb_sizes", "lb_balanced", "excess_moves") == (1, 1, 2, 0)
+
+
+def test_unequal_subscriptions_have_no_balanced_bound(frame: Frame) -> None:
+    """The bound of equal subscriptions is never used for others."""
+    (row,) = compared(
+        frame,
+        generation(1, "ab", [0, 1]),
+        generation(2, "ab", [1, 1], subscriptions_equal=False),
+    )
+    assert pick(row, "lb_balanced", "excess_moves", "ideal_stickiness") == (None, None, None)
+    assert row["lb_sizes"] == 1
+
+
+def test_connectors_and_tasks_are_compared_apart(frame: Frame) -> None:
+    """Connect balances connectors and tasks each for itself, and so are the bounds."""
+    connect = {"protocol_type": "connect", "protocol_name": "default"}
+    rows = compared(
+        frame,
+        generation(1, "a", [0, 0, 0, 0], **connect),
+        generation(2, "ab", [0, 1, 0, 1], **connect),
+        names=["c:x", "c:y", "t:x-0", "t:y-0"],
+    )
+    assert [pick(row, "kind", "resource_count", "moved", "lb_balanced") for row in rows] == [
+        ("connector", 2, 1, 1),
+        ("task", 2, 1, 1),
+    ]
+
+
+def test_a_scheduled_delay_keeps_a_chain_open(frame: Frame) -> None:
+    """While Connect waits for a lost worker, its tasks are on their way, not dropped."""
+    connect = {"protocol_type": "connect", "protocol_name": "sessioned"}
+    rows = compared(
+        frame,
+        generation(1, "ab", [0, 1], **connect),
+        generation(2, "a", [0, -1], delay_ms=5_000, **connect),
+        generation(3, "a", [0, -1], delay_ms=3_000, **connect),
+        generation(4, "a", [0, 0], **connect),
+        names=["t:x-0", "t:x-1"],
+    )
+    tasks = [row for row in rows if row["kind"] == "task"]
+    assert [
+        pick(row, "previous_generation", "generation", "moved", "orphaned") for row in tasks
+    ] == [(1, 4, 1, 1)]
+
+
+def test_an_emptied_group_ends_a_chain(frame: Frame) -> None:
+    """Everything is dropped when a group empties, and added when members return."""
+    rows = compared(
+        frame,
+        generation(1, "a", [0, 0]),
+        generation(2, "", [-1, -1], protocol_name=None, subscriptions_equal=None),
+        generation(3, "b", [0, 0]),
+    )
+    assert [pick(row, "moved", "dropped", "added", "stickiness") for row in rows] == [
+        (0, 2, 0, 1.0),
+        (0, 0, 2, 1.0),
+    ]
+
+
+def test_incarnations_are_not_compared(frame: Frame) -> None:
+    """A group that died and came back starts afresh."""
+    assert compared(frame, generation(1, "a", [0]), generation(1, "b", [0], incarnation=1)) == []
+
+
+def test_an_unnamed_protocol_is_eager(frame: Frame) -> None:
+    """A generation without a protocol's name still ends its chain."""
+    rows = [
+        generation(1, "a", [0, 0], kind="partition", protocol_name=None),
+        generation(2, "a", [0, -1], kind="partition", protocol_name=None),
+    ]
+    dense = frame("generations", rows).selectExpr("*", "'partition' AS kind")
+    assert chain_ends(dense).count() == 2
+
+
+def test_imbalance_of_known_shares(frame: Frame) -> None:
+    """Shares 0, 2 and 4: spread 4, Gini 4/9, weighed by how long they lasted."""
+    dense = frame(
+        "generations",
+        [generation(1, "abc", [1, 1, 2, 2, 2, 2]), generation(3, "abc", [0, 1, 2])],
+    )
+    resources = frame("resources", [])
+    runs = frame(RUNS, [{"trace_id": "t", "last_ts_us": 10_000_000}])
+    rows = imbalance(dense, resources, runs).orderBy("generation").collect()
+    assert [(row.spread, row.lasted_us) for row in rows] == [(4, 2_000_000), (0, 7_000_000)]
+    assert rows[0].gini == pytest.approx(4 / 9)
+    assert rows[0].cv == pytest.approx((8 / 3) ** 0.5 / 2)
+    assert (rows[1].gini, rows[1].cv) == (pytest.approx(0.0), 0.0)
+
+
+def test_imbalance_of_nothing_owned_is_zero(frame: Frame) -> None:
+    """Members that own nothing are balanced."""
+    dense = frame("generations", [generation(1, "ab", [-1])])
+    runs = frame(RUNS, [{"trace_id": "t", "last_ts_us": 2_000_000}])
+    (row,) = imbalance(dense, frame("resources", []), runs).collect()
+    assert (row.spread, row.cv, row.gini) == (0, 0.0, 0.0)

@@ -1,0 +1,223 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the spark extra")
+
+from reports.transforms.rebalances import convergence, generations, group_events, rebalances
+from reports.transforms.sessions import member_sessions
+from reports.transforms.summary import durations, reasons
+
+pytestmark = pytest.mark.spark
+
+Frame = Callable[..., Any]
+
+S = 1_000_000
+
+
+def story(*events: tuple[str, float, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of one group from (event, seconds, columns), in emission order."""
+    return [
+        {
+            "trace_id": "t",
+            "cluster_id": "c",
+            "group_id": "g",
+            "incarnation": 0,
+            "event": event,
+            "ts_us": int(seconds * S),
+            "ordinal": ordinal,
+            "ts_kind": "event",
+            **columns,
+        }
+        for ordinal, (event, seconds, columns) in enumerate(events)
+    ]
+
+
+def prepare(at: float, old: int, **columns: object) -> tuple[str, float, dict[str, Any]]:
+    """A group leaves generation `old`."""
+    values: dict[str, Any] = {"generation": old, "reason": "MEMBER_JOINED"}
+    return "PREPARE_REBALANCE", at, values | columns
+
+
+def joined(at: float, new: int, **columns: object) -> tuple[str, float, dict[str, Any]]:
+    """The join phase ends."""
+    values: dict[str, Any] = {"generation": new, "members": 2, "protocol_name": "range"}
+    return "JOIN_COMPLETE", at, values | columns
+
+
+def synced(at: float, new: int) -> tuple[str, float, dict[str, Any]]:
+    """The leader's assignment is accepted."""
+    return "SYNC_LEADER", at, {"generation": new}
+
+
+def rows_of(frame: Frame, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rebalances of these events in order."""
+    table = rebalances(group_events(frame("events", events)))
+    return [row.asDict() for row in table.orderBy("rebalance_no").collect()]
+
+
+def test_a_rebalance_runs_from_prepare_to_the_leaders_sync(frame: Frame) -> None:
+    """Join and sync phases add up to the whole."""
+    (row,) = rows_of(frame, story(prepare(1, 0), joined(4, 1), synced(4.5, 1)))
+    assert (row["outcome"], row["join_ms"], row["sync_ms"], row["total_ms"]) == (
+        "STABLE",
+        3000.0,
+        500.0,
+        3500.0,
+    )
+    assert (row["old_generation"], row["generation"], row["members"]) == (0, 1, 2)
+    assert (row["reason"], row["initial_delay"], row["followup"]) == ("MEMBER_JOINED", True, False)
+
+
+def test_every_outcome_is_told_apart(frame: Frame) -> None:
+    """No sync, superseded, emptied, moved away with the coordinator, still open."""
+    rows = rows_of(
+        frame,
+        story(
+            prepare(0, 1),
+            joined(1, 2),
+            prepare(5, 2),
+            prepare(6, 2),
+            ("GROUP_EMPTY", 7, {"generation": 3}),
+            prepare(8, 3, offsets_partition=9),
+            ("COORD_RESIGNED", 9, {"group_id": None, "offsets_partition": 9}),
+            prepare(10, 3),
+        ),
+    )
+    assert [row["outcome"] for row in rows] == [
+        "NO_SYNC",
+        "SUPERSEDED",
+        "EMPTY",
+        "COORDINATOR_MOVED",
+        "OPEN",
+    ]
+    assert [row["end_us"] for row in rows] == [5 * S, 6 * S, 7 * S, 9 * S, None]
+
+
+def test_order_is_that_of_emission_not_of_clocks(frame: Frame) -> None:
+    """A clock that steps back does not swap the end of the join and the leader's sync."""
+    (row,) = rows_of(frame, story(prepare(1, 0), joined(3, 1), synced(2.9, 1)))
+    assert (row["outcome"], row["sync_ms"]) == ("STABLE", pytest.approx(-100.0))
+
+
+def test_a_missing_reason_is_unknown(frame: Frame) -> None:
+    """A rebalance without a reason is reported as UNKNOWN, not left out."""
+    (row,) = rows_of(frame, story(prepare(1, 0, reason=None)))
+    assert row["reason"] == "UNKNOWN"
+
+
+def test_follow_ups_are_known_by_reason_or_by_time(frame: Frame) -> None:
+    """A cooperative round that starts within a second of the last, same members, goes with it."""
+    cooperative = {"protocol_name": "cooperative-sticky"}
+    rows = rows_of(
+        frame,
+        story(
+            prepare(0, 0),
+            joined(1, 1, **cooperative),
+            synced(1, 1),
+            prepare(1.5, 1),
+            joined(2, 2, **cooperative),
+            synced(2, 2),
+            prepare(9, 2, client_reason="need to revoke partitions and re-join"),
+            joined(10, 3, **cooperative),
+            synced(10, 3),
+            prepare(10.5, 3),
+            joined(11, 4, members=3, **cooperative),
+            synced(11, 4),
+        ),
+    )
+    assert [row["followup"] for row in rows] == [False, True, True, False]
+
+
+def test_the_fifth_rebalance_within_five_minutes_is_a_storm(frame: Frame) -> None:
+    """Four are busy, five are a storm, and an hour later it is over."""
+    rows = rows_of(frame, story(*(prepare(at, at) for at in (0, 60, 120, 180, 240, 4_000))))
+    assert [row["storm"] for row in rows] == [False, False, False, False, True, False]
+
+
+def test_rebalances_close_together_converge_as_one(frame: Frame) -> None:
+    """Convergence lasts from the first prepare to the last sync of a chain."""
+    table = rebalances(
+        frame(
+            "events",
+            story(
+                prepare(0, 0),
+                joined(1, 1),
+                synced(2, 1),
+                prepare(20, 1),
+                joined(21, 2),
+                synced(22, 2),
+                prepare(90, 2),
+            ),
+        )
+    )
+    rows = convergence(table).orderBy("chain_no").collect()
+    assert [(row.rebalance_count, row.convergence_ms) for row in rows] == [(2, 22000.0), (1, None)]
+
+
+def test_generations_end_where_the_next_rebalance_begins(frame: Frame) -> None:
+    """Gaps in the numbers are ghosts of the next generation told."""
+    events = frame(
+        "events",
+        story(
+            prepare(0, 0),
+            joined(1, 1),
+            synced(2, 1),
+            prepare(5, 1),
+            joined(6, 4),
+            ("GROUP_EMPTY", 9, {"generation": 5}),
+        ),
+    )
+    rows = generations(events, rebalances(events)).orderBy("generation").collect()
+    assert [
+        (row.generation, row.stored, row.until_us, row.ghosts_before, row.members) for row in rows
+    ] == [(1, True, 5 * S, 0, 2), (4, False, None, 2, 2), (5, False, 9 * S, 0, None)]
+
+
+def test_durations_leave_open_rebalances_out_but_count_them(frame: Frame) -> None:
+    """Percentiles are of what ended."""
+    table = rebalances(
+        frame("events", story(prepare(0, 0), joined(1, 1), synced(2, 1), prepare(5, 1)))
+    )
+    rows = {row.phase: row.asDict() for row in durations(table).collect()}
+    assert (rows["total"]["count"], rows["total"]["open"], rows["total"]["max_ms"]) == (
+        1,
+        1,
+        2000.0,
+    )
+    (reason,) = reasons(table).collect()
+    assert (reason["count"], reason["open"], reason["p50_ms"]) == (2, 1, 2000.0)
+
+
+def test_member_sessions_say_how_each_member_ended(frame: Frame) -> None:
+    """Left, failed, replaced by its own instance, or still there."""
+    member = {"session_timeout_ms": 10_000}
+    events = frame(
+        "events",
+        story(
+            ("JOIN_REQ", 0, {"member_id": "a", **member}),
+            ("SYNC_RESP", 2, {"member_id": "a", "generation": 1, "error_code": 0}),
+            ("JOIN_REQ", 3, {"member_id": "a", **member}),
+            ("SYNC_RESP", 4, {"member_id": "a", "generation": 2, "error_code": 27}),
+            ("LEAVE_REQ", 8, {"member_id": "a"}),
+            ("MEMBER_LEFT", 8, {"member_id": "a"}),
+            ("JOIN_REQ", 0, {"member_id": "b", **member}),
+            ("MEMBER_FAILED", 60, {"member_id": "b"}),
+            ("JOIN_REQ", 0, {"member_id": "c1", "group_instance_id": "c", **member}),
+            ("JOIN_REQ", 30, {"member_id": "c2", "group_instance_id": "c", **member}),
+            ("JOIN_REQ", 30, {"member_id": ""}),
+        ),
+    )
+    rows = {row.member_id: row.asDict() for row in member_sessions(events).collect()}
+    assert {name: row["end_kind"] for name, row in rows.items()} == {
+        "a": "LEFT",
+        "b": "FAILED",
+        "c1": "REPLACED",
+        "c2": "OPEN",
+    }
+    assert rows["a"]["generations"] == 1
+    assert rows["a"]["rejoin_count"] == 1
+    assert rows["a"]["first_assignment_ms"] == 2000.0
+    assert (rows["a"]["flapped"], rows["b"]["flapped"]) == (True, False)
+    assert rows["c1"]["end_us"] == 30 * S

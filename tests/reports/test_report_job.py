@@ -1,0 +1,150 @@
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("pyspark", reason="needs the spark extra")
+
+from coordinator_sim.cli.main import app
+from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim.ingest.run_directory import RunDirectoryWriter, TraceFormat
+from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
+from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.trace.events import Event, RebalanceReason, RunInfo, Source, TraceEvent
+from coordinator_sim.wire.consumer_protocol import encode_assignment, encode_subscription
+from reports.sources import open_traces
+
+S = 1_000_000
+TOPIC = encode_subscription(Subscription(topics=("t",)))
+
+
+def round_of(generation: int, at_s: int, owners: dict[str, list[int]]) -> Iterable[TraceEvent]:
+    """One rebalance of three seconds that ends in this assignment."""
+    yield event(Event.PREPARE_REBALANCE, at_s, generation - 1)
+    for member_id in owners:
+        if generation > 1:
+            yield event(Event.JOIN_REQ, at_s + 1, None, member_id=member_id, subscription=TOPIC)
+    yield event(Event.JOIN_COMPLETE, at_s + 2, generation, members=len(owners))
+    yield event(Event.SYNC_LEADER, at_s + 3, generation)
+    for member_id, partitions in owners.items():
+        given = ConsumerAssignment(partitions=tuple(TopicPartition("t", n) for n in partitions))
+        data = encode_assignment(given)
+        yield event(
+            Event.ASSIGNED,
+            at_s + 3,
+            generation,
+            member_id=member_id,
+            subscription=TOPIC,
+            assignment=data,
+        )
+        yield event(Event.SYNC_RESP, at_s + 3, generation, member_id=member_id)
+
+
+def event(kind: Event, at_s: int, generation: int | None, **columns: object) -> TraceEvent:
+    """An event of the group."""
+    return TraceEvent(
+        event=kind,
+        ts_us=at_s * S,
+        group_id="orders <app>",
+        generation=generation,
+        protocol_type="consumer",
+        protocol_name="sticky",
+        reason=RebalanceReason.MEMBER_JOINED if kind is Event.PREPARE_REBALANCE else None,
+        **columns,  # type: ignore[arg-type]
+    )
+
+
+def write(path: Path, info: RunInfo, events: Iterable[TraceEvent], form: TraceFormat) -> None:
+    """Write a trace."""
+    with RunDirectoryWriter(path, info, format=form) as writer:
+        for each in events:
+            writer.record(each)
+
+
+def make_traces(path: Path) -> None:
+    """A simulated run in which a third member joins, and a broker log without assignments."""
+    run = RunInfo(
+        trace_id="sim-1",
+        source=Source.SIM,
+        cluster_id="sim",
+        version="0",
+        profile="4.4",
+        seed=1,
+        scenario="third-member",
+        assignor="sticky",
+    )
+    told = [
+        *round_of(1, 0, {"a": [0, 2, 4, 6], "b": [1, 3, 5]}),
+        *round_of(2, 10, {"a": [0, 2, 4], "b": [1, 3], "c": [5, 6]}),
+        event(Event.HEARTBEAT, 20, 2, member_id="a"),
+    ]
+    write(path / "sim", run, told, "parquet")
+    log = RunInfo(
+        trace_id="log-1",
+        source=Source.BROKER_LOG,
+        cluster_id="production",
+        version="0",
+        profile="ingested",
+    )
+    lines = [
+        event(Event.PREPARE_REBALANCE, 100, 4),
+        event(Event.JOIN_COMPLETE, 103, 5, members=3),
+        event(Event.SYNC_LEADER, 104, 5),
+        TraceEvent(event=Event.UNPARSED, ts_us=104 * S, reason_text="?"),
+    ]
+    write(path / "log", log, lines, "jsonl")
+
+
+@pytest.mark.spark
+def test_report_of_a_simulated_run_and_a_broker_log(tmp_path: Path) -> None:
+    """One command reads both, computes the known churn, and says what a log cannot tell."""
+    make_traces(tmp_path / "traces")
+    out = tmp_path / "out"
+    arguments = ["report", str(tmp_path / "traces"), "--out", str(out), "--json"]
+    result = CliRunner().invoke(app, [*arguments, "--master", "local[1]"])
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)
+    assert (summary["runs"], summary["rebalances"]) == (2, 3)
+    rows = {row["scenario"]: row for row in summary["comparison"]}
+    simulated, logged = rows["third-member"], rows["production"]
+    assert (simulated["moved"], simulated["lb_balanced"], simulated["excess_moves"]) == (2, 2, 0)
+    assert simulated["stickiness"] == pytest.approx(5 / 7)
+    # Seven partitions change hands or stop: from the JoinGroup at 11 s to the answer at 13 s.
+    assert (simulated["unowned_s"], simulated["stopped_s"]) == (14.0, 2.0)
+    assert (simulated["interrupted"], simulated["restarted_in_place"]) == (7, 5)
+    assert simulated["ownership_quality"] == "exact"
+    assert (logged["moved"], logged["unowned_s"]) == (None, None)
+    assert (logged["stopped_s"], logged["stopped_quality"]) == (4.0, "bound")
+    assert logged["assignment_quality"] == logged["ownership_quality"] == "n/a"
+    page = (out / "report.html").read_text()
+    assert "orders &lt;app&gt;" in page
+    assert "third-member" in page
+    assert not re.search(r'(?:src|href)="https?:', page)
+    assert {path.name for path in (out / "tables").iterdir()} >= {"rebalances", "moves", "groups"}
+
+
+def test_a_directory_of_traces_names_them_all(tmp_path: Path) -> None:
+    """A directory that is no trace may hold traces."""
+    make_traces(tmp_path)
+    assert [run.info.trace_id for run in open_traces([tmp_path])] == ["log-1", "sim-1"]
+
+
+def test_no_trace_is_one_clear_error(tmp_path: Path) -> None:
+    """Neither nothing, nor a file, nor an empty directory is a trace."""
+    with pytest.raises(ConfigError, match="at least one"):
+        open_traces([])
+    with pytest.raises(DataError, match="is no directory"):
+        open_traces([tmp_path / "missing"])
+    with pytest.raises(DataError, match="holds none"):
+        open_traces([tmp_path])
+
+
+def test_the_same_run_twice_is_refused(tmp_path: Path) -> None:
+    """Two copies of a run would count everything twice."""
+    make_traces(tmp_path / "one")
+    make_traces(tmp_path / "two")
+    with pytest.raises(ConfigError, match="the same run"):
+        open_traces([tmp_path / "one", tmp_path / "two"])
