@@ -95,6 +95,8 @@ class GroupCoordinator:
         """Take a request: answer it, park it, or refuse it.
 
         Args:
+            request: Of one group, or an OffsetFetch of several.
+            context: Its token names the answer.
             now_ms: Milliseconds on the caller's clock; never decreases between calls.
 
         Returns:
@@ -252,6 +254,8 @@ class GroupCoordinator:
         """Replication caught up to `offset`: answer, in order, what waited for it.
 
         Args:
+            partition: Of the offsets topic.
+            now_ms: Instant of the advance.
             offset: The new high watermark; one below the present is ignored.
         """
         runtime = self._runtime
@@ -315,6 +319,8 @@ class GroupCoordinator:
         """This broker leads the partition no more: everything parked is told NOT_COORDINATOR.
 
         Args:
+            partition: Of the offsets topic.
+            now_ms: Instant of the resignation.
             leader_epoch: The new leader's; one below the epoch known is ignored. None always
                 counts.
 

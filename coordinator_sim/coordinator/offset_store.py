@@ -39,6 +39,8 @@ class OffsetStore:
         """Apply an offset whose record is committed once `position` is.
 
         Args:
+            key: Group, topic and partition.
+            value: Replaces the one before.
             position: The log position from which readers see it; 0 for at once.
         """
         partitions = self.topics_of(key.group_id).setdefault(key.topic, {})

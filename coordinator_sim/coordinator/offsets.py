@@ -142,6 +142,8 @@ def fetch_group(
     """Read one group's offsets. Source: fetchOffsets and fetchAllOffsets.
 
     Args:
+        partition: The offsets partition of the group.
+        wanted: The group and its topics.
         sees_uncommitted: A require-stable fetch is a write that reads everything applied and waits
             until it is committed; any other reads what is committed.
     """
