@@ -262,7 +262,8 @@ def _causing_lines(episode: Episode, rebalance: Rebalance) -> list[TraceEvent]:
     """
     at_us = rebalance.first_line.ts_us
     causes: list[TraceEvent] = []
-    for line in reversed(episode.lines[: rebalance.position]):
+    for index in range(rebalance.position - 1, -1, -1):
+        line = episode.lines[index]
         is_old = at_us - line.ts_us > LINE_SKEW_MS * 1000
         if is_old or line.event in {Event.JOIN_COMPLETE, Event.GROUP_EMPTY}:
             break

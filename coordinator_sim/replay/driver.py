@@ -5,6 +5,7 @@ they are due, but for the initial delay when it is unknown: that one rings where
 ends by the trace.
 """
 
+from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
 from statistics import median_low
@@ -51,7 +52,7 @@ _ALARM: Final = 2
 _FOLLOWER_SYNC: Final = 3
 _LEADER_SYNC: Final = 4
 """Order of what happens in one millisecond, after the timers that are due in it."""
-_HEARTBEATS_LEFT_OUT: Final = frozenset({Event.HEARTBEAT, Event.ASSIGNED, Event.EMPTY_ASSIGNMENT})
+_LEFT_OUT: Final = frozenset({Event.HEARTBEAT, Event.ASSIGNED, Event.EMPTY_ASSIGNMENT})
 """Not told in a replay's own trace: the source determines neither."""
 
 _Action = Callable[[], None]
@@ -108,7 +109,8 @@ class Driver:
         self._token = 0
         self._position = -1
         self._script: Script | None = None
-        self._unused = list(plan.scripts)
+        self._unused = deque(plan.scripts)
+        self._by_generation = {each.rebalance.old_generation: each for each in plan.scripts}
         self._holds = False
 
     def run(self) -> list[TraceEvent]:
@@ -235,7 +237,10 @@ class Driver:
         )
 
     def _session_timeout_ms(self, player: Player) -> int:
-        return self._settings.session_timeout_ms or player.actor.session_timeout_ms
+        """Its session timeout; one that never fires spares a living member its heartbeats."""
+        known_ms = self._settings.session_timeout_ms
+        expires = player.actor.ending in {Ending.FAILED, Ending.ID_EXPIRED}
+        return known_ms if known_ms is not None and expires else player.actor.session_timeout_ms
 
     def _joining_position(self) -> int:
         """Index of the rebalance that a JoinGroup sent now belongs to."""
@@ -275,7 +280,7 @@ class Driver:
             self._answered(reply)
 
     def _note(self, event: TraceEvent) -> None:
-        if event.event not in _HEARTBEATS_LEFT_OUT:
+        if event.event not in _LEFT_OUT:
             self.events.append(event)
         if event.event is Event.PREPARE_REBALANCE:
             self._begin(event)
@@ -298,14 +303,12 @@ class Driver:
 
     def _script_of(self, event: TraceEvent) -> Script | None:
         """The rebalance of the trace that this one is; None for one the trace does not have."""
-        for script in self._unused:
-            if self._settings.is_empty:
-                fits = script.rebalance.old_generation == event.generation
-            else:
-                fits = abs(script.start_ms - self._now_ms) <= LINE_SKEW_MS
-            if fits:
-                self._unused.remove(script)
-                return script
+        if self._settings.is_empty:
+            return self._by_generation.get(event.generation)
+        while self._unused and self._unused[0].start_ms < self._now_ms - LINE_SKEW_MS:
+            self._unused.popleft()
+        if self._unused and self._unused[0].start_ms <= self._now_ms + LINE_SKEW_MS:
+            return self._unused.popleft()
         return None
 
     def _done_ms(self, script: Script | None, *, is_initial: bool) -> int:

@@ -54,22 +54,6 @@ class Actor:
     session_timeout_ms: int = NEVER_MS
     silent_ms: int | None = None
 
-    def is_member_in(self, position: int) -> bool:
-        """Whether it belongs to the generation that the rebalance of that index leads to."""
-        return (
-            self.joined is not None
-            and self.joined <= position
-            and (self.ended is None or self.ended > position)
-        )
-
-    def is_member_before(self, position: int) -> bool:
-        """Whether it belongs to the generation that the rebalance of that index ends."""
-        return (
-            self.joined is not None
-            and self.joined < position
-            and (self.ended is None or self.ended >= position)
-        )
-
 
 @unique
 class StepKind(Enum):

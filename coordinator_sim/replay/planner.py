@@ -5,6 +5,7 @@ name act at their lines, the count of a completed join phase is met with members
 names, and where nothing is counted there are as few of them as the lines allow.
 """
 
+from itertools import islice
 from typing import Final
 
 from coordinator_sim.protocol.states import GroupState
@@ -68,12 +69,15 @@ class _Planner:
     def __init__(self, plan: GroupPlan) -> None:
         self._plan = plan
         self._starts = {id(each.first_line): each for each in plan.episode.rebalances}
-        self._mentions = _mentions(plan.episode.lines)
-        self._roster = Roster(plan, self._mentions, _never_members(plan.episode.lines))
+        lines = plan.episode.lines
+        self._roster = Roster(plan, _mentions(lines), _never_members(lines))
+        self._rejoined: set[int] = set()
+        self._index = 0
 
     def run(self) -> None:
         """Fill the plan."""
-        for line in self._plan.episode.lines:
+        for index, line in enumerate(self._plan.episode.lines):
+            self._index = index
             rebalance = self._starts.get(id(line))
             if rebalance is not None:
                 self._begin(rebalance)
@@ -102,7 +106,7 @@ class _Planner:
             case Event.JOIN_COMPLETE | Event.SYNC_LEADER if roster.is_open:
                 self._complete(at_ms)
             case Event.GROUP_EMPTY if roster.is_open:
-                self._empty(line, at_ms)
+                self._empty(at_ms)
             case event if event in _UNLOADS:
                 self._plan.steps.append(Step(at_ms=at_ms, kind=StepKind.UNLOAD))
             case Event.GROUP_DEAD:
@@ -116,6 +120,7 @@ class _Planner:
         roster = self._roster
         at_ms = rebalance.first_line.ts_us // 1000
         roster.is_open = False
+        self._rejoined.clear()
         self._trigger(rebalance, at_ms)
         self._plan.scripts.append(Script(rebalance=rebalance, start_ms=at_ms))
         roster.position += 1
@@ -178,6 +183,7 @@ class _Planner:
         if actor is None:
             roster.admit((None,), at_ms)
             return
+        self._rejoined.add(actor.index)
         self._plan.steps.append(Step(at_ms=at_ms, kind=StepKind.REJOIN, actors=(actor.index,)))
 
     def _replace(self, line: TraceEvent, at_ms: int, *, rebalances: bool) -> None:
@@ -264,31 +270,27 @@ class _Planner:
 
     def _has_rejoiner(self) -> bool:
         """Whether somebody of the old generation can come back last."""
-        rejoined = {
-            index
-            for step in self._plan.steps
-            if step.kind is StepKind.REJOIN and step.at_ms >= self._plan.scripts[-1].start_ms
-            for index in step.actors
-        }
+        position = self._roster.position
         return any(
             actor.joined is not None
-            and actor.joined < self._roster.position
-            and actor.index not in rejoined
+            and actor.joined < position
+            and actor.index not in self._rejoined
             for actor in self._roster.present
         )
 
     def _may_be_initial(self) -> bool:
         """Whether nobody was a member before the running rebalance."""
-        position = self._roster.position
-        return not any(actor.is_member_before(position) for actor in self._plan.actors)
+        roster = self._roster
+        return roster.last_gone != roster.position and not any(
+            actor.joined is not None and actor.joined < roster.position for actor in roster.present
+        )
 
-    def _empty(self, line: TraceEvent, at_ms: int) -> None:
+    def _empty(self, at_ms: int) -> None:
         """Nobody is left: the lines just after may say how the last members went."""
         roster = self._roster
         script = self._plan.scripts[-1]
         script.done_ms = at_ms
-        lines = self._plan.episode.lines
-        for later in lines[lines.index(line) + 1 :]:
+        for later in islice(self._plan.episode.lines, self._index + 1, None):
             if later.ts_us // 1000 - at_ms > LINE_SKEW_MS:
                 break
             if later.event in _ENDINGS:
@@ -321,38 +323,42 @@ def _never_members(lines: list[TraceEvent]) -> frozenset[str]:
 
 def _cast(plan: GroupPlan) -> None:
     """Give every script its members, now that all of them are known."""
-    for position, script in enumerate(plan.scripts):
-        before = [actor for actor in plan.actors if actor.is_member_before(position)]
-        script.is_initial = not before
-        if script.rebalance.start is None:
-            script.is_initial = False
-        triggers = _rejoining_at(plan, script.start_ms)
-        script.rejoiners = tuple(
-            actor.index
-            for actor in before
-            if actor.is_member_in(position) and actor.index not in triggers
-        )
-        members = [actor for actor in plan.actors if actor.is_member_in(position)]
-        script.members = tuple(actor.index for actor in members)
-        if script.sync_ms is not None:
-            script.synced = tuple(
-                actor.index for actor in members if _lives_until(actor, script.sync_ms)
-            )
-        next_script = plan.scripts[position + 1] if position + 1 < len(plan.scripts) else None
-        if script.fails_to_store and next_script is not None:
-            script.sync_ms = next_script.start_ms
-            script.synced = script.members
-    loaded = [actor for actor in plan.actors if actor.joined == -1]
+    joining: dict[int, list[Actor]] = {}
+    ending: dict[int, list[Actor]] = {}
+    for actor in plan.actors:
+        if actor.joined is not None:
+            joining.setdefault(actor.joined, []).append(actor)
+            ending.setdefault(-1 if actor.ended is None else actor.ended, []).append(actor)
+    rejoined: dict[int, set[int]] = {}
+    for step in plan.steps:
+        if step.kind is StepKind.REJOIN:
+            rejoined.setdefault(step.at_ms, set()).update(step.actors)
+    loaded = joining.get(-1, [])
     plan.loaded = tuple(actor.index for actor in sorted(loaded, key=_leads_first(plan)))
+    present = {actor.index: actor for actor in loaded}
+    for position, script in enumerate(plan.scripts):
+        script.is_initial = not present and script.rebalance.start is not None
+        for actor in ending.get(position, ()):
+            present.pop(actor.index, None)
+        triggers = rejoined.get(script.start_ms, set())
+        script.rejoiners = tuple(index for index in present if index not in triggers)
+        for actor in joining.get(position, ()):
+            if actor.ended is None or actor.ended > position:
+                present[actor.index] = actor
+        script.members = tuple(present)
+        _assign_syncs(plan, position, list(present.values()))
 
 
-def _rejoining_at(plan: GroupPlan, start_ms: int) -> set[int]:
-    return {
-        index
-        for step in plan.steps
-        if step.kind is StepKind.REJOIN and step.at_ms == start_ms
-        for index in step.actors
-    }
+def _assign_syncs(plan: GroupPlan, position: int, members: list[Actor]) -> None:
+    """Say when the assignment comes and who asks for it."""
+    script = plan.scripts[position]
+    if script.fails_to_store:
+        script.sync_ms = plan.scripts[position + 1].start_ms
+        script.synced = script.members
+    elif script.sync_ms is not None:
+        script.synced = tuple(
+            actor.index for actor in members if _lives_until(actor, script.sync_ms)
+        )
 
 
 def _lives_until(actor: Actor, sync_ms: int) -> bool:

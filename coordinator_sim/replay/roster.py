@@ -23,6 +23,7 @@ class Roster:
         present: Members now, in order of their coming.
         position: Index of the running or last rebalance; -1 before the first.
         is_open: Whether that rebalance's join phase is running.
+        last_gone: Index of the last rebalance that somebody of before it did not survive.
         open_since: Index of the first rebalance after the last counted one, -1 for the loaded
             generation: members may still be added to it.
     """
@@ -33,6 +34,7 @@ class Roster:
         self.present: list[Actor] = []
         self.position = -1
         self.is_open = False
+        self.last_gone = -1
         self.open_since = 0 if plan.load_generation is None else -1
         self._plan = plan
         self._mentions = mentions
@@ -242,6 +244,8 @@ class Roster:
     def _forget(self, actor: Actor, at_ms: int, ending: Ending) -> None:
         actor.ends_ms, actor.ending = at_ms, ending
         actor.ended = self.position if self.is_open else self.position + 1
+        if actor.joined is not None and actor.joined < actor.ended:
+            self.last_gone = actor.ended
         if actor in self.present:
             self.present.remove(actor)
         if actor.name is not None:

@@ -6,7 +6,7 @@ that removes members has the join timeout that ends at its last line; all others
 
 from typing import Final
 
-from coordinator_sim.replay.plan import Actor, Ending, GroupPlan, Script, Step, StepKind
+from coordinator_sim.replay.plan import Actor, Ending, GroupPlan, Step, StepKind
 
 USUAL_SESSION_TIMEOUTS_MS: Final = (45_000, 30_000, 10_000, 6_000)
 """Defaults of the Java consumer since 3.0, of others, of the Java consumer before, the minimum."""
@@ -28,10 +28,8 @@ def fit_timeouts(plan: GroupPlan) -> None:
     for actor in plan.actors:
         if actor.ending is Ending.ID_EXPIRED and actor.asked_ms is not None:
             actor.session_timeout_ms = max(1, (actor.ends_ms or 0) - actor.asked_ms)
-    for position, script in enumerate(plan.scripts):
-        kicked = _kicked(plan, position, script)
-        if not kicked:
-            continue
+    for position, kicked in sorted(_kicked(plan).items()):
+        script = plan.scripts[position]
         length_ms = (script.done_ms or 0) - script.start_ms
         if length_ms > _sync_length_ms(plan, position - 1):
             script.rebalance_timeout_ms = length_ms
@@ -50,17 +48,17 @@ def _usual(bound_ms: int | None) -> int:
     return next((each for each in USUAL_SESSION_TIMEOUTS_MS if each <= bound_ms), bound_ms)
 
 
-def _kicked(plan: GroupPlan, position: int, script: Script) -> list[Actor]:
-    """The members that its join timer must have removed."""
-    return [
-        actor
-        for actor in plan.actors
-        if script.done_ms is not None
-        and actor.ending is Ending.KICKED
-        and actor.ended == position
-        and actor.ends_ms is not None
-        and actor.ends_ms > script.start_ms
-    ]
+def _kicked(plan: GroupPlan) -> dict[int, list[Actor]]:
+    """The members that a join timer must have removed, by the index of its rebalance."""
+    kicked: dict[int, list[Actor]] = {}
+    for actor in plan.actors:
+        position = actor.ended
+        if actor.ending is not Ending.KICKED or position is None or position >= len(plan.scripts):
+            continue
+        script = plan.scripts[position]
+        if script.done_ms is not None and (actor.ends_ms or 0) > script.start_ms:
+            kicked.setdefault(position, []).append(actor)
+    return kicked
 
 
 def _sync_length_ms(plan: GroupPlan, position: int) -> int:
@@ -82,9 +80,7 @@ def _last_armed_ms(plan: GroupPlan, actor: Actor) -> int | None:
     if actor.ending is not Ending.FAILED or actor.ends_ms is None:
         return None
     armed_ms = plan.load_ms if actor.joined == -1 else None
-    for script in plan.scripts:
-        if actor.index not in script.members:
-            continue
+    for script in plan.scripts[max(actor.joined or 0, 0) : actor.ended]:
         for at_ms in (script.done_ms, script.sync_ms if actor.index in script.synced else None):
             if at_ms is not None and at_ms <= actor.ends_ms:
                 armed_ms = at_ms
