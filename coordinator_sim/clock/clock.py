@@ -43,12 +43,11 @@ class Alarm:
         action: Called at the alarm's instant, never before it; the alarm is off by then.
     """
 
-    __slots__ = ("_action", "_clock", "_ring_then", "asked_us", "at_us")
+    __slots__ = ("_action", "_clock", "asked_us", "at_us")
 
     def __init__(self, clock: Clock, action: Action) -> None:
         self._clock = clock
         self._action = action
-        self._ring_then = self._ring
         self.at_us = _NEVER
         """The instant to ring at; far off when switched off."""
         self.asked_us = _NEVER
@@ -63,7 +62,7 @@ class Alarm:
     def ask(self, at_us: int) -> None:
         """Ask the clock for a call earlier than any it owes: what `set` does when it must."""
         self.asked_us = at_us = max(at_us, self._clock.now_us)
-        self._clock.call_at(at_us, self._ring_then)
+        self._clock.call_at(at_us, self._ring)
 
     def switch_off(self) -> None:
         """Do not ring until set again."""

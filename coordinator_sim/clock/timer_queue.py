@@ -77,6 +77,9 @@ def _tie_key(deadline_ms: int, armed_at_ms: int) -> tuple[int, ...]:
     Drops are even and armings odd: at one instant the wheel turns before requests arrive.
     A timer that is already due fires after everything else that is.
     """
+    # DEVIATION: Kafka's wheel stands still until a bucket comes up, and an arming meanwhile goes
+    # by its old time; we take it to be on time, as it is on a busy broker. Only the order of
+    # timers of one deadline, armed by different waits, can show it.
     if deadline_ms <= armed_at_ms:
         return (deadline_ms * 2 + 2,)
     drops: list[int] = []

@@ -113,6 +113,10 @@ class StoreStaticMember:
         group, member_id = self.group, self.member.member_id
         if self.join.context.api_version >= _SKIP_ASSIGNMENT_VERSION:
             is_leader = group.leader_id == member_id
+            if is_leader and group.is_preparing():
+                # QUIRK: Kafka throws when it lists the members here, and so the leader stays
+                # parked. Source: ClassicGroup.currentClassicGroupMembers.
+                return
             leader, skips = group.leader_id or "", is_leader
             members = group.member_list() if is_leader and self.member.awaiting_join else ()
         else:
@@ -137,6 +141,11 @@ class StoreStaticMember:
     def _undo(self, error: ErrorCode) -> None:
         runtime, group, member, before = self.runtime, self.group, self.member, self.before
         trace_store_failure(runtime, group, error)
+        if member.member_id not in group.members:
+            # It was replaced again or left meanwhile: the operation's own error is the answer.
+            # DEVIATION: Kafka first takes the protocols of the forgotten member off the group's
+            # counts, and may later choose a protocol that a member lacks, and throw.
+            return
         group.update(member, before.protocols, None)
         member.rebalance_timeout_ms = before.rebalance_timeout_ms
         member.session_timeout_ms = before.session_timeout_ms
