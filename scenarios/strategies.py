@@ -47,6 +47,7 @@ MAX_HAPPENINGS: Final = 6
 BROKERS: Final = 3
 LAST_FAULT_MS: Final = 60_000
 """No happening begins later; the first phase of a drawn scenario."""
+_MOMENT_MS: Final = 10_000
 ASSIGNORS: Final = (
     ("range",),
     ("roundrobin",),
@@ -66,9 +67,21 @@ _LATENCIES: Final[st.SearchStrategy[LatencyLaw]] = st.sampled_from(
 )
 
 
-def _instants(last_ms: int = LAST_FAULT_MS) -> st.SearchStrategy[int]:
-    """Instants on a grid of 100 ms, from the start of the run."""
-    return st.integers(0, last_ms // 100).map(lambda step: step * 100)
+def _instants() -> st.SearchStrategy[int]:
+    """Instants in the first four seconds of each ten, so that happenings meet in one rebalance.
+
+    A rebalance lasts until the next heartbeats, a few seconds; instants drawn evenly from a minute
+    would seldom fall into one that another happening began.
+    """
+    moments = st.integers(0, LAST_FAULT_MS // _MOMENT_MS - 1)
+    return st.builds(
+        lambda moment, step: moment * _MOMENT_MS + step * 100, moments, st.integers(0, 40)
+    )
+
+
+def _starts() -> st.SearchStrategy[int | None]:
+    """When a member starts: within the first seconds, or never by itself."""
+    return st.one_of(st.integers(0, 50).map(lambda step: step * 100), st.none())
 
 
 def _durations(low_ms: int, high_ms: int) -> st.SearchStrategy[int]:
@@ -117,7 +130,7 @@ def consumer_groups(draw: st.DrawFn, world: Sequence[TopicSpec]) -> ConsumerGrou
     members = tuple(
         ConsumerSpec(
             name=f"consumer-{number}",
-            start_ms=draw(st.one_of(_instants(5_000), st.none())) if number > 1 else 0,
+            start_ms=draw(_starts()) if number > 1 else 0,
             instance_id=f"instance-{number}" if draw(st.booleans()) else None,
             processing_ms=draw(st.sampled_from((500, 1_000, 2_000))),
             callback_ms=draw(st.sampled_from((0, 300))),
@@ -143,7 +156,7 @@ def connect_groups(draw: st.DrawFn) -> ConnectGroupSpec:
         workers=tuple(
             WorkerSpec(
                 name=f"worker-{number}",
-                start_ms=draw(st.one_of(_instants(5_000), st.none())) if number > 1 else 0,
+                start_ms=draw(_starts()) if number > 1 else 0,
             )
             for number in range(1, count + 1)
         ),
