@@ -60,7 +60,7 @@ class BareRoundTrip:
 
     def call(self, delay_us: int, callback: Callable[[simpy.Event], None]) -> None:
         """Fire the callback after a delay, as simpy's own API does it."""
-        simpy.Timeout(self.environment, delay_us).callbacks.append(callback)
+        self.environment.timeout(delay_us).callbacks.append(callback)
 
     def beat(self, _: simpy.Event) -> None:
         """The timer."""

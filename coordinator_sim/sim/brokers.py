@@ -13,10 +13,10 @@ from msgspec import structs
 from coordinator_sim.broker import Broker, Cluster, Handler, Load, Outcome
 from coordinator_sim.clients.effects import Send
 from coordinator_sim.clock import Alarm
-from coordinator_sim.coordinator.contract import CoordinatorResult
+from coordinator_sim.coordinator.contract import CoordinatorResult, Reply
 from coordinator_sim.protocol.messages import ApiKey, Request, RequestContext
 from coordinator_sim.sim.environment import Environment
-from coordinator_sim.sim.network import Connection, Network, ResponseMessage
+from coordinator_sim.sim.network import Connection, Network
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import Recorder
 
@@ -96,7 +96,14 @@ class BrokerDriver:
         if route is None:
             route = connection.routes[type(request)] = self._route(connection, request)
         handle, context = route
-        self.apply(handle(request, context, self._environment.now_us // _US_PER_MS))
+        result = handle(request, context, self._environment.now_us // _US_PER_MS)
+        replies = result.replies
+        if result.events or result.batches or len(replies) != 1 or connection.waiting:
+            self.apply(result)
+            return
+        # The short way of a request that is answered at once and changes nothing else.
+        self._answer(replies[0])
+        self._arm()
 
     def _route(self, connection: Connection, request: Request) -> tuple[Handler, RequestContext]:
         """Who takes requests of this kind, and who they come from."""
@@ -122,36 +129,36 @@ class BrokerDriver:
             self._record(result)
         if result.batches:
             self._cluster.store(result.batches)
-        held_up: list[Connection] | None = None
-        for reply in result.replies:
-            connection = self._connections[reply.token]
-            message = connection.answering
-            connection.answering = None
-            if message is None or not connection.is_server_open:
-                continue
-            if not self._network.has_drops or self._is_kept(connection, message):
-                connection.respond(ResponseMessage(message.correlation_id, reply.response))
-            if connection.waiting:
-                held_up = [connection] if held_up is None else [*held_up, connection]
+        answered = [self._answer(reply) for reply in result.replies]
+        self._arm()
+        for connection in answered:
+            if connection.waiting and connection.answering is None:
+                self.received(connection, connection.waiting.pop(0))
+
+    def _answer(self, reply: Reply) -> Connection:
+        """Send the response to the one request of its connection, and answer the connection."""
+        connection = self._connections[reply.token]
+        message = connection.answering
+        connection.answering = None
+        if message is None or not connection.is_server_open:
+            return connection
+        if not self._network.has_drops or self._is_kept(connection, message):
+            connection.respond((message.correlation_id, reply.response))
+        return connection
+
+    def _arm(self) -> None:
         wake_up_ms = self._wake_up_ms()
         if wake_up_ms is None:
             self._alarm.switch_off()
-        else:
-            alarm = self._alarm
-            alarm.at_us = at_us = wake_up_ms * _US_PER_MS
-            if at_us < alarm.asked_us:
-                alarm.ask(at_us)
-        if held_up is not None:
-            self._resume(held_up)
+            return
+        alarm = self._alarm
+        alarm.at_us = at_us = wake_up_ms * _US_PER_MS
+        if at_us < alarm.asked_us:
+            alarm.ask(at_us)
 
     def _is_kept(self, connection: Connection, message: Send) -> bool:
         """Whether the response is not one of those to be lost."""
         return not self._network.is_dropped(connection.member, message.request.api_key)
-
-    def _resume(self, connections: list[Connection]) -> None:
-        for connection in connections:
-            if connection.waiting and connection.answering is None:
-                self.received(connection, connection.waiting.popleft())
 
     def _record(self, result: CoordinatorResult) -> None:
         now_us = self._environment.now_us

@@ -47,10 +47,7 @@ class ClientProcess(ABC):
         "_late",
         "_name",
         "_network",
-        "_next_deadline_ms",
-        "_on_response",
         "_port",
-        "_port_expire",
         "_world",
     )
 
@@ -60,9 +57,6 @@ class ClientProcess(ABC):
         self._name = name
         self._group_id = group_id
         self._port = port
-        self._next_deadline_ms = port.next_deadline_ms
-        self._on_response = port.on_response
-        self._port_expire = port.expire
         self._environment = world.environment
         self._connections: dict[int, Connection] = {}
         self._is_alive = True
@@ -113,8 +107,9 @@ class ClientProcess(ABC):
         if self._is_paused:
             self._late.append(partial(self.received, message))
             return
+        correlation_id, response = message
         now_ms = self._environment.now_us // US_PER_MS
-        self._run(self._on_response(message.correlation_id, message.response, now_ms))
+        self._run(self._port.on_response(correlation_id, response, now_ms))
 
     # What the application does.
 
@@ -165,7 +160,7 @@ class ClientProcess(ABC):
 
     def _expire(self) -> None:
         if not self._is_paused:
-            self._run(self._port_expire(self._environment.now_us // US_PER_MS))
+            self._run(self._port.expire(self._environment.now_us // US_PER_MS))
 
     def _run(self, effects: Effects) -> None:
         """Carry out effects in order, then arm the alarm."""
@@ -177,7 +172,7 @@ class ClientProcess(ABC):
             elif self._is_alive:
                 self._run_rare(effect)
         if self._is_alive:
-            deadline_ms = self._next_deadline_ms()
+            deadline_ms = self._port.next_deadline_ms()
             if deadline_ms is None:
                 self._alarm.switch_off()
             else:

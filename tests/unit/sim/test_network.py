@@ -40,7 +40,7 @@ class Client:
 
     def received(self, message: ResponseMessage) -> None:
         """A response arrived."""
-        self.note(f"response {message.correlation_id}")
+        self.note(f"response {message[0]}")
 
 
 class Server:
@@ -57,7 +57,7 @@ class Server:
     def received(self, connection: Connection, message: Send) -> None:
         """A request arrived."""
         self.seen.append((self.environment.now_us, f"request {message.correlation_id}"))
-        connection.respond(ResponseMessage(message.correlation_id, OK))
+        connection.respond((message.correlation_id, OK))
 
     def closed(self, _connection: Connection) -> None:
         """A client is gone."""
