@@ -33,7 +33,7 @@ class Actor:
     Attributes:
         index: Position in the plan; numbers the members that no line names.
         name: Member id, where a line names it.
-        joined: Index of the rebalance that it joined in; -1 when the group is loaded with it.
+        joined: Index of the rebalance that it joined in; -1 for the generation that is loaded.
         ended: Index of the rebalance that its end began or fell into; None while a member.
         asked_ms: When it was given an id to rejoin with, where a line says so.
         arrives_ms: When the JoinGroup that makes it a member comes.
@@ -53,6 +53,11 @@ class Actor:
     ending: Ending | None = None
     session_timeout_ms: int = NEVER_MS
     silent_ms: int | None = None
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the group is loaded with it, and it did not take another's place since."""
+        return self.joined == -1 and self.arrives_ms is None
 
 
 @unique

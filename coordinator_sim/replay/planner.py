@@ -194,11 +194,12 @@ class _Planner:
         old_name = old_member_of(line)
         if line.event is not Event.STATIC_REPLACED and roster.static_member(instance_id):
             return
-        old = (roster.member(old_name) or roster.bind(old_name)) if old_name is not None else None
-        old = old or roster.static_member(instance_id)
+        old = roster.static_member(instance_id)
+        if old is None and old_name is not None:
+            old = roster.member(old_name) or roster.bind(old_name)
         if old is None and roster.may_add:
             old = roster.add(old_name)
-        if old is None or instance_id is None:
+        if old is None or instance_id is None or not roster.may_be_static(old, instance_id):
             roster.admit((new_name,), at_ms, instance_id)
             return
         old.group_instance_id = instance_id
@@ -333,9 +334,10 @@ def _cast(plan: GroupPlan) -> None:
     for step in plan.steps:
         if step.kind is StepKind.REJOIN:
             rejoined.setdefault(step.at_ms, set()).update(step.actors)
-    loaded = joining.get(-1, [])
+    first = joining.get(-1, [])
+    loaded = [actor for actor in first if actor.is_loaded]
     plan.loaded = tuple(actor.index for actor in sorted(loaded, key=_leads_first(plan)))
-    present = {actor.index: actor for actor in loaded}
+    present = {actor.index: actor for actor in first}
     for position, script in enumerate(plan.scripts):
         script.is_initial = not present and script.rebalance.start is not None
         for actor in ending.get(position, ()):
@@ -400,7 +402,7 @@ def _say_what_is_assumed(plan: GroupPlan) -> None:
             f"generation {plan.load_generation} is loaded with {len(plan.loaded)} members, "
             f"{unnamed} of them named by no line",
         )
-    later = sum(actor.name is None and actor.joined != -1 for actor in plan.actors)
+    later = sum(actor.name is None and not actor.is_loaded for actor in plan.actors)
     if later:
         plan.assumed.append(f"{later} members join that no line names")
     if any(script.rejoiners for script in plan.scripts):

@@ -102,7 +102,7 @@ def player_of(actor: Actor) -> Player:
     if instance_id and actor.name is not None and actor.name.startswith(f"{instance_id}-"):
         uuid = actor.name.removeprefix(f"{instance_id}-")
     player = Player(actor=actor, client_id=client_id, uuid=uuid)
-    if actor.joined == -1:
+    if actor.is_loaded:
         player.member_id = actor.name or f"{client_id}-{uuid}"
     return player
 

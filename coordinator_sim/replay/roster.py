@@ -41,6 +41,7 @@ class Roster:
         self._never_members = never_members
         self._candidates: dict[str, Actor] = {}
         self._ended: dict[str, Actor] = {}
+        self._names: set[str] = set()
         self._last_change_ms: int | None = None
         self._last_unnamed_ms: dict[str, int] = {}
 
@@ -86,7 +87,7 @@ class Roster:
     def ask(self, names: Iterable[str | None], at_ms: int) -> None:
         """A client without an id was given one; whether it comes back with it is seen later."""
         for name in names:
-            if name is not None and name not in self._candidates:
+            if name is not None and name not in self._names:
                 self._candidates[name] = self._new(name, asked_ms=at_ms)
 
     def admit(
@@ -101,7 +102,7 @@ class Roster:
                 self._come(self._candidates.pop(name), at_ms)
             elif self.member(name) is None and name not in self._ended:
                 actor = self._new(name)
-                actor.group_instance_id = group_instance_id
+                self._take_over(actor, group_instance_id, at_ms)
                 self._come(actor, at_ms)
 
     def admit_leader(self, name: str, start_ms: int) -> None:
@@ -139,10 +140,9 @@ class Roster:
             actor = self._new(None, asked_ms=start_ms if waits else None)
             self._come(actor, done_ms if waits else start_ms)
 
-    def add(self, name: str | None = None, group_instance_id: str | None = None) -> Actor:
+    def add(self, name: str | None = None) -> Actor:
         """Somebody was a member all along: loaded, or joined where members were last uncounted."""
         actor = self._new(name)
-        actor.group_instance_id = group_instance_id
         actor.joined = self.open_since
         self.present.insert(0, actor)
         if self.open_since >= 0:
@@ -215,9 +215,31 @@ class Roster:
                 actor.joined = self.position + 1
                 return
 
+    def may_be_static(self, actor: Actor, group_instance_id: str) -> bool:
+        """Whether nobody else had that instance id while this one was a member."""
+        joined = actor.joined if actor.joined is not None else self.position
+        return not any(
+            other.group_instance_id == group_instance_id
+            and other is not actor
+            and (other.ended is None or other.ended > joined)
+            for other in self._plan.actors
+        )
+
     # -- parts -----------------------------------------------------------------------------
 
+    def _take_over(self, actor: Actor, group_instance_id: str | None, at_ms: int) -> None:
+        """A new static member: whoever had its instance id is gone without a line."""
+        actor.group_instance_id = group_instance_id
+        old = self.static_member(group_instance_id)
+        if old is not None:
+            self._forget(old, at_ms, Ending.REPLACED)
+
     def _new(self, name: str | None, asked_ms: int | None = None) -> Actor:
+        """A new actor; a name that another one has is no name."""
+        if name in self._names:
+            name = None
+        if name is not None:
+            self._names.add(name)
         actor = Actor(index=len(self._plan.actors), name=name, asked_ms=asked_ms)
         self._plan.actors.append(actor)
         return actor
@@ -277,9 +299,12 @@ class Roster:
 
     def bind(self, name: str) -> Actor | None:
         """Find the unnamed member that is meant by a name not heard before."""
+        if name in self._names:
+            return None
         actor = next((actor for actor in self.present if actor.name is None), None)
         if actor is not None:
             actor.name = name
+            self._names.add(name)
         elif self.may_add:
             actor = self.add(name)
         return actor

@@ -79,7 +79,7 @@ def _last_armed_ms(plan: GroupPlan, actor: Actor) -> int | None:
     """
     if actor.ending is not Ending.FAILED or actor.ends_ms is None:
         return None
-    armed_ms = plan.load_ms if actor.joined == -1 else None
+    armed_ms = plan.load_ms if actor.is_loaded else None
     for script in plan.scripts[max(actor.joined or 0, 0) : actor.ended]:
         for at_ms in (script.done_ms, script.sync_ms if actor.index in script.synced else None):
             if at_ms is not None and at_ms <= actor.ends_ms:
