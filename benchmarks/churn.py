@@ -1,0 +1,156 @@
+"""Moves between generations from the dense form: CPU of the Spark job beside a numpy floor.
+
+500 groups of 200 partitions, 100 generations by default (10 million assignments), 1000 with
+`--full` (100 million). Bar: 25 CPU-seconds for 100 million. The floor compares the same owner
+arrays in numpy, in one thread, and must find the same number of moves.
+"""
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from coordinator_sim.trace.schema import generation_schema, resource_schema
+from reports.session import spark_session
+from reports.sources import ddl_of
+from reports.transforms.moves import moves
+
+GROUPS: Final = 500
+PARTITIONS: Final = 200
+MEMBERS: Final = 24
+RESHUFFLE_EVERY: Final = 50
+BAR_CPU_S_PER_100M: Final = 25.0
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
+
+
+def make_group(group: int, generations: int) -> list[np.ndarray]:
+    """Owner numbers of one group: small sticky moves, and a reshuffle now and then."""
+    chance = np.random.default_rng(group)
+    owners = chance.integers(0, MEMBERS, PARTITIONS, dtype=np.int32)
+    rows = []
+    for number in range(generations):
+        if (number + 1) % RESHUFFLE_EVERY == 0:
+            owners = chance.integers(0, MEMBERS, PARTITIONS, dtype=np.int32)
+        else:
+            moved = chance.integers(0, PARTITIONS, PARTITIONS // 10)
+            owners = owners.copy()
+            owners[moved] = chance.integers(0, MEMBERS, moved.size, dtype=np.int32)
+        rows.append(owners)
+    return rows
+
+
+def write_generations(directory: Path, generations: int) -> None:
+    """Write the dense tables, a row group per group."""
+    schema = generation_schema()
+    ids = [
+        f"consumer-{number:02d}-6f1c0d5a-8b7e-4c2d-9a31-5e4f3b2a1c0d" for number in range(MEMBERS)
+    ]
+    directory.mkdir()
+    with pq.ParquetWriter(directory / "part-00000.parquet", schema, compression="zstd") as writer:
+        for group in range(GROUPS):
+            rows = make_group(group, generations)
+            loads = [np.bincount(row, minlength=MEMBERS).astype(np.int32) for row in rows]
+            constant = {
+                "trace_id": "bench",
+                "cluster_id": "c",
+                "group_id": f"group-{group:03d}",
+                "incarnation": 0,
+                "protocol_type": "consumer",
+                "protocol_name": "sticky",
+                "subscriptions_equal": True,
+                "delay_ms": 0,
+                "member_ids": ids,
+                "member_keys": ids,
+                "resource_list_id": 0,
+            }
+            columns = {name: [value] * generations for name, value in constant.items()}
+            columns["generation"] = list(range(1, generations + 1))
+            columns["sync_us"] = [number * 1_000_000 for number in range(generations)]
+            columns["join_done_us"] = columns["sync_us"]
+            columns["leader_id"] = [ids[0]] * generations
+            arrays = [
+                _lists(loads)
+                if name == "loads"
+                else _lists(rows)
+                if name == "owners"
+                else pa.array(columns[name], type=schema.field(name).type)
+                for name in schema.names
+            ]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+
+
+def _lists(rows: list[np.ndarray]) -> pa.ListArray:
+    offsets = np.arange(len(rows) + 1, dtype=np.int32) * rows[0].size
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(np.concatenate(rows)))
+
+
+def count_in_numpy(directory: Path) -> int:
+    """Moves by comparing neighbouring owner arrays; every member survives here."""
+    table = pq.read_table(directory, columns=["group_id", "owners"], use_threads=False)
+    owners = table["owners"].combine_chunks().values.to_numpy().reshape(-1, PARTITIONS)
+    changed = np.count_nonzero(owners[1:] != owners[:-1], axis=1)
+    same = table["group_id"].dictionary_encode().combine_chunks().indices.to_numpy()
+    return int(changed[same[1:] == same[:-1]].sum())
+
+
+def descendants_cpu_s() -> float:
+    """CPU-seconds of every living descendant of this process, and of those it has reaped."""
+    parents: dict[int, tuple[int, float]] = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it ended between the listing and the reading
+        parents[int(entry.name)] = (int(fields[1]), sum(map(int, fields[11:15])) / _TICKS)
+    total = 0.0
+    pending = [os.getpid()]
+    while pending:
+        parent = pending.pop()
+        for pid, (of, cpu_s) in parents.items():
+            if of == parent:
+                total += cpu_s
+                pending.append(pid)
+    return total + os.times().children_user + os.times().children_system
+
+
+def main() -> None:
+    """Generate, measure, print; the JVM's start is left out."""
+    generations = 1000 if "--full" in sys.argv else 100
+    count = GROUPS * generations * PARTITIONS
+    with tempfile.TemporaryDirectory() as scratch:
+        directory = Path(scratch) / "generations"
+        write_generations(directory, generations)
+        before_s = time.process_time()
+        floor = count_in_numpy(directory)
+        floor_s = time.process_time() - before_s
+        with spark_session("local[2]", shuffle_partitions=4) as spark:
+            dense = spark.read.schema(ddl_of(generation_schema())).parquet(str(directory))
+            resources = spark.createDataFrame([], ddl_of(resource_schema()))
+            spark.range(1).count()
+            started, before_s = time.perf_counter(), time.process_time() + descendants_cpu_s()
+            row = moves(dense, resources).selectExpr(
+                "sum(moved)", "sum(kept)", "sum(excess_moves)", "avg(stickiness)"
+            )
+            found = int(row.collect()[0][0])
+            cpu_s = time.process_time() + descendants_cpu_s() - before_s
+            wall_s = time.perf_counter() - started
+    if found != floor:
+        raise SystemExit(f"churn: Spark found {found} moves, numpy {floor}")
+    per_100m = cpu_s * 100_000_000 / count
+    print(
+        f"churn: {count / 1e6:.0f} M assignments, {found / 1e6:.1f} M moves: {cpu_s:.1f} CPU-s, "
+        f"{wall_s:.1f} s wall; numpy floor {floor_s:.2f} CPU-s, ratio {cpu_s / floor_s:.1f}; "
+        f"{per_100m:.1f} CPU-s per 100 M (bar {BAR_CPU_S_PER_100M:.0f}, at --full)"
+    )
+
+
+if __name__ == "__main__":
+    main()
