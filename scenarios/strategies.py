@@ -43,7 +43,7 @@ from coordinator_sim.scenario import (
 from coordinator_sim.scenario.world import LatencyLaw
 
 MAX_MEMBERS: Final = 5
-MAX_HAPPENINGS: Final = 6
+MAX_HAPPENINGS: Final = 8
 BROKERS: Final = 3
 LAST_FAULT_MS: Final = 60_000
 """No happening begins later; the first phase of a drawn scenario."""
@@ -260,7 +260,7 @@ def connect_scenarios(draw: st.DrawFn) -> Scenario:
 
 @st.composite
 def _happening_to(draw: st.DrawFn, group: GroupSpec, world: tuple[TopicSpec, ...]) -> Scenario:
-    """The group's world with up to `MAX_HAPPENINGS` happenings."""
+    """The group's world with one to `MAX_HAPPENINGS` happenings."""
     names = [member.name for member in members_of(group)]
     own = (
         _consumer_happenings(group, world)
@@ -268,7 +268,7 @@ def _happening_to(draw: st.DrawFn, group: GroupSpec, world: tuple[TopicSpec, ...
         else _connect_happenings(group)
     )
     anything = st.one_of(_member_happenings(names), _world_happenings(names, group), own)
-    happenings = tuple(draw(st.lists(anything, max_size=MAX_HAPPENINGS)))
+    happenings = tuple(draw(st.lists(anything, min_size=1, max_size=MAX_HAPPENINGS)))
     return Scenario(
         name="drawn",
         title="A drawn scenario",

@@ -103,7 +103,6 @@ class History:
     def __init__(self, events: Sequence[TraceEvent], known: Circumstances = NOTHING_KNOWN) -> None:
         self.events = events
         self._known = known
-        self._timings = dict(known.timings)
 
     @property
     def ends_at_us(self) -> int:
@@ -119,11 +118,16 @@ class History:
 
     def timing_of(self, group_id: str) -> GroupTiming:
         """The settings that bound the group's steps."""
-        timing = self._timings.get(group_id)
-        if timing is None:
-            of_group = (event for event in self.events if event.group_id == group_id)
-            timing = self._timings[group_id] = observed_timing(of_group)
-        return timing
+        known = self._known.timings.get(group_id)
+        return self._observed[group_id] if known is None else known
+
+    @cached_property
+    def _observed(self) -> dict[str, GroupTiming]:
+        by_group: dict[str, list[TraceEvent]] = {}
+        for event in self.events:
+            if event.group_id is not None:
+                by_group.setdefault(event.group_id, []).append(event)
+        return {group_id: observed_timing(events) for group_id, events in by_group.items()}
 
     @cached_property
     def exchanges(self) -> list[Exchange]:

@@ -27,6 +27,8 @@ class _Stored:
 
     by_place: dict[Place, TraceEvent] = field(default_factory=dict)
     offsets: dict[Place, int] = field(default_factory=dict)
+    groups: dict[str, None] = field(default_factory=dict)
+    """Groups of which a commit was seen."""
     loaded: dict[str, None] = field(default_factory=dict)
     """Groups whose log began before the trace did."""
     uncertain: dict[Place, None] = field(default_factory=dict)
@@ -36,7 +38,7 @@ class _Stored:
 
     def take(self, event: TraceEvent) -> None:
         group_id = event.group_id or ""
-        if event.event is Event.GROUP_LOADED and not self._knows(group_id):
+        if event.event is Event.GROUP_LOADED and group_id not in self.groups:
             self.loaded[group_id] = None
         for entry in event.offsets:
             place = (group_id, entry.topic, entry.partition)
@@ -45,6 +47,7 @@ class _Stored:
                 continue
             match event.event:
                 case Event.OFFSET_COMMIT:
+                    self.groups[group_id] = None
                     self.uncertain.pop(place, None)
                     self.by_place[place] = event
                     self.offsets[place] = entry.offset
@@ -60,9 +63,6 @@ class _Stored:
         """A refused commit changes nothing; one refused for a partition may have stored others."""
         if event.event is Event.OFFSET_COMMIT and event.error_code in OF_ONE_PARTITION:
             self.uncertain[place] = None
-
-    def _knows(self, group_id: str) -> bool:
-        return any(place[0] == group_id for place in self.offsets)
 
     def _fetched(self, event: TraceEvent, place: Place, entry: OffsetEntry) -> None:
         stored = self.by_place.get(place)
