@@ -1,5 +1,5 @@
 """The clock interface, and the single alarm that every driver arms on it."""
 
-from coordinator_sim.clock.clock import Action, Alarm, Clock
+from coordinator_sim.clock.clock import Action, Alarmed, Clock
 
-__all__ = ["Action", "Alarm", "Clock"]
+__all__ = ["Action", "Alarmed", "Clock"]

@@ -4,6 +4,7 @@ The pure rooms are told the time and never see this. A simulation implements `Cl
 microseconds, a server with real ones.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Final, Protocol
 
@@ -31,51 +32,50 @@ _NEVER: Final = 1 << 62
 """Later than every instant."""
 
 
-class Alarm:
-    """One alarm that can be moved and switched off, for the one deadline a core gives out.
+class Alarmed(ABC):
+    """A driver with one alarm, for the one deadline that its core gives out.
 
-    Moving it later costs nothing: the call already asked of the clock stays, and asks again when
-    it comes too early. A member's heartbeat, which moves a deadline every few seconds, is then
-    free of queue work. The order among alarms of one instant is that of their last asking.
+    Moving the alarm later costs nothing: the call already asked of the clock stays, and asks again
+    when it comes too early. A member's heartbeat, which moves a deadline every few seconds, is
+    then free of queue work. The order among alarms of one instant is that of their last asking.
+    A base class and not a part, so that an idle driver is one object less in the CPU's cache.
 
     Args:
         clock: Where to ask for calls.
-        action: Called at the alarm's instant, never before it; the alarm is off by then.
     """
 
-    __slots__ = ("_action", "_clock", "asked_us", "at_us")
+    __slots__ = ("_alarm_asked_us", "_alarm_at_us", "_clock")
 
-    def __init__(self, clock: Clock, action: Action) -> None:
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._action = action
-        self.at_us = _NEVER
-        """The instant to ring at; far off when switched off."""
-        self.asked_us = _NEVER
-        """The earliest call that the clock still owes; a hot driver compares before it asks."""
+        self._alarm_at_us = _NEVER
+        # The earliest call that the clock still owes.
+        self._alarm_asked_us = _NEVER
 
-    def set(self, at_us: int) -> None:
+    def set_alarm(self, at_us: int) -> None:
         """Ring at this instant instead of any set before; at once if it has passed."""
-        self.at_us = at_us
-        if at_us < self.asked_us:
-            self.ask(at_us)
+        self._alarm_at_us = at_us
+        if at_us < self._alarm_asked_us:
+            self._alarm_asked_us = at_us = max(at_us, self._clock.now_us)
+            self._clock.call_at(at_us, self._ring)
 
-    def ask(self, at_us: int) -> None:
-        """Ask the clock for a call earlier than any it owes: what `set` does when it must."""
-        self.asked_us = at_us = max(at_us, self._clock.now_us)
-        self._clock.call_at(at_us, self._ring)
-
-    def switch_off(self) -> None:
+    def switch_alarm_off(self) -> None:
         """Do not ring until set again."""
-        self.at_us = _NEVER
+        self._alarm_at_us = _NEVER
+
+    @abstractmethod
+    def _on_alarm(self) -> None:
+        """The alarm rings, never before its instant; it is off by now."""
 
     def _ring(self) -> None:
         now_us = self._clock.now_us
-        if now_us < self.asked_us:
+        if now_us < self._alarm_asked_us:
             return  # an earlier call took this one's place, and asked again where needed
-        self.asked_us = _NEVER
-        at_us = self.at_us
+        self._alarm_asked_us = _NEVER
+        at_us = self._alarm_at_us
         if at_us <= now_us:
-            self.at_us = _NEVER
-            self._action()
+            self._alarm_at_us = _NEVER
+            self._on_alarm()
         elif at_us < _NEVER:
-            self.ask(at_us)
+            self._alarm_asked_us = at_us
+            self._clock.call_at(at_us, self._ring)

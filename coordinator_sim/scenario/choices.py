@@ -5,6 +5,7 @@ Its value is a keyed hash of the seed and that name, so a new site never disturb
 Choice 0 is always the dull one: the smallest latency, no fault, first in first out.
 """
 
+import struct
 from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Final
@@ -13,7 +14,7 @@ from msgspec import Struct
 
 from coordinator_sim.errors import ScenarioError
 
-_WORD_BYTES: Final = 8
+_WORDS: Final = struct.Struct(">8Q")
 _WORDS_PER_BLOCK: Final = 8
 """One 64-byte BLAKE2b digest serves eight uses of a stream: hashing dominates a draw."""
 _MAX_OPTIONS: Final = 1 << 61
@@ -51,10 +52,7 @@ class _Stream:
             block = blake2b(
                 self._name + str(use // _WORDS_PER_BLOCK).encode(), key=self._seed_key
             ).digest()
-            self._words = tuple(
-                int.from_bytes(block[at : at + _WORD_BYTES], "big")
-                for at in range(0, len(block), _WORD_BYTES)
-            )
+            self._words = _WORDS.unpack(block)
         return self._words[index]
 
 

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from coordinator_sim.broker import Broker, Cluster, Handler, Load, Outcome
 from coordinator_sim.clients.effects import Send
-from coordinator_sim.clock import Alarm
+from coordinator_sim.clock import Alarmed
 from coordinator_sim.coordinator.contract import CoordinatorResult, Reply
 from coordinator_sim.protocol.messages import ApiKey, Request, RequestContext
 from coordinator_sim.sim.environment import Environment
@@ -38,7 +38,7 @@ Source: kafka trunk, clients/src/main/resources/common/message/*.json.
 """
 
 
-class BrokerDriver:
+class BrokerDriver(Alarmed):
     """One living broker process at the network.
 
     A connection has at most one unanswered request, so its number serves as the request's token.
@@ -52,7 +52,6 @@ class BrokerDriver:
     """
 
     __slots__ = (
-        "_alarm",
         "_broker",
         "_cluster",
         "_connections",
@@ -77,7 +76,7 @@ class BrokerDriver:
         self._network = network
         self._recorder = recorder
         self._connections: list[Connection] = []
-        self._alarm = Alarm(environment, self._expire)
+        super().__init__(environment)
         self._wake_up_ms = broker.coordinator.wake_up_ms
 
     def opened(self, connection: Connection) -> None:
@@ -121,7 +120,7 @@ class BrokerDriver:
 
     def stop(self) -> None:
         """The process is dead: nothing fires any more."""
-        self._alarm.switch_off()
+        self.switch_alarm_off()
 
     def apply(self, result: CoordinatorResult) -> None:
         """Carry out what a verb caused, then go on with requests that were held up."""
@@ -149,12 +148,9 @@ class BrokerDriver:
     def _arm(self) -> None:
         wake_up_ms = self._wake_up_ms()
         if wake_up_ms is None:
-            self._alarm.switch_off()
-            return
-        alarm = self._alarm
-        alarm.at_us = at_us = wake_up_ms * _US_PER_MS
-        if at_us < alarm.asked_us:
-            alarm.ask(at_us)
+            self.switch_alarm_off()
+        else:
+            self.set_alarm(wake_up_ms * _US_PER_MS)
 
     def _is_kept(self, connection: Connection, message: Send) -> bool:
         """Whether the response is not one of those to be lost."""
@@ -166,7 +162,7 @@ class BrokerDriver:
         for event in result.events:
             record(event if event.ts_us == now_us else structs.replace(event, ts_us=now_us))
 
-    def _expire(self) -> None:
+    def _on_alarm(self) -> None:
         now_ms = self._environment.now_us // _US_PER_MS
         self.apply(self._broker.coordinator.expire(now_ms))
 

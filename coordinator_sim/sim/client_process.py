@@ -4,7 +4,7 @@ What the application does between two polls is in `consumers` and `workers`. Not
 what a group is.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from functools import partial
 from typing import assert_never
 
@@ -21,13 +21,13 @@ from coordinator_sim.clients.effects import (
     RunCallback,
     Send,
 )
-from coordinator_sim.clock import Action, Alarm
+from coordinator_sim.clock import Action, Alarmed
 from coordinator_sim.sim.network import Connection, ResponseMessage
 from coordinator_sim.sim.world import US_PER_MS, World
 from coordinator_sim.trace.events import Event, TraceEvent
 
 
-class ClientProcess(ABC):
+class ClientProcess(Alarmed):
     """One incarnation of a client process.
 
     Args:
@@ -38,7 +38,6 @@ class ClientProcess(ABC):
     """
 
     __slots__ = (
-        "_alarm",
         "_connections",
         "_environment",
         "_group_id",
@@ -52,6 +51,7 @@ class ClientProcess(ABC):
     )
 
     def __init__(self, world: World, name: str, *, group_id: str, port: ClientPort) -> None:
+        super().__init__(world.environment)
         self._world = world
         self._network = world.network
         self._name = name
@@ -62,7 +62,6 @@ class ClientProcess(ABC):
         self._is_alive = True
         self._is_paused = False
         self._late: list[Action] = []
-        self._alarm = Alarm(world.environment, self._expire)
 
     @property
     def is_alive(self) -> bool:
@@ -72,7 +71,7 @@ class ClientProcess(ABC):
     def kill(self) -> None:
         """End the process at once: the kernel closes its connections, nobody says goodbye."""
         self._is_alive = False
-        self._alarm.switch_off()
+        self.switch_alarm_off()
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()
@@ -151,14 +150,14 @@ class ClientProcess(ABC):
         # Both threads of a client read the network before they look at their timers.
         for action in late:
             self._if_alive(action)
-        self._if_alive(self._expire)
+        self._if_alive(self._on_alarm)
 
     # Effects of the port.
 
     def _now_ms(self) -> int:
         return self._world.environment.now_us // US_PER_MS
 
-    def _expire(self) -> None:
+    def _on_alarm(self) -> None:
         if not self._is_paused:
             self._run(self._port.expire(self._environment.now_us // US_PER_MS))
 
@@ -174,12 +173,9 @@ class ClientProcess(ABC):
         if self._is_alive:
             deadline_ms = self._port.next_deadline_ms()
             if deadline_ms is None:
-                self._alarm.switch_off()
+                self.switch_alarm_off()
             else:
-                alarm = self._alarm
-                alarm.at_us = at_us = deadline_ms * US_PER_MS
-                if at_us < alarm.asked_us:
-                    alarm.ask(at_us)
+                self.set_alarm(deadline_ms * US_PER_MS)
 
     def _run_rare(self, effect: Effect) -> None:
         match effect:

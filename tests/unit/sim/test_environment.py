@@ -3,9 +3,20 @@ from collections.abc import Generator
 import pytest
 import simpy
 
-from coordinator_sim.clock import Alarm
+from coordinator_sim.clock import Alarmed
 from coordinator_sim.scenario import Choices
 from coordinator_sim.sim.environment import Environment
+
+
+class Bell(Alarmed):
+    """Notes the instants at which it rings."""
+
+    def __init__(self, environment: Environment) -> None:
+        super().__init__(environment)
+        self.rung: list[int] = []
+
+    def _on_alarm(self) -> None:
+        self.rung.append(self._clock.now_us)
 
 
 def test_simultaneous_callbacks_fire_first_in_first_out() -> None:
@@ -93,52 +104,48 @@ def test_a_failed_event_that_nobody_handles_ends_the_run() -> None:
 def test_alarm_rings_at_the_last_instant_set() -> None:
     """An alarm moved later does not ring early, and rings once."""
     environment = Environment()
-    rung: list[int] = []
-    alarm = Alarm(environment, lambda: rung.append(environment.now_us))
+    bell = Bell(environment)
 
-    alarm.set(5)
-    alarm.set(9)
+    bell.set_alarm(5)
+    bell.set_alarm(9)
     environment.run_until(20)
 
-    assert rung == [9]
+    assert bell.rung == [9]
 
 
 def test_alarm_moved_earlier_rings_once() -> None:
     """The call asked for before is forgotten when the alarm moved ahead of it."""
     environment = Environment()
-    rung: list[int] = []
-    alarm = Alarm(environment, lambda: rung.append(environment.now_us))
+    bell = Bell(environment)
 
-    alarm.set(9)
-    alarm.set(5)
+    bell.set_alarm(9)
+    bell.set_alarm(5)
     environment.run_until(20)
 
-    assert rung == [5]
+    assert bell.rung == [5]
 
 
 def test_alarm_switched_off_stays_silent_until_set_again() -> None:
     """Off means off, whatever calls the clock still owes."""
     environment = Environment()
-    rung: list[int] = []
-    alarm = Alarm(environment, lambda: rung.append(environment.now_us))
+    bell = Bell(environment)
 
-    alarm.set(5)
-    alarm.switch_off()
+    bell.set_alarm(5)
+    bell.switch_alarm_off()
     environment.run_until(6)
-    alarm.set(8)
+    bell.set_alarm(8)
     environment.run_until(20)
 
-    assert rung == [8]
+    assert bell.rung == [8]
 
 
 def test_alarm_set_in_the_past_rings_now() -> None:
     """A deadline that has passed is due at once."""
     environment = Environment()
-    rung: list[int] = []
-    alarm = Alarm(environment, lambda: rung.append(environment.now_us))
+    bell = Bell(environment)
     environment.run_until(10)
 
-    alarm.set(3)
+    bell.set_alarm(3)
     environment.run_until(10)
 
-    assert rung == [10]
+    assert bell.rung == [10]
