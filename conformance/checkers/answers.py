@@ -150,6 +150,9 @@ class _IssuedIds:
 
 
 def _carries_id(event: TraceEvent) -> bool:
+    """Whether the event is a coordinator's answer with an id; a log's line about one has no id."""
+    if event.correlation_id is None:
+        return False
     if event.event is Event.JOIN_RESP:
         return event.error_code in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED)
     return event.event is Event.SYNC_RESP and event.error_code is ErrorCode.NONE

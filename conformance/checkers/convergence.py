@@ -6,7 +6,13 @@ from conformance.checkers.history import History, Tenancy
 from coordinator_sim.trace.events import Event, TraceEvent
 
 LOADED = frozenset({Event.GROUP_LOADED})
-RESTING = frozenset({Event.GROUP_STABLE, Event.GROUP_EMPTY, Event.GROUP_DEAD}) | LOADED
+RESTING = LOADED | {
+    Event.SYNC_LEADER,
+    Event.GROUP_STABLE,
+    Event.GROUP_EMPTY,
+    Event.GROUP_DEAD,
+}
+"""Steps after which nothing is under way; logs tell of the leader's sync, and not of Stable."""
 MOVING = frozenset({Event.PREPARE_REBALANCE, Event.JOIN_COMPLETE})
 
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from conformance.bounds import GroupTiming, observed_timing
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.trace.events import Event, Source, TimeKind, TraceEvent
 
 CLIENT_EVENTS: Final = frozenset(
     {
@@ -136,11 +136,20 @@ class History:
 
     @cached_property
     def calm_from_us(self) -> int | None:
-        """When the last disturbance was over; None if the trace tells of none."""
+        """When the last disturbance was over; None if the trace does not tell.
+
+        Only a simulation tells of every disturbance; a log tells of those that it notices.
+        """
         if self._known.calm_from_us is not None:
             return self._known.calm_from_us
-        disturbed = (e.ts_us for e in self.events if e.event in (Event.FAULT, Event.LIFECYCLE))
+        disturbed = (event.ts_us for event in self.events if _is_disturbance(event))
         return max(disturbed, default=None)
+
+
+def _is_disturbance(event: TraceEvent) -> bool:
+    """Whether a simulation did this to its world. A log's lines have logged times."""
+    is_simulated = event.source in (None, Source.SIM) and event.ts_kind is TimeKind.EVENT
+    return is_simulated and event.event in (Event.FAULT, Event.LIFECYCLE)
 
 
 class _Cutter:
@@ -216,10 +225,13 @@ class Instances:
 
 
 def _exchanges_of(tenancy: Tenancy) -> Iterator[Exchange]:
+    """Requests with their answers. A log's requests have no number, and no known answer."""
     waiting: dict[tuple[Event, int | None], Exchange] = {}
     found: list[Exchange] = []
     for position, event in enumerate(tenancy.events):
         awaited = RESPONSE_OF.get(event.event)
+        if event.correlation_id is None:
+            continue
         if awaited is not None:
             exchange = Exchange(tenancy, event, position)
             found.append(exchange)

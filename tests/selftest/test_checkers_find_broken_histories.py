@@ -1,10 +1,11 @@
 """The checkers judged by histories whose verdict is known."""
 
+import msgspec
 import pytest
 
 from conformance.broken.histories import BROKEN, broken_history, correct_history
 from conformance.checkers import CHECKERS, Verdict, check_all
-from coordinator_sim.trace.events import Event
+from coordinator_sim.trace.events import Event, Source
 
 INVARIANTS = tuple(f"I{number}" for number in range(1, 11))
 
@@ -59,6 +60,21 @@ def test_history_without_the_evidence_is_unknown(missing: set[Event], invariant:
     events = [event for event in correct_history() if event.event not in missing]
 
     assert check_all(events).of(invariant).verdict is Verdict.UNKNOWN
+
+
+def test_log_of_a_correct_history_is_not_blamed() -> None:
+    """A broker's log has neither answers, heartbeats nor faults: what it lacks is left open."""
+    unlogged = {Event.HEARTBEAT, Event.GROUP_STABLE, Event.OFFSET_COMMIT, Event.OFFSET_FETCH}
+    log = [
+        msgspec.structs.replace(event, source=Source.BROKER_LOG, correlation_id=None)
+        for event in correct_history()
+        if event.event not in unlogged
+    ]
+
+    report = check_all(log)
+
+    assert report.violations == ()
+    assert report.having(Verdict.UNKNOWN) == ("I3", "I5", "I7", "I8")
 
 
 def test_violation_names_its_evidence() -> None:
