@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from coordinator_sim.replay.settings import Settings
 
 EXIT_NOT_REPRODUCED: Final = 1
+_WHAT_IF_COLUMNS: Final = (
+    *("group", "rebalances", "generation", "removed", "dead unnoticed", "join phases"),
+    *("rebalancing", "outcomes"),
+)
 _PLAIN_WIDTH: Final = 160
 """Columns of the tables where the output is no terminal."""
 
@@ -211,7 +215,7 @@ def print_what_if(console: "Console", report: "ReplayReport") -> None:
 
     given = " ".join(f"{name}={value}" for name, value in report.settings.items())
     table = Table(title=f"As it is -> with {given}", title_justify="left")
-    for name in ("group", "rebalances", "generation", "removed", "join", "rebalancing", "outcomes"):
+    for name in _WHAT_IF_COLUMNS:
         table.add_column(name, justify="left" if name in ("group", "outcomes") else "right")
     for entry in report.what_if:
         table.add_row(_escaped(entry.group_id), *what_if_cells(entry))
@@ -230,6 +234,7 @@ def what_if_cells(entry: "WhatIf") -> list[str]:
             str(run.rebalances),
             str(run.last_generation),
             str(run.removed),
+            seconds(run.unnoticed_ms),
             seconds(run.join_ms),
             seconds(run.rebalancing_ms),
             " ".join(f"{name} {count}" for name, count in run.outcomes.items()),

@@ -95,8 +95,13 @@ def rebalances_of(events: list[TraceEvent]) -> list[Rebalance]:
     ]
 
 
-def figures(events: list[TraceEvent], first_ms: int) -> RunFigures:
-    """A run in figures, from the first line of the source on."""
+def figures(events: list[TraceEvent], silences: dict[str, int]) -> RunFigures:
+    """A run in figures.
+
+    Args:
+        events: What the coordinator told.
+        silences: When members that failed in the source gave their last sign of life, by id.
+    """
     rebalances = rebalances_of(events)
     outcomes: dict[str, int] = {}
     for rebalance in rebalances:
@@ -107,8 +112,11 @@ def figures(events: list[TraceEvent], first_ms: int) -> RunFigures:
         last_generation=max((each.generation or 0 for each in rebalances), default=0),
         join_ms=sum(_span(each.start_ms, each.join_done_ms) for each in rebalances),
         rebalancing_ms=sum(_span(each.start_ms, each.end_ms) for each in rebalances),
-        removed=sum(
-            event.event in _REMOVALS and event.ts_us >= first_ms * 1000 for event in events
+        removed=sum(event.event in _REMOVALS for event in events),
+        unnoticed_ms=sum(
+            event.ts_us // 1000 - silences[event.member_id]
+            for event in events
+            if event.event in _REMOVALS and event.member_id in silences
         ),
         outcomes=dict(sorted(outcomes.items())),
     )

@@ -126,12 +126,17 @@ def _replay_episodes(
     changed: list[RunFigures] = []
     for episode in episodes:
         plan = plan_episode(episode)
+        silences = {
+            actor.name: actor.silent_ms
+            for actor in plan.actors
+            if actor.name is not None and actor.silent_ms is not None
+        }
         events = _drive(plan, profile, UNKNOWN)
-        as_is.append(figures(events, episode.first_ms))
+        as_is.append(figures(events, silences))
         _judge(plan, events, fidelity)
         if not settings.is_empty:
             events = _drive(plan, profile, settings)
-            changed.append(figures(events, episode.first_ms))
+            changed.append(figures(events, silences))
         told.extend(events)
     if changed:
         report.what_if.append(
@@ -177,5 +182,6 @@ def _sum(runs: list[RunFigures]) -> RunFigures:
         join_ms=sum(run.join_ms for run in runs),
         rebalancing_ms=sum(run.rebalancing_ms for run in runs),
         removed=sum(run.removed for run in runs),
+        unnoticed_ms=sum(run.unnoticed_ms for run in runs),
         outcomes=dict(sorted(outcomes.items())),
     )

@@ -126,7 +126,7 @@ class GroupPlan:
         loaded: Members of the loaded generation, its leader first.
         assumed: What the episode does not tell and replay had to choose, one sentence each.
         unexplained: Lines that no choice of members explains, one sentence each.
-        session_timeout_bound_ms: The lines allow no longer session timeout; None without one.
+        assumed_session_timeout_ms: Of members that fail, where no line tells it.
     """
 
     episode: Episode
@@ -138,4 +138,4 @@ class GroupPlan:
     scripts: list[Script] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
     unexplained: list[str] = field(default_factory=list)
-    session_timeout_bound_ms: int | None = None
+    assumed_session_timeout_ms: int | None = None

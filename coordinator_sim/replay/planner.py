@@ -52,7 +52,7 @@ def plan_episode(episode: Episode) -> GroupPlan:
     plan = GroupPlan(
         episode=episode,
         load_generation=episode.generation or None,
-        load_ms=episode.first_ms - _LOAD_LEAD_MS,
+        load_ms=_load_ms(episode),
     )
     if episode.rebalances and episode.generation is not None:
         _Planner(plan).run()
@@ -61,6 +61,12 @@ def plan_episode(episode: Episode) -> GroupPlan:
         plan.steps.sort(key=lambda step: (step.at_ms, _STEP_ORDER[step.kind]))
         _say_what_is_assumed(plan)
     return plan
+
+
+def _load_ms(episode: Episode) -> int:
+    """When the group is loaded: at the lines that tell it, or long before the first line."""
+    loads = [line for line in episode.lines if line.event is Event.GROUP_LOADED]
+    return loads[-1].ts_us // 1000 if loads else episode.first_ms - _LOAD_LEAD_MS
 
 
 class _Planner:
@@ -82,6 +88,8 @@ class _Planner:
             if rebalance is not None:
                 self._begin(rebalance)
             self._note_state(line)
+            if line.event is Event.GROUP_LOADED:
+                self._load(line)
             self._read(line, line.ts_us // 1000)
 
     def _note_state(self, line: TraceEvent) -> None:
@@ -113,6 +121,18 @@ class _Planner:
                 self._plan.steps.append(Step(at_ms=at_ms, kind=StepKind.CLEAN_UP))
             case _:
                 pass
+
+    def _load(self, line: TraceEvent) -> None:
+        """The load of the group may count its members.
+
+        Names are no help: a Scala broker logs the members of every record that it reads, those of
+        earlier generations too (GroupMetadata.loadGroup).
+        """
+        roster = self._roster
+        if line.members is not None and roster.may_add:
+            for _ in range(line.members - len(roster.present)):
+                roster.add()
+            roster.counted()
 
     # -- a rebalance begins ----------------------------------------------------------------
 
@@ -413,8 +433,8 @@ def _say_what_is_assumed(plan: GroupPlan) -> None:
         plan.assumed.append(
             "the initial delay ends where a join phase of a group that was Empty ends"
         )
-    if plan.session_timeout_bound_ms is not None:
+    if plan.assumed_session_timeout_ms is not None:
         plan.assumed.append(
-            f"members that failed had a session timeout of at most "
-            f"{plan.session_timeout_bound_ms} ms"
+            f"members that failed had session.timeout.ms={plan.assumed_session_timeout_ms}, the "
+            "longest usual one that the lines allow"
         )

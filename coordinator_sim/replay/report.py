@@ -85,6 +85,7 @@ class RunFigures(Struct, frozen=True, kw_only=True):
         join_ms: All join phases together.
         rebalancing_ms: All time from the start of a rebalance to its end.
         removed: Members that failed or were removed because they did not come back in time.
+        unnoticed_ms: Between a failed member's last sign of life and its removal, all together.
     """
 
     rebalances: int
@@ -92,6 +93,7 @@ class RunFigures(Struct, frozen=True, kw_only=True):
     join_ms: int
     rebalancing_ms: int
     removed: int
+    unnoticed_ms: int
     outcomes: dict[str, int]
 
 

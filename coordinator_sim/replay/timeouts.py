@@ -6,6 +6,8 @@ that removes members has the join timeout that ends at its last line; all others
 
 from typing import Final
 
+from coordinator_sim.replay.history import LINE_SKEW_MS
+from coordinator_sim.replay.names import members_of
 from coordinator_sim.replay.plan import Actor, Ending, GroupPlan, Step, StepKind
 
 USUAL_SESSION_TIMEOUTS_MS: Final = (45_000, 30_000, 10_000, 6_000)
@@ -14,17 +16,7 @@ USUAL_SESSION_TIMEOUTS_MS: Final = (45_000, 30_000, 10_000, 6_000)
 
 def fit_timeouts(plan: GroupPlan) -> None:
     """Choose session, join and sync timeouts for a plan whose members are known."""
-    bounds = {}
-    for actor in plan.actors:
-        armed_ms = _last_armed_ms(plan, actor)
-        if armed_ms is not None and actor.ends_ms is not None:
-            bounds[actor.index] = actor.ends_ms - armed_ms
-    plan.session_timeout_bound_ms = min(bounds.values(), default=None)
-    usual_ms = _usual(plan.session_timeout_bound_ms)
-    for index, bound_ms in bounds.items():
-        actor = plan.actors[index]
-        actor.session_timeout_ms = max(1, min(usual_ms, bound_ms))
-        actor.silent_ms = (actor.ends_ms or 0) - actor.session_timeout_ms
+    _fit_sessions(plan)
     for actor in plan.actors:
         if actor.ending is Ending.ID_EXPIRED and actor.asked_ms is not None:
             actor.session_timeout_ms = max(1, (actor.ends_ms or 0) - actor.asked_ms)
@@ -41,11 +33,42 @@ def fit_timeouts(plan: GroupPlan) -> None:
                 plan.steps.append(step)
 
 
+def _fit_sessions(plan: GroupPlan) -> None:
+    """Let every member that fails send its last heartbeat one session timeout before its line."""
+    bounds = {
+        actor.index: actor.ends_ms - armed_ms
+        for actor in plan.actors
+        if actor.ends_ms is not None and (armed_ms := _last_armed_ms(plan, actor)) is not None
+    }
+    told = _told(plan)
+    latest = min(bounds.values(), default=None)
+    for index, bound_ms in bounds.items():
+        actor = plan.actors[index]
+        timeout_ms = told.get(actor.name or "") or next(iter(told.values()), None)
+        if timeout_ms is None:
+            timeout_ms = _usual(latest)
+            plan.assumed_session_timeout_ms = timeout_ms
+        actor.session_timeout_ms = max(1, min(timeout_ms, bound_ms))
+        actor.silent_ms = (actor.ends_ms or 0) - actor.session_timeout_ms
+
+
+def _told(plan: GroupPlan) -> dict[str, int]:
+    """The session timeouts that lines tell, by member id."""
+    return {
+        name: line.session_timeout_ms
+        for line in plan.episode.lines
+        if line.session_timeout_ms
+        for name in members_of(line)
+        if name is not None
+    }
+
+
 def _usual(bound_ms: int | None) -> int:
     """The longest usual session timeout that the lines allow, or what they allow."""
     if bound_ms is None:
         return USUAL_SESSION_TIMEOUTS_MS[0]
-    return next((each for each in USUAL_SESSION_TIMEOUTS_MS if each <= bound_ms), bound_ms)
+    allowed_ms = bound_ms + LINE_SKEW_MS
+    return next((each for each in USUAL_SESSION_TIMEOUTS_MS if each <= allowed_ms), bound_ms)
 
 
 def _kicked(plan: GroupPlan) -> dict[int, list[Actor]]:

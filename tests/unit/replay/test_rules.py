@@ -113,6 +113,26 @@ def test_loaded_group_is_empty_when_a_line_says_so(log: Log) -> None:
     assert log.fidelity().is_reproduced
 
 
+def test_load_that_counts_its_members_is_repeated(log: Log) -> None:
+    """A broker that took the group over says how many members it found."""
+    log.line(500, Event.GROUP_LOADED, members=2)
+    log.prepare(1000, 7, "MEMBER_JOINED", "a-1").complete(1500, 8, members=3).sync(1600, 8)
+    plan = plan_of(log)
+    assert (plan.load_ms, len(plan.loaded)) == (500, 2)
+    result = log.replayed()
+    assert times(result.events, Event.GROUP_LOADED) == [500]
+    assert result.report.is_reproduced
+
+
+def test_session_starts_anew_with_the_load(log: Log) -> None:
+    """A loaded member that fails 30 s after the load had a session of 30 s."""
+    log.line(1000, Event.GROUP_LOADED, generation=2, members=1)
+    log.member(31_005, Event.MEMBER_FAILED, "a-1").prepare(31_005, 2, "MEMBER_FAILED", "a-1")
+    log.empty(31_006, 3)
+    assert plan_of(log).assumed_session_timeout_ms == 30_000
+    assert log.fidelity().is_reproduced
+
+
 # -- (b) synthetic members -----------------------------------------------------------------
 
 
