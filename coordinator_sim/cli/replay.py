@@ -104,7 +104,11 @@ def print_json(report: "ReplayReport", out: Path | None) -> None:
         "reproduced": report.is_reproduced,
         "totals": report.totals(),
         "groups": [
-            {"reproduced": group.is_reproduced, **msgspec.to_builtins(group)}
+            {
+                "reproduced": group.is_reproduced,
+                "first_difference": group.first_difference,
+                **msgspec.to_builtins(group),
+            }
             for group in report.groups
         ],
         "silent_groups": report.silent_groups,
@@ -217,10 +221,15 @@ def print_what_if(console: "Console", report: "ReplayReport") -> None:
     table = Table(title=f"As it is -> with {given}", title_justify="left")
     for name in _WHAT_IF_COLUMNS:
         table.add_column(name, justify="left" if name in ("group", "outcomes") else "right")
-    for entry in report.what_if:
+    changed = [entry for entry in report.what_if if entry.differs]
+    for entry in changed:
         table.add_row(_escaped(entry.group_id), *what_if_cells(entry))
     console.print()
-    console.print(table)
+    if changed:
+        console.print(table)
+    if len(changed) < len(report.what_if):
+        same = len(report.what_if) - len(changed)
+        console.print(f"With {given} nothing changes for {same} groups.", markup=False)
     console.print("This difference is conditional on the assumptions above, and on these:")
     for text in report.conditions:
         console.print(f"  {text}", markup=False)

@@ -92,7 +92,7 @@ class Driver:
             group_min_session_timeout_ms=1,
             group_max_session_timeout_ms=NEVER_MS,
             group_initial_rebalance_delay_ms=delay_ms or 0,
-            group_max_size=settings.group_max_size or NEVER_MS,
+            group_max_size=settings.group_max_size or _max_size(plan),
         )
         self._partition = partition_for(self._group_id, config.offsets_topic_num_partitions)
         self._ids = NamedIds()
@@ -442,6 +442,11 @@ class Driver:
         if at_ms <= self._horizon_ms:
             self._order += 1
             heappush(self._queue, (at_ms, rank, self._order, action))
+
+
+def _max_size(plan: GroupPlan) -> int:
+    """The largest group that the broker allows, as far as the trace tells."""
+    return len(plan.loaded) - 1 if plan.is_over_capacity else NEVER_MS
 
 
 def _slack_ms(settings: Settings) -> int:

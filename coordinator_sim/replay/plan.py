@@ -126,6 +126,7 @@ class GroupPlan:
         loaded: Members of the loaded generation, its leader first.
         assumed: What the episode does not tell and replay had to choose, one sentence each.
         unexplained: Lines that no choice of members explains, one sentence each.
+        is_over_capacity: It is loaded with one member more than `group.max.size`.
         assumed_session_timeout_ms: Of members that fail, where no line tells it.
     """
 
@@ -139,3 +140,4 @@ class GroupPlan:
     assumed: list[str] = field(default_factory=list)
     unexplained: list[str] = field(default_factory=list)
     assumed_session_timeout_ms: int | None = None
+    is_over_capacity: bool = False

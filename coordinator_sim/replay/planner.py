@@ -167,15 +167,32 @@ class _Planner:
             case RebalanceReason.STATIC_PROTOCOL_CHANGE:
                 self._replace(line, at_ms, rebalances=True)
                 roster.change_protocol(at_ms)
-            case RebalanceReason.STORE_ERROR if self._plan.scripts:
-                self._plan.scripts[-1].fails_to_store = True
             case reason if reason in _REJOINS:
                 self._rejoin(names[0], at_ms)
-            case _ if rebalance.start is None and line.event is Event.GROUP_EMPTY:
+            case _:
+                self._trigger_of_group(rebalance, at_ms)
+
+    def _trigger_of_group(self, rebalance: Rebalance, at_ms: int) -> None:
+        """Let happen what is no member's doing, or what no line gives a reason for."""
+        roster = self._roster
+        match rebalance.reason:
+            case RebalanceReason.STORE_ERROR if self._plan.scripts:
+                self._plan.scripts[-1].fails_to_store = True
+            case RebalanceReason.OVER_CAPACITY if roster.position < 0:
+                self._overflow(at_ms)
+            case _ if rebalance.start is None and rebalance.empty is rebalance.first_line:
                 self._leave_all(at_ms)
             case _:
                 if not roster.changed_near(at_ms):
                     self._rejoin(None, at_ms)
+
+    def _overflow(self, at_ms: int) -> None:
+        """The group was loaded with more members than it may have: here with one too many."""
+        self._plan.is_over_capacity = True
+        self._plan.load_ms = at_ms
+        for _ in range(2 - len(self._roster.present)):
+            if self._roster.may_add:
+                self._roster.add()
 
     def _leave_all(self, at_ms: int) -> None:
         """The group is seen when it empties: whoever was there left."""
@@ -234,16 +251,18 @@ class _Planner:
         script.done_ms = at_ms
         script.sync_ms = script.rebalance.sync_ms
         count = script.rebalance.members
+        surplus = 1 if self._plan.is_over_capacity and roster.position == 0 else 0
         self._seat_leader(script)
         last_ms = script.start_ms if self._has_rejoiner() else at_ms
         missing = None if count is None else max(0, count - len(roster.present))
         roster.admit_waiting(script.start_ms, last_ms, missing)
         if count is not None:
-            self._fill(count - len(roster.present), script)
+            self._fill(count + surplus - len(roster.present), script)
             roster.kick(len(roster.present) - count, at_ms)
             roster.counted()
         else:
             self._explain_waiting(script, at_ms)
+            roster.kick(surplus, at_ms)
         roster.is_open = False
 
     def _seat_leader(self, script: Script) -> None:

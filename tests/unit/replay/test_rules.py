@@ -301,6 +301,13 @@ def test_members_that_do_not_sync_are_evicted_at_the_line(log: Log) -> None:
     assert plan_of(log).scripts[0].sync_timeout_ms == 60_000
 
 
+def test_group_too_large_for_its_broker_rebalances_when_loaded(log: Log) -> None:
+    """A smaller `group.max.size` met at a load: the group prepares, and one member is left out."""
+    log.prepare(1000, 4, "OVER_CAPACITY").complete(61_000, 5, members=3).sync(61_100, 5)
+    assert len(plan_of(log).loaded) == 4
+    assert log.fidelity().is_reproduced
+
+
 # -- (e) time ------------------------------------------------------------------------------
 
 
