@@ -72,7 +72,7 @@ def chain_ends(generations: "DataFrame") -> "DataFrame":
     )
     open_chain = cooperative & ((F.col("delay_ms") > 0) | drops)
     numbered = (
-        generations.withColumn("before", F.lag(C.OWNERS).over(history))
+        generations.withColumn("before", F.lag(F.when(cooperative, F.col(C.OWNERS))).over(history))
         .withColumn("nth", F.row_number().over(history))
         .withColumn("open_chain", open_chain & (F.size(C.MEMBER_IDS) > 0))
         .drop("before")
@@ -136,11 +136,22 @@ def _with_counts(paired: "DataFrame") -> "DataFrame":
     )
     old = f"(shiftright(d, {_SHIFT}) - 1)"
     moved = f"d > {_LOW} AND d & {_LOW} > 0"
+    # With an owner for everything before and after, every change is a move: no need to look.
+    whole = (
+        "size(owners) = resource_count AND size(old_owners) = size(owners) "
+        "AND NOT array_contains(old_owners, -1)"
+    )
     return (
         paired.withColumn("changed", F.expr(changed))
         .withColumn("member_count", F.size(C.MEMBER_IDS))
-        .withColumn("resource_count", F.expr("aggregate(loads, 0, (s, x) -> s + x)"))
-        .withColumn("moved", F.expr(f"size(filter(changed, d -> {moved}))"))
+        .withColumn("resource_count", F.expr("size(array_remove(owners, -1))"))
+        .withColumn("whole", F.expr(whole))
+        .withColumn(
+            "moved",
+            F.expr(
+                f"CASE WHEN whole THEN size(changed) ELSE size(filter(changed, d -> {moved})) END"
+            ),
+        )
         .withColumn(
             "orphaned",
             F.expr(
@@ -149,8 +160,14 @@ def _with_counts(paired: "DataFrame") -> "DataFrame":
             ),
         )
         .withColumn("voluntary", F.col("moved") - F.col("orphaned"))
-        .withColumn("added", F.expr(f"size(filter(changed, d -> d <= {_LOW}))"))
-        .withColumn("dropped", F.expr(f"size(filter(changed, d -> d & {_LOW} = 0))"))
+        .withColumn(
+            "added",
+            F.expr(f"CASE WHEN whole THEN 0 ELSE size(filter(changed, d -> d <= {_LOW})) END"),
+        )
+        .withColumn(
+            "dropped",
+            F.expr(f"CASE WHEN whole THEN 0 ELSE size(filter(changed, d -> d & {_LOW} = 0)) END"),
+        )
         .withColumn("kept", F.col("resource_count") - F.col("moved") - F.col("added"))
         .withColumn(
             "held",
@@ -187,7 +204,13 @@ def _with_bounds(counted: "DataFrame") -> "DataFrame":
     )
     return (
         counted.withColumn("survivor_loads", F.expr(survivors))
-        .withColumn("held_by_survivors", F.expr("aggregate(survivor_loads, 0, (s, x) -> s + x)"))
+        .withColumn(
+            "held_by_survivors",
+            F.expr(
+                "CASE WHEN same_members THEN kept + moved "
+                "ELSE aggregate(survivor_loads, 0, (s, x) -> s + x) END"
+            ),
+        )
         .withColumn("lb_sizes", F.col("orphaned") + F.expr(over_sizes))
         .withColumn("lb_balanced", balanced)
         .withColumn("excess_moves", F.col("moved") - basis)
