@@ -31,7 +31,11 @@ def property_(session: nox.Session) -> None:
 @nox.session
 def oracle(session: nox.Session) -> None:
     """Comparison with Apache Kafka's own coordinator (builds the oracle with Maven)."""
-    session.run("pytest", "-m", "oracle", *session.posargs)
+    folder = ROOT / "conformance" / "oracle"
+    if not (folder / "target" / "lib").is_dir():
+        session.run("mvn", "-q", "-f", str(folder / "pom.xml"), "package", external=True)
+    where = {"COORDINATOR_SIM_ORACLE": str(folder)}
+    session.run("pytest", "-m", "oracle", *session.posargs, env=where)
 
 
 @nox.session
