@@ -30,21 +30,22 @@ def group_events(events: "DataFrame") -> "DataFrame":
 
     Input: events.
     Output: the same columns, no null `group_id`: an event that names an offsets partition but no
-    group is repeated for each group whose own events name that partition. Events of neither are
-    dropped.
+    group is repeated for each group whose own events name that partition in the same file, for
+    one trace may hold logs of unrelated brokers. Events of neither are dropped.
     """
-    named = events.where(F.col(C.GROUP_ID).isNotNull())
+    told = events.withColumn("file", F.coalesce(F.col("source_ref"), F.lit("")))
+    named = told.where(F.col(C.GROUP_ID).isNotNull())
     homes = (
         named.where(F.col("offsets_partition").isNotNull())
-        .select(*C.GROUP_KEY, "offsets_partition")
+        .select(*C.GROUP_KEY, "offsets_partition", "file")
         .distinct()
     )
     shared = (
-        events.where(F.col(C.GROUP_ID).isNull() & F.col(C.EVENT).isin(*_MOVED_COORDINATOR))
+        told.where(F.col(C.GROUP_ID).isNull() & F.col(C.EVENT).isin(*_MOVED_COORDINATOR))
         .drop(C.GROUP_ID)
-        .join(homes, [C.TRACE_ID, C.CLUSTER_ID, "offsets_partition"])
+        .join(homes, [C.TRACE_ID, C.CLUSTER_ID, "offsets_partition", "file"])
     )
-    return named.unionByName(shared)
+    return named.unionByName(shared).drop("file")
 
 
 def rebalances(events: "DataFrame") -> "DataFrame":
