@@ -52,6 +52,7 @@ def trace_request(runtime: "Runtime", request: GroupRequest, context: RequestCon
                 rebalance_timeout_ms=request.rebalance_timeout_ms,
                 client_reason=request.reason,
                 subscription=request.protocols[0].metadata if request.protocols else None,
+                attrs={"protocols": ",".join(protocol.name for protocol in request.protocols)},
             )
         case SyncGroupRequest():
             runtime.emit(

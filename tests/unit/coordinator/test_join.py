@@ -193,3 +193,9 @@ def test_failed_append_undoes_a_new_group() -> None:
     response = join_answer(group.join(version=3))
     assert response.error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert group.state == "none"
+
+
+def test_trace_names_every_protocol_offered() -> None:
+    """A JOIN_REQ event carries the names of all protocols, in the member's order."""
+    step = make_group().join(protocols=("range", "cooperative-sticky"))
+    assert step.events[0].attrs == {"protocols": "range,cooperative-sticky"}
