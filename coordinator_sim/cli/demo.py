@@ -25,17 +25,26 @@ def demo(
 
     Example: coordinator-sim demo --out out
     """
-    from coordinator_sim.cli.report import report
+    from rich.console import Console
+
+    from coordinator_sim.cli.report import compute, print_churn
+    from reports.java import find_java
     from reports.session import check_extra
 
     check_extra()
+    find_java()
     traces = [
         simulate_deploy(name, assignor, seed=seed, out=out / "traces")
         for name, assignors in DEPLOYS
         for assignor in assignors
     ]
-    typer.echo("\nSpark is computing the report (the first start of the JVM takes a while) ...")
-    report(traces, out=out / "report", master=master)
+    typer.echo("\nSpark computes the report; that takes the better part of a minute ...\n")
+    summary = compute(
+        traces, out / "report", master=master, title="Rolling deploys under every assignor"
+    )
+    console = Console()
+    print_churn(summary, console)
+    console.print(f"\nreport: {summary.page}", highlight=False, soft_wrap=True)
 
 
 def simulate_deploy(name: str, assignor: str, *, seed: int, out: Path) -> Path:

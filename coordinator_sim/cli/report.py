@@ -39,28 +39,35 @@ def report(
     """
     from rich.console import Console
 
+    summary = compute([*traces, *(compare or ())], out, master=master, title=title, is_silent=json)
+    if json:
+        print_json(summary)
+    else:
+        print_tables(summary, Console())
+
+
+def compute(
+    paths: list[Path], out: Path, *, master: str, title: str, is_silent: bool = False
+) -> "ReportSummary":
+    """Build the report; on a terminal, and unless silent, say which table is being computed."""
+    from rich.console import Console
+
     from reports.session import check_extra
 
     check_extra()
     from reports.jobs import build_report
 
     errors = Console(stderr=True)
-    paths = [*traces, *(compare or ())]
-    if json or not errors.is_terminal:
-        summary = build_report(paths, out, master=master, title=title)
-    else:
-        with errors.status("starting Spark") as status:
-            summary = build_report(
-                paths,
-                out,
-                master=master,
-                title=title,
-                progress=lambda name: status.update(f"computed {name}"),
-            )
-    if json:
-        print_json(summary)
-    else:
-        print_tables(summary, Console())
+    if is_silent or not errors.is_terminal:
+        return build_report(paths, out, master=master, title=title)
+    with errors.status("starting Spark") as status:
+        return build_report(
+            paths,
+            out,
+            master=master,
+            title=title,
+            progress=lambda name: status.update(f"computed {name}"),
+        )
 
 
 def print_json(summary: "ReportSummary") -> None:
