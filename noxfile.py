@@ -39,6 +39,16 @@ def oracle(session: nox.Session) -> None:
 
 
 @nox.session
+def nightly(session: nox.Session) -> None:
+    """The same suites with larger numbers, then the benchmarks. Hours."""
+    session.run("pytest", "-m", "property", "--hypothesis-profile", "nightly")
+    sizes = {"COORDINATOR_SIM_DIFFER_SEEDS": "2000", "COORDINATOR_SIM_DIFFER_STEPS": "500"}
+    session.env.update(sizes)
+    oracle(session)
+    session.run("python", "-m", "benchmarks")
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Formatting, ruff, import directions."""
     session.run("ruff", "format", "--check", ".")

