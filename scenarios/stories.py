@@ -15,7 +15,7 @@ from coordinator_sim.errors import WireFormatError
 from coordinator_sim.protocol.embedded import ConnectAssignment
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.trace.events import Event, TraceEvent
-from coordinator_sim.trace.story import story_line
+from coordinator_sim.trace.story import story_line, widest_group
 from coordinator_sim.wire.connect_protocol import decode_connect_assignment
 from coordinator_sim.wire.consumer_protocol import decode_assignment
 
@@ -38,7 +38,9 @@ def scenario_story(events: Sequence[TraceEvent]) -> list[str]:
         events: Of one run, in trace order.
     """
     names = member_names(events)
-    return [story_line(_readable(event), names) for event in _told(events)]
+    told = [_readable(event) for event in _told(events)]
+    width = widest_group(told)
+    return [story_line(event, names, group_width=width) for event in told]
 
 
 def member_names(events: Iterable[TraceEvent]) -> dict[str, str]:

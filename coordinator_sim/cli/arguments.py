@@ -1,5 +1,6 @@
-"""Reading what several commands are given: `--set key=value`, scenario names and files."""
+"""Reading what several commands are given: settings, scenarios and the form of a trace."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,6 +8,13 @@ from coordinator_sim.errors import ConfigError, ScenarioError
 
 if TYPE_CHECKING:
     from coordinator_sim.scenario.scenario import Scenario
+
+
+class TraceFormat(StrEnum):
+    """The forms a run directory's events may have."""
+
+    PARQUET = "parquet"
+    JSONL = "jsonl"
 
 
 def parse_settings(pairs: list[str]) -> dict[str, str]:
@@ -29,13 +37,14 @@ def find_scenario(name_or_file: str) -> "Scenario":
 
     Raises:
         ScenarioError: No such name (close ones are listed), or the file holds no scenario.
+        OSError: The file cannot be read.
     """
     from coordinator_sim.scenario.scenario import load_scenario
     from scenarios.catalog import scenario_named
 
     path = Path(name_or_file)
-    if path.suffix != ".json":
-        return scenario_named(name_or_file)
-    if not path.is_file():
-        raise ScenarioError(f"{path}: no such file; `coordinator-sim list` names the catalogue")
-    return load_scenario(path)
+    if path.suffix == ".json":
+        return load_scenario(path)
+    if path.is_file():
+        raise ScenarioError(f"{path}: a scenario's file ends in .json; rename it")
+    return scenario_named(name_or_file)

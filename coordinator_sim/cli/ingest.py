@@ -4,13 +4,13 @@ import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import tzinfo
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from coordinator_sim import __version__
+from coordinator_sim.cli.arguments import TraceFormat
 from coordinator_sim.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -19,13 +19,6 @@ if TYPE_CHECKING:
     from coordinator_sim.trace.events import RunInfo, TraceEvent
 
 EXIT_BAD_DATA: Final = 1
-
-
-class TraceFormat(StrEnum):
-    """The forms a run directory's events may have."""
-
-    PARQUET = "parquet"
-    JSONL = "jsonl"
 
 
 @dataclass(slots=True)
@@ -57,7 +50,8 @@ class Progress:
 
 def ingest(
     paths: Annotated[
-        list[Path], typer.Argument(help="Log files and folders of them; .gz is read as it is.")
+        list[Path],
+        typer.Argument(help="Log files and folders of them; .gz is read as it is.", metavar="PATH"),
     ],
     out: Annotated[Path, typer.Option(help="Run directory to write.")] = Path("out/ingest"),
     tz: Annotated[

@@ -2,13 +2,13 @@
 
 import subprocess
 from collections import Counter
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from coordinator_sim import __version__
+from coordinator_sim.cli.arguments import TraceFormat, find_scenario, parse_settings
 from coordinator_sim.cli.simulation import Simulation, assignor_label, simulate
 
 if TYPE_CHECKING:
@@ -18,24 +18,23 @@ if TYPE_CHECKING:
     from coordinator_sim.trace.events import TraceEvent
 
 
-class TraceFormat(StrEnum):
-    """The forms a run directory's events may have."""
-
-    PARQUET = "parquet"
-    JSONL = "jsonl"
-
-
 VERDICT_WORDS = {"PASS": "kept", "UNKNOWN": "without evidence", "FAIL": "VIOLATED"}
 
 
 def run(
-    scenario: Annotated[str, typer.Argument(help="Catalogue name, or a scenario's .json file.")],
+    scenario: Annotated[
+        str, typer.Argument(help="Catalogue name, or a scenario's .json file.", metavar="SCENARIO")
+    ],
     seed: Annotated[
         int, typer.Option(help="Seed of all chance; the same seed gives the same trace.")
     ] = 0,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="A setting by Kafka's name: session.timeout.ms=10000."),
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="A setting by Kafka's name, such as session.timeout.ms=10000; may be repeated.",
+        ),
     ] = None,
     assignor: Annotated[
         str, typer.Option(help="Assignor or Connect protocol instead of the scenario's.")
@@ -100,7 +99,6 @@ def prepare(name: str, seed: int, pairs: list[str], *, assignor: str, profile: s
     """
     import msgspec
 
-    from coordinator_sim.cli.arguments import find_scenario, parse_settings
     from coordinator_sim.scenario.scenario import with_assignor, with_settings
 
     settings = parse_settings(pairs)
@@ -138,12 +136,16 @@ def git_commit() -> str:
 
 def print_story(events: "Sequence[TraceEvent]", verbose: bool) -> None:
     """One line an event, time first; without `verbose` the events that a reader wants."""
-    from coordinator_sim.trace.story import story_line
+    from coordinator_sim.trace.story import story_line, widest_group
     from scenarios.stories import scenario_story
 
-    lines = map(story_line, events) if verbose else scenario_story(events)
-    for line in lines:
-        typer.echo(line)
+    if not verbose:
+        for line in scenario_story(events):
+            typer.echo(line)
+        return
+    width = widest_group(events)
+    for event in events:
+        typer.echo(story_line(event, group_width=width))
 
 
 def print_summary(events: "Sequence[TraceEvent]", verdicts: "Report", directory: Path) -> None:

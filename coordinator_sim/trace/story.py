@@ -1,10 +1,10 @@
 """Trace events as lines a person reads: one event, one aligned line, time first.
 
-Used by transcripts, by `coordinator-sim run` and by `coordinator-sim explain`.
+Used by transcripts, by the stories of the catalogue and by `coordinator-sim run`.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -16,22 +16,35 @@ _EPOCH_TIMES_FROM_US: Final = 10**15
 """Instants from 2001 on are dates; below, seconds since the start of a simulation."""
 _SHOWN_BYTES: Final = 24
 _SHOWN_OFFSETS: Final = 4
+_GROUP_WIDTH: Final = 10
+"""Width of the group column unless a longer id needs more."""
 
 Names = Mapping[str, str]
 """Member id to the name a story calls it by."""
 
 
-def story_line(event: TraceEvent, names: Names | None = None) -> str:
+def widest_group(events: Iterable[TraceEvent]) -> int:
+    """The width of the group column that aligns the lines of these events."""
+    return max((len(event.group_id or "") for event in events), default=0)
+
+
+def story_line(
+    event: TraceEvent, names: Names | None = None, *, group_width: int = _GROUP_WIDTH
+) -> str:
     """One event as one line, without a line end.
 
     Args:
         event: Any event; one that has no text of its own shows its columns' essentials.
         names: How to call members; by default their ids, cut down to the first part of the UUID.
+        group_width: Width of the group column, in characters; a longer id shifts its own line.
     """
     called = {} if names is None else names
     text = _TEXTS.get(event.event, _plain)(event, called)
     group = event.group_id if event.group_id is not None else "-"
-    line = f"{_time(event.ts_us)}  {group:<10} {event.event.value:<18} {_shorten(text, called)}"
+    line = (
+        f"{_time(event.ts_us)}  {group:<{group_width}} {event.event.value:<18} "
+        f"{_shorten(text, called)}"
+    )
     return line.rstrip()
 
 
