@@ -39,6 +39,11 @@ _WORKER_PROTOCOLS: Final = {
 }
 """What a Connect worker offers. Source: kafka trunk, WorkerCoordinator.metadata."""
 _UNSUPPORTED: Final = "none"
+_ASSUMED_PROTOCOLS: Final = (
+    "members offer all protocols of their group, the selected one first, with one subscription "
+    "for all"
+)
+_ASSUMED_SUBSCRIPTION: Final = "members have the subscription of their first protocol for all"
 _USUAL_PARTITION_COUNT: Final = 50
 _LARGEST_PARTITION_COUNT: Final = 1_000
 
@@ -90,13 +95,24 @@ class Recording:
                 return event.member_id
         return None
 
-    def offers_several(self) -> bool:
-        """Whether some group's members offer more than one protocol."""
-        return any(len(self._offered(group, "")) > 1 for group in self._selected)
+    def assumptions(self) -> list[str]:
+        """What of the JoinGroups the trace does not tell and was assumed; mostly nothing."""
+        texts: dict[str, None] = {}
+        for position, event in enumerate(self.events):
+            if event.event is not Event.JOIN_REQ:
+                continue
+            selected = self._next_protocol.get(position, "")
+            told = _told_protocols(event)
+            if selected in told[1:]:
+                texts[_ASSUMED_SUBSCRIPTION] = None
+            elif not told and len(self._guessed_protocols(event.group_id or "", selected)) > 1:
+                texts[_ASSUMED_PROTOCOLS] = None
+        return list(texts)
 
     def _join(self, position: int, event: TraceEvent) -> JoinGroupRequest:
         group_id = event.group_id or ""
         selected = self._next_protocol.get(position, "")
+        offered = _told_protocols(event) or self._guessed_protocols(group_id, selected)
         return JoinGroupRequest(
             group_id=group_id,
             session_timeout_ms=event.session_timeout_ms or 0,
@@ -106,15 +122,12 @@ class Recording:
             member_id=event.member_id or "",
             group_instance_id=event.group_instance_id,
             protocol_type=event.protocol_type or "",
-            protocols=tuple(
-                JoinGroupProtocol(name, event.subscription or b"")
-                for name in self._offered(group_id, selected)
-            ),
+            protocols=tuple(JoinGroupProtocol(name, event.subscription or b"") for name in offered),
             reason=event.client_reason,
         )
 
-    def _offered(self, group_id: str, selected: str) -> tuple[str, ...]:
-        """What a member offers, the protocol that was selected for it first."""
+    def _guessed_protocols(self, group_id: str, selected: str) -> tuple[str, ...]:
+        """What a member offers, where its JoinGroup does not tell: the selected protocol first."""
         known = self._selected.get(group_id, {})
         first = selected or next(iter(known), _UNSUPPORTED)
         names = [first, *known, *_WORKER_PROTOCOLS.get(first, ())]
@@ -157,6 +170,12 @@ def context_of(event: TraceEvent, token: int) -> RequestContext:
         client_id=event.client_id or "",
         client_host=event.client_host or "/127.0.0.1",
     )
+
+
+def _told_protocols(event: TraceEvent) -> tuple[str, ...]:
+    """The protocols that a JoinGroup tells in order of preference; none in an older trace."""
+    names = event.attrs.get("protocols", "")
+    return tuple(names.split(",")) if names else ()
 
 
 def _heartbeat(event: TraceEvent) -> HeartbeatRequest:

@@ -168,10 +168,5 @@ def _paired(
 
 
 def _assumed(best: _Attempt, recording: Recording) -> list[str]:
-    assumed = [f"group.initial.rebalance.delay.ms={best.delay_ms}, the guess that fits best"]
-    if recording.offers_several():
-        assumed.append(
-            "members offer all protocols of their group, the selected one first, with one "
-            "subscription for all"
-        )
-    return assumed
+    delay = f"group.initial.rebalance.delay.ms={best.delay_ms}, the guess that fits best"
+    return [delay, *recording.assumptions()]

@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.replay.recording import Recording
 from coordinator_sim.replay.recordings import replay_recording
 from coordinator_sim.replay.settings import Settings
 from coordinator_sim.sim.runner import run_scenario
@@ -35,6 +36,37 @@ def test_recorded_run_is_reproduced_whole(name: str) -> None:
     assert [group.first_difference for group in report.groups if group.first_difference] == []
     assert report.totals()["answers"].in_source > 50
     assert report.is_reproduced
+
+
+def test_told_protocols_need_no_assumption() -> None:
+    """A JoinGroup that lists what its member offers leaves the broker's delay alone open."""
+    report = replay_recording(run_of("member-crash"), INFO).report
+    assert [group.assumed for group in report.groups] == [
+        ["group.initial.rebalance.delay.ms=3000, the guess that fits best"]
+    ]
+
+
+def test_protocols_that_are_not_told_are_assumed_and_said_so() -> None:
+    """A trace without the attribute is replayed with what the run's label and answers tell."""
+    events = [
+        replace(event, attrs={}) if event.event is Event.JOIN_REQ else event
+        for event in run_of("connect-worker-crash")
+    ]
+    report = replay_recording(events, INFO).report
+    assert report.is_reproduced
+    (group,) = report.groups
+    assert group.assumed[1].startswith("members offer all protocols of their group")
+
+
+def test_selected_second_protocol_has_an_assumed_subscription() -> None:
+    """The trace tells the subscription of a member's first protocol alone."""
+    events = [
+        replace(event, attrs={"protocols": "own,range"}) if event.event is Event.JOIN_REQ else event
+        for event in run_of("member-crash")
+    ]
+    assert Recording(events, INFO.assignor).assumptions() == [
+        "members have the subscription of their first protocol for all"
+    ]
 
 
 def test_changed_answer_is_found() -> None:
