@@ -1,6 +1,9 @@
 """`Scenario`: a world and what happens to it, as one value that can be written to a file."""
 
+import re
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Final, get_args
 
 import msgspec
 from msgspec import Struct
@@ -21,6 +24,7 @@ from coordinator_sim.scenario.validation import check_scenario
 from coordinator_sim.scenario.world import (
     ConsumerGroupSpec,
     GroupSpec,
+    LatencyLaw,
     MemberSpec,
     NetworkSpec,
     TopicSpec,
@@ -88,6 +92,21 @@ class Scenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return max([0, *starts, *(end_of(happening) for happening in self.happenings)])
 
 
+_PARTS: Final = (
+    *(Scenario, TopicSpec, NetworkSpec, *get_args(GroupSpec), *get_args(MemberSpec)),
+    *(*get_args(LatencyLaw), *get_args(Happening)),
+)
+_WORDS: Final = tuple(
+    dict.fromkeys(
+        word
+        for part in _PARTS
+        for word in (*part.__struct_fields__, part.__struct_config__.tag)
+        if isinstance(word, str)
+    )
+)
+"""Every field and kind that a scenario's file may name."""
+
+
 def scenario_from_json(text: bytes | str, origin: str = "scenario") -> Scenario:
     """Read a scenario from its JSON form.
 
@@ -102,7 +121,14 @@ def scenario_from_json(text: bytes | str, origin: str = "scenario") -> Scenario:
     try:
         return msgspec.json.decode(text, type=Scenario)
     except msgspec.DecodeError as error:
-        raise ScenarioError(f"{origin}: {error}") from error
+        raise ScenarioError(f"{origin}: {error}{_nearest_names(str(error))}") from error
+
+
+def _nearest_names(problem: str) -> str:
+    """What the field or kind that a message quotes was perhaps meant to be."""
+    quoted = re.search(r"unknown field `(\w+)`|Invalid value '(\w+)'", problem)
+    near = get_close_matches(quoted[1] or quoted[2], _WORDS, n=3) if quoted else []
+    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def scenario_to_json(scenario: Scenario) -> bytes:

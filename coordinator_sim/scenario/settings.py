@@ -18,6 +18,9 @@ INT_MAX: Final = 2_147_483_647
 LONG_MAX: Final = 9_223_372_036_854_775_807
 """Upper bound of Kafka's LONG settings."""
 
+MAX_OFFSETS_PARTITIONS: Final = 10_000
+"""Two hundred times the default; every one of them costs 1.5 KB of the simulator's memory."""
+
 
 @unique
 class Scope(Enum):
@@ -64,7 +67,7 @@ _COMMON_CLIENT: Final[dict[str, Setting]] = {
 
 SETTINGS: Final[dict[Scope, dict[str, Setting]]] = {
     Scope.BROKER: {
-        "offsets.topic.num.partitions": _POSITIVE,
+        "offsets.topic.num.partitions": IntSetting(low=1, high=MAX_OFFSETS_PARTITIONS),
         "group.min.session.timeout.ms": IntSetting(),
         "group.max.session.timeout.ms": IntSetting(),
         "group.initial.rebalance.delay.ms": IntSetting(),

@@ -5,6 +5,7 @@ Every message names the value, the bound and the fix.
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -51,6 +52,7 @@ from coordinator_sim.scenario.world import (
 if TYPE_CHECKING:
     from coordinator_sim.scenario.scenario import Scenario
 
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 MAX_TIME_MS: Final = 10_000 * 366 * 24 * 3_600_000
 """Ten thousand years: microseconds of it still fit 64 bits."""
 MAX_BROKERS: Final = 1_000
@@ -68,8 +70,11 @@ def check_scenario(scenario: Scenario) -> None:
         ScenarioError: Names the value, the bound and the fix.
         ConfigError: The profile or a setting is unknown, or outside its bounds.
     """
-    if not scenario.name or scenario.name != scenario.name.strip():
-        raise ScenarioError(f"name {scenario.name!r}: must be a word without outer spaces")
+    if not _NAME.fullmatch(scenario.name):
+        raise ScenarioError(
+            f"name {scenario.name!r}: must be 1 to 200 letters, digits, '.', '_' and '-', "
+            "the first a letter or digit; it names the run's directory"
+        )
     _within("duration_ms", scenario.duration_ms, 1, MAX_TIME_MS)
     _within("brokers", scenario.brokers, 1, MAX_BROKERS)
     _within("load_ms", scenario.load_ms, 0, MAX_TIME_MS)
@@ -149,6 +154,10 @@ def _check_consumers(scenario: Scenario, group: ConsumerGroupSpec) -> None:
     for assignor in group.assignors:
         if assignor not in ASSIGNORS:
             raise ConfigError(f"unknown assignor {assignor!r}: use one of {', '.join(ASSIGNORS)}")
+        if group.assignors.count(assignor) > 1:
+            raise ConfigError(
+                f"group {group.group_id!r} has the assignor {assignor!r} twice: remove one"
+            )
     check_settings(Scope.CONSUMER, group.settings)
     for topic in group.topics:
         _known("topic", topic, topics)
