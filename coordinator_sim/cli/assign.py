@@ -21,17 +21,19 @@ from coordinator_sim.errors import CoordinatorSimError
 
 def assign(
     files: Annotated[
-        list[Path], typer.Argument(help="Files with one case a line.", metavar="FILE...")
+        list[Path], typer.Argument(help="Files with one case a line.", metavar="FILE")
     ],
     *,
     check: Annotated[
         bool, typer.Option("--check", help="Compare with what the cases expect.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
 ) -> None:
     """Run assignors on cases of the golden forms; with --check, compare with their results.
 
     Exit code 1: a case differs. Exit code 2: a file cannot be read or a line is not a case.
+
+    Example: coordinator-sim assign cases.jsonl --check
     """
     case_count = difference_count = 0
     for file, number, case in _cases(files):

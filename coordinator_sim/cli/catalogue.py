@@ -39,7 +39,9 @@ def list_scenarios(
 
 
 def show(
-    scenario: Annotated[str, typer.Argument(help="Catalogue name, or a scenario's .json file.")],
+    scenario: Annotated[
+        str, typer.Argument(help="Catalogue name, or a scenario's .json file.", metavar="SCENARIO")
+    ],
     json: Annotated[
         bool, typer.Option("--json", help="Print the data alone, without its story.")
     ] = False,

@@ -31,8 +31,11 @@ _OUTCOMES: Final = {
 
 
 def explain(
-    trace: Annotated[Path, typer.Argument(help="A trace: the directory of a run or an import.")],
-    group: Annotated[str, typer.Argument(help="The group to explain.")],
+    trace: Annotated[
+        Path,
+        typer.Argument(help="A trace: the directory of a run or an import.", metavar="TRACE"),
+    ],
+    group: Annotated[str, typer.Argument(help="The group to explain.", metavar="GROUP")],
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of the story.")
     ] = False,

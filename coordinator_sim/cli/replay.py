@@ -32,11 +32,16 @@ _PLAIN_WIDTH: Final = 160
 
 
 def replay(
-    trace: Annotated[Path, typer.Argument(help="A trace: the directory of a run or an import.")],
+    trace: Annotated[
+        Path,
+        typer.Argument(help="A trace: the directory of a run or an import.", metavar="TRACE"),
+    ],
     set_: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", help="A setting the trace does not tell, such as session.timeout.ms=10000."
+            "--set",
+            metavar="KEY=VALUE",
+            help="A setting to try, such as session.timeout.ms=10000; may be repeated.",
         ),
     ] = None,
     out: Annotated[
@@ -56,12 +61,14 @@ def replay(
     Example: coordinator-sim replay out/incident --set session.timeout.ms=45000
     """
     from coordinator_sim.cli.progress import progress_bar
-    from coordinator_sim.ingest.run_directory import read_run
+    from coordinator_sim.ingest.run_directory import check_replaceable, read_run
     from coordinator_sim.replay.run import replay_run
     from coordinator_sim.replay.settings import parse_settings
 
     settings = parse_settings(set_ or [])
     run = read_run(trace)
+    if out is not None:
+        check_replaceable(out, keep=trace)
     with progress_bar("replaying", run.info.counts.get("events", 0)) as advance:
         result = replay_run(run, settings, on_progress=advance)
     if out is not None:

@@ -9,10 +9,11 @@ import msgspec
 from msgspec import Struct
 
 from coordinator_sim import __version__
+from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
+from coordinator_sim.trace.recorder import MemoryRecorder, Recorder
 
 if TYPE_CHECKING:
     from coordinator_sim.scenario.scenario import Scenario
-    from coordinator_sim.trace.events import RunInfo, TraceEvent
 
 
 class Simulation(Struct, frozen=True, kw_only=True):
@@ -36,10 +37,8 @@ class Simulation(Struct, frozen=True, kw_only=True):
         parts = (self.scenario, self.seed, self.scenario.profile, sorted(self.options.items()))
         return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:32]
 
-    def run_info(self) -> "RunInfo":
+    def run_info(self) -> RunInfo:
         """What the whole run shares."""
-        from coordinator_sim.trace.events import RunInfo, Source
-
         return RunInfo(
             trace_id=self.trace_id(),
             source=Source.SIM,
@@ -72,7 +71,7 @@ def simulate(
     *,
     trace_format: Literal["parquet", "jsonl"] = "parquet",
     on_progress: Callable[[int], None] | None = None,
-) -> "list[TraceEvent]":
+) -> list[TraceEvent]:
     """Run the scenario, write its run directory, and answer the events for whoever tells them.
 
     Args:
@@ -83,17 +82,29 @@ def simulate(
     """
     from coordinator_sim.ingest.run_directory import RunDirectoryWriter
     from coordinator_sim.sim.runner import run_scenario
-    from coordinator_sim.trace.recorder import MemoryRecorder
 
-    memory = MemoryRecorder()
-    run_scenario(
-        simulation.scenario,
-        seed=simulation.seed,
-        recorder=memory,
-        progress=on_progress,
-        shuffle_ties=simulation.shuffle_ties,
-    )
     with RunDirectoryWriter(out, simulation.run_info(), format=trace_format) as writer:
-        for event in memory.events:
-            writer.record(event)
-    return memory.events
+        recorder = _KeepingRecorder(writer)
+        run_scenario(
+            simulation.scenario,
+            seed=simulation.seed,
+            recorder=recorder,
+            progress=on_progress,
+            shuffle_ties=simulation.shuffle_ties,
+        )
+    return recorder.events
+
+
+class _KeepingRecorder(MemoryRecorder):
+    """Keeps every event and writes it: the disk is used while the run goes on."""
+
+    __slots__ = ("_writer",)
+
+    def __init__(self, writer: Recorder) -> None:
+        super().__init__()
+        self._writer = writer
+
+    def record(self, event: TraceEvent) -> None:
+        """Take the next event of the run."""
+        super().record(event)
+        self._writer.record(self.events[-1])

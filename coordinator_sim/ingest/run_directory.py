@@ -175,10 +175,18 @@ class RunDirectory:
         """The events in emission order, numbered as they were recorded.
 
         Raises:
-            DataError: A file of the trace cannot be read; names the file.
+            DataError: A file of the trace cannot be read, or one is missing.
         """
+        count = 0
         for _, rows in groupby(self._event_rows(), key=lambda row: row.ordinal):
+            count += 1
             yield event_of(list(rows), self.info)
+        expected = self.info.counts.get("events", count)
+        if count != expected:
+            raise DataError(
+                f"{self.path / EVENTS_DIR} holds {count} of the {expected} events that "
+                f"{MANIFEST_NAME} counts; write the trace again"
+            )
 
     def generations(self) -> Iterator[GenerationRow]:
         """The dense assignment of every generation that has one, in order of completion."""
@@ -218,17 +226,34 @@ def read_run(path: Path) -> RunDirectory:
     return RunDirectory(path, info)
 
 
-def _clear(path: Path) -> None:
-    """Make the directory, without the trace that may be there."""
-    if path.exists() and not path.is_dir():
+def check_replaceable(path: Path, keep: Path | None = None) -> None:
+    """Refuse a directory that a trace must not be written to.
+
+    Args:
+        path: Where to write; it need not exist.
+        keep: A trace that is still wanted.
+
+    Raises:
+        ConfigError: It is a file, holds something that is no trace, or is the trace to keep.
+    """
+    if keep is not None and path.resolve() == keep.resolve():
+        raise ConfigError(f"{path} is the trace that is read; name another directory")
+    if not path.exists():
+        return
+    if not path.is_dir():
         raise ConfigError(f"{path} is a file; name a directory for the trace")
-    path.mkdir(parents=True, exist_ok=True)
     ours = {MANIFEST_NAME, f"{MANIFEST_NAME}.partial", *_TABLES}
     foreign = sorted(entry.name for entry in path.iterdir() if entry.name not in ours)
     if foreign:
         raise ConfigError(
             f"{path} holds {foreign[0]!r}, which is no part of a trace; name an empty directory"
         )
+
+
+def _clear(path: Path) -> None:
+    """Make the directory, without the trace that may be there."""
+    check_replaceable(path)
+    path.mkdir(parents=True, exist_ok=True)
     (path / MANIFEST_NAME).unlink(missing_ok=True)
     for table in _TABLES:
         shutil.rmtree(path / table, ignore_errors=True)

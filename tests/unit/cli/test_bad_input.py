@@ -42,6 +42,101 @@ def test_unknown_scenario_names_the_close_ones() -> None:
     assert_refused(done, 2, "'roling-bounce'", "rolling-bounce")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("rn",), ("'rn'", "'run'", "coordinator_sim --help")),
+        (("run", "--sed", "3"), ("--sed", "--seed", "coordinator_sim run --help")),
+        (("run",), ("missing argument", "SCENARIO")),
+        (("run", "member-crash", "--seed", "x"), ("--seed", "integer")),
+    ],
+)
+def test_wrong_command_line_is_one_line(arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
+    """What typer cannot read is told like every other mistake."""
+    assert_refused(run_command(*arguments), 2, *words)
+
+
+def test_no_command_shows_the_commands() -> None:
+    """Help on stderr, and misuse."""
+    done = run_command()
+    assert done.returncode == 2
+    assert "Commands:" in done.stderr
+    assert not done.stdout
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("group.initial.rebalance.delay.ms=abc", ("abc", "whole number")),
+        ("group.max.size=0", ("group.max.size=0", "from 1")),
+        ("heartbeat.interval.ms=45000", ("45000", "below session.timeout.ms=45000")),
+        ("session.timeout.ms=99999999999999999999", ("from 1 to 2147483647",)),
+        ("offsets.topic.num.partitions=2147483647", ("from 1 to 10000",)),
+        ("partition.assignment.strategy=range,range", ("'range' twice",)),
+    ],
+)
+def test_absurd_setting_names_value_and_bound(setting: str, words: tuple[str, ...]) -> None:
+    """It is refused before anything runs."""
+    assert_refused(run_command("run", "rolling-bounce", "--set", setting), 2, *words)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ('"duration_ms"', '"duration_mss"', ("duration_mss", "did you mean duration_ms")),
+        ("CrashMember", "CrashMembr", ("CrashMembr", "did you mean CrashMember")),
+        ('"4.4"', '"9.9"', ("'9.9'", "4.4")),
+        ('"member-crash"', '"../up"', ("'../up'", "names the run's directory")),
+    ],
+)
+def test_typo_in_a_scenario_file_is_named(
+    before: str, after: str, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    """With what it was perhaps meant to be."""
+    text = run_command("show", "member-crash", "--json").stdout
+    file = tmp_path / "mine.json"
+    file.write_text(text.replace(before, after))
+
+    assert_refused(run_command("run", file), 2, *words)
+
+
+def test_directory_named_like_a_scenario_file_is_refused(tmp_path: Path) -> None:
+    """The system's own words, without its traceback."""
+    folder = tmp_path / "mine.json"
+    folder.mkdir()
+    assert_refused(run_command("show", folder), 2, "mine.json", "directory")
+
+
+def test_file_that_is_no_json_is_not_taken_for_a_name(tmp_path: Path) -> None:
+    """A scenario's file is told by its suffix."""
+    file = tmp_path / "mine.txt"
+    file.touch()
+    assert_refused(run_command("run", file), 2, "mine.txt", ".json")
+
+
+def test_trace_inside_a_file_is_refused(tmp_path: Path) -> None:
+    """An output directory that cannot be made is one line."""
+    file = tmp_path / "file"
+    file.touch()
+    done = run_command("run", "member-crash", "--out", file / "trace")
+    assert_refused(done, 2, "trace", "Not a directory")
+
+
+def test_reader_that_goes_away_is_no_error() -> None:
+    """`coordinator-sim list | head -1` ends without a word."""
+    listing = subprocess.Popen(
+        [sys.executable, "-m", "coordinator_sim", "list"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert listing.stdout is not None
+    listing.stdout.close()
+    assert listing.stderr is not None
+    assert listing.stderr.read() == b""
+    listing.stderr.close()
+    assert listing.wait() == 1
+
+
 def test_negative_session_timeout_names_value_and_bound() -> None:
     """An absurd setting is refused before anything runs."""
     done = run_command("run", "rolling-bounce", "--set", "session.timeout.ms=-1")
