@@ -43,6 +43,7 @@ from coordinator_sim.coordinator.runtime import (
     PartitionState,
     Runtime,
     Write,
+    partition_error,
 )
 from coordinator_sim.coordinator.sync import handle_sync
 from coordinator_sim.coordinator.tracing import trace_request
@@ -56,6 +57,7 @@ from coordinator_sim.protocol.messages import (
     LeaveGroupRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
+    OneGroupRequest,
     RequestContext,
     SyncGroupRequest,
 )
@@ -109,10 +111,10 @@ class GroupCoordinator:
             return self._heartbeat(request, context)
         if runtime.tracing:
             trace_request(runtime, request, context)
-        parked = Parked(context.token, request, context.api_version)
         if isinstance(request, OffsetFetchRequest):
-            FetchUnderWay(runtime, request, parked).start(self._partition_index)
+            FetchUnderWay(runtime, request, context).start(self._partition_index)
             return runtime.take()
+        parked = Parked(context.token, request, context.api_version)
         error = self._check(request)
         if error is not ErrorCode.NONE:
             if isinstance(request, JoinGroupRequest):
@@ -131,7 +133,7 @@ class GroupCoordinator:
     def _dispatch(
         self,
         partition: Partition,
-        request: GroupRequest,
+        request: OneGroupRequest,
         context: RequestContext,
         parked: Parked,
     ) -> None:
@@ -148,7 +150,7 @@ class GroupCoordinator:
                 outcome = answer if isinstance(answer, ErrorCode) else Effect(response=answer)
             case LeaveGroupRequest():
                 outcome = handle_leave(runtime, partition, request)
-            case OffsetCommitRequest():
+            case _:
                 handle_commit(runtime, partition, request, parked)
                 return
         if isinstance(outcome, ErrorCode):
@@ -179,9 +181,9 @@ class GroupCoordinator:
             self._dispatch(partition, request, context, parked)
         return runtime.take()
 
-    def _check(self, request: GroupRequest) -> ErrorCode:
+    def _check(self, request: OneGroupRequest) -> ErrorCode:
         """The checks before the partition is looked at. Source: GroupCoordinatorService."""
-        if isinstance(request, OffsetCommitRequest | OffsetFetchRequest):
+        if isinstance(request, OffsetCommitRequest):
             return ErrorCode.NONE
         if not request.group_id:
             return ErrorCode.INVALID_GROUP_ID
@@ -226,10 +228,9 @@ class GroupCoordinator:
 
     def _fire(self, timer: Timer) -> None:
         runtime = self._runtime
-        key = timer.key
-        if key.kind is TimerKind.WRITE:
-            if isinstance(timer.data, Write):
-                runtime.expire_write(timer.data)
+        key, data = timer.key, timer.data
+        if isinstance(data, Write):
+            runtime.expire_write(data)
             return
         group = runtime.groups.get(key.group_id)
         if group is None:
@@ -238,11 +239,11 @@ class GroupCoordinator:
             case TimerKind.SESSION:
                 effect = expire_session(runtime, group, key.member_id)
             case TimerKind.SYNC:
-                effect = expire_pending_sync(runtime, group, timer.data)
-            case TimerKind.JOIN:
+                effect = expire_pending_sync(runtime, group, data)
+            case _:
                 effect = (
-                    expire_initial_join(runtime, group, timer.data)
-                    if isinstance(timer.data, InitialDelay)
+                    expire_initial_join(runtime, group, data)
+                    if isinstance(data, InitialDelay)
                     else complete_join(runtime, group)
                 )
         if effect is not NO_EFFECT:
@@ -340,10 +341,3 @@ class GroupCoordinator:
     def group(self, group_id: str) -> Group | None:
         """The group as it is now, for inspection; None when it is unknown or not led here."""
         return self._runtime.groups.get(group_id)
-
-
-def partition_error(partition: Partition | None) -> ErrorCode:
-    """Why a partition takes no requests. Source: CoordinatorRuntime.withActiveContextOrThrow."""
-    if partition is not None and partition.state is PartitionState.LOADING:
-        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    return ErrorCode.NOT_COORDINATOR

@@ -10,24 +10,28 @@ from dataclasses import dataclass
 
 from coordinator_sim.coordinator.offsets import fetch_group
 from coordinator_sim.coordinator.refusals import fetch_error
-from coordinator_sim.coordinator.runtime import Effect, Parked, PartitionState, Runtime
+from coordinator_sim.coordinator.runtime import Effect, PartitionState, Runtime, partition_error
+from coordinator_sim.coordinator.tracing import trace_fetch
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
     FetchedGroup,
     OffsetFetchRequest,
     OffsetFetchResponse,
+    RequestContext,
 )
 
 
 class FetchUnderWay:
     """One OffsetFetch and the groups of it that are read."""
 
-    __slots__ = ("_found", "_missing_count", "_parked", "_request", "_runtime")
+    __slots__ = ("_context", "_found", "_missing_count", "_request", "_runtime")
 
-    def __init__(self, runtime: Runtime, request: OffsetFetchRequest, parked: Parked) -> None:
+    def __init__(
+        self, runtime: Runtime, request: OffsetFetchRequest, context: RequestContext
+    ) -> None:
         self._runtime = runtime
         self._request = request
-        self._parked = parked
+        self._context = context
         self._found: list[FetchedGroup | None] = [None] * len(request.groups)
         self._missing_count = len(request.groups)
 
@@ -37,12 +41,7 @@ class FetchUnderWay:
         for index, wanted in enumerate(self._request.groups):
             partition = runtime.partitions.get(partition_of(wanted.group_id))
             if partition is None or partition.state is not PartitionState.ACTIVE:
-                is_loading = partition is not None and partition.state is PartitionState.LOADING
-                error = (
-                    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-                    if is_loading
-                    else ErrorCode.NOT_COORDINATOR
-                )
+                error = partition_error(partition)
                 self.found(index, FetchedGroup(group_id=wanted.group_id, error_code=error))
                 continue
             stable = self._request.require_stable
@@ -52,15 +51,21 @@ class FetchUnderWay:
             else:
                 self.found(index, group)
         if not self._request.groups:
-            runtime.answer(self._parked, OffsetFetchResponse(groups=()))
+            self._answer()
 
     def found(self, index: int, group: FetchedGroup) -> None:
         """One group is read; answer when it was the last."""
         self._found[index] = group
         self._missing_count -= 1
         if self._missing_count == 0:
-            groups = tuple(group for group in self._found if group is not None)
-            self._runtime.answer(self._parked, OffsetFetchResponse(groups=groups))
+            self._answer()
+
+    def _answer(self) -> None:
+        groups = tuple(group for group in self._found if group is not None)
+        response = OffsetFetchResponse(groups=groups)
+        self._runtime.reply(self._context.token, response)
+        if self._runtime.tracing:
+            trace_fetch(self._runtime, self._context, response)
 
 
 @dataclass(slots=True, eq=False)

@@ -283,7 +283,7 @@ class Group:
         self.remove_all((member_id,))
 
     def remove_all(self, member_ids: Iterable[str]) -> None:
-        """Forget members or pending ids, one after the other, without answering them.
+        """Forget members or pending ids, one after the other; no member's JoinGroup is parked.
 
         The leadership passes to the first remaining member in Kafka's order. Removing one by one
         would end with the same leader, at the price of one search for each.
@@ -293,8 +293,6 @@ class Group:
             if member is not None:
                 self._ordered = None
                 self._count_protocols(member.protocols, -1)
-                if member.awaiting_join is not None:
-                    self.awaiting_join_count -= 1
                 if member.group_instance_id is not None:
                     self.static_members.pop(member.group_instance_id, None)
             self.pending_members.pop(member_id, None)
@@ -305,12 +303,18 @@ class Group:
     def replace_static(self, old: Member, new_member_id: str) -> Member:
         """Give a static member a new id; everything else it has is kept, except parked requests.
 
+        Raises:
+            InvariantViolation: the member has no instance id.
+
         Source: ClassicGroup.replaceStaticMember.
         """
+        instance_id = old.group_instance_id
+        if instance_id is None:
+            raise InvariantViolation(f"member {old.member_id} of {self.group_id} is not static")
         del self.members[old.member_id]
         new = Member(
             new_member_id,
-            old.group_instance_id,
+            instance_id,
             old.client_id,
             old.client_host,
             old.session_timeout_ms,
@@ -322,8 +326,7 @@ class Group:
         self._insert(new)
         if self.leader_id == old.member_id:
             self.leader_id = new_member_id
-        if old.group_instance_id is not None:
-            self.static_members[old.group_instance_id] = new_member_id
+        self.static_members[instance_id] = new_member_id
         return new
 
     def elect_joined_leader(self) -> bool:
@@ -464,8 +467,6 @@ class Group:
     def _first_member_id(self) -> str | None:
         if not self.members:
             return None
-        if self._ordered is not None:
-            return self._ordered[0].member_id
         capacity = self._table_capacity
         return min(
             self.members.values(), key=lambda member: java_bucket(member.name_hash, capacity)

@@ -13,7 +13,6 @@ from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Runtime
 from coordinator_sim.coordinator.sessions import start_session
-from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import JoinGroupResponse, SyncGroupResponse
 from coordinator_sim.protocol.records import GroupMetadataKey, GroupMetadataValue, LogRecord
@@ -68,8 +67,6 @@ def complete_join(runtime: Runtime, group: Group) -> Effect:
     timers = runtime.timers
     timers.cancel(TimerKey(TimerKind.JOIN, group.group_id))
     _drop_not_rejoined(runtime, group)
-    if group.state is GroupState.DEAD:
-        return NO_EFFECT
     if not group.elect_joined_leader() and group.members:
         # Only static members are left and none rejoined: wait for a session to end, or for one.
         # DEVIATION: with a rebalance timeout of 0 Kafka spins here; we look again every 1 ms.
@@ -125,27 +122,25 @@ def _drop_not_rejoined(runtime: Runtime, group: Group) -> None:
     group.remove_all([member.member_id for member in dropped])
 
 
-def expire_initial_join(runtime: Runtime, group: Group, data: object) -> Effect:
-    """The initial delay ran out: extend it if somebody joined meanwhile, else end the phase.
-
-    Source: tryCompleteInitialRebalanceElseSchedule.
-    """
-    if not isinstance(data, InitialDelay):
-        raise InvariantViolation(f"join timer of {group.group_id} without its delay")
-    if not (group.new_member_added and data.remaining_ms != 0):
-        return complete_join(runtime, group)
-    group.new_member_added = False
-    delay_ms = min(runtime.config.group_initial_rebalance_delay_ms, data.remaining_ms)
-    _arm_initial(runtime, group, delay_ms, max(data.remaining_ms - data.delay_ms, 0))
-    return NO_EFFECT
-
-
 @dataclass(slots=True, frozen=True)
 class InitialDelay:
     """What the timer of an initial rebalance remembers: its own length, and what may follow."""
 
     delay_ms: int
     remaining_ms: int
+
+
+def expire_initial_join(runtime: Runtime, group: Group, delay: InitialDelay) -> Effect:
+    """The initial delay ran out: extend it if somebody joined meanwhile, else end the phase.
+
+    Source: tryCompleteInitialRebalanceElseSchedule.
+    """
+    if not (group.new_member_added and delay.remaining_ms != 0):
+        return complete_join(runtime, group)
+    group.new_member_added = False
+    delay_ms = min(runtime.config.group_initial_rebalance_delay_ms, delay.remaining_ms)
+    _arm_initial(runtime, group, delay_ms, max(delay.remaining_ms - delay.delay_ms, 0))
+    return NO_EFFECT
 
 
 def _arm_initial(runtime: Runtime, group: Group, delay_ms: int, remaining_ms: int) -> None:

@@ -7,12 +7,9 @@ OffsetMetadataManager.replay; CoordinatorRuntime.CoordinatorContext.unload.
 """
 
 from coordinator_sim.coordinator.group import Group, Member
-from coordinator_sim.coordinator.join_phase import (
-    complete_join_of,
-    prepare_rebalance,
-)
+from coordinator_sim.coordinator.join_phase import complete_join_of, prepare_rebalance
 from coordinator_sim.coordinator.offset_store import OffsetStore
-from coordinator_sim.coordinator.runtime import NO_EFFECT, Partition, PartitionState, Runtime
+from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.sessions import start_session
 from coordinator_sim.coordinator.timeline import timeline_order
 from coordinator_sim.protocol.errors import ErrorCode
@@ -26,7 +23,6 @@ from coordinator_sim.protocol.records import (
     GroupMetadataMember,
     GroupMetadataValue,
     LogBatch,
-    OffsetCommitKey,
     OffsetCommitValue,
 )
 from coordinator_sim.protocol.states import GroupState
@@ -58,7 +54,7 @@ def replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> Non
                 group.visible_from = seen_from
                 partition.groups[key.group_id] = group
             partition.offsets.put(key, value, seen_from)
-        elif isinstance(key, OffsetCommitKey):
+        else:
             partition.offsets.remove(key, seen_from)
 
 
@@ -117,9 +113,8 @@ def finish_load(runtime: Runtime, partition: Partition, error: ErrorCode) -> Non
             start_session(runtime, group, member)
         if len(group.members) > limit:
             text = f"Freshly-loaded group {group_id} is over capacity {limit}"
-            effect = prepare_rebalance(runtime, group, RebalanceReason.OVER_CAPACITY, text)
-            if effect is not NO_EFFECT:
-                runtime.submit(partition, None, effect)
+            # Nobody has joined yet, so there is nothing to store.
+            prepare_rebalance(runtime, group, RebalanceReason.OVER_CAPACITY, text)
     if runtime.tracing:
         runtime.emit(Event.LOAD_DONE, offsets_partition=partition.index)
 

@@ -131,8 +131,6 @@ def expire_session(runtime: Runtime, group: Group, member_id: str) -> Effect:
 
     Source: expireClassicGroupMemberHeartbeat.
     """
-    if group.state is GroupState.DEAD:
-        return NO_EFFECT
     if member_id in group.pending_members:
         group.remove(member_id)
         if runtime.tracing:
@@ -171,8 +169,6 @@ def _complete_after_expiry(runtime: Runtime, group: Group) -> Effect:
 def expire_pending_sync(runtime: Runtime, group: Group, generation: object) -> Effect:
     """Evict the members that have not synced, static ones too. Source: expirePendingSync."""
     if generation != group.generation_id or not group.pending_sync:
-        return NO_EFFECT
-    if group.state not in {GroupState.AWAITING_SYNC, GroupState.STABLE}:
         return NO_EFFECT
     evicted = list(group.pending_sync)
     for member_id in evicted:

@@ -57,10 +57,6 @@ class OffsetStore:
         if previous is not None and position:
             self._replaced.setdefault(key, []).append((position, previous))
 
-    def remove_group(self, group_id: str) -> None:
-        """Forget a group's offsets."""
-        self._groups.pop(group_id, None)
-
     def settle(self, committed: int) -> None:
         """Drop replaced values that no reader at `committed` or later can see."""
         if not self._replaced:

@@ -4,12 +4,10 @@ Source: kafka trunk, GroupCoordinatorService (handleOperationException and the e
 each API) and GroupMetadataManager.appendGroupMetadataErrorToResponseError.
 """
 
-from typing import Final, assert_never
+from typing import Final
 
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
-    FetchedGroup,
-    GroupRequest,
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -20,8 +18,7 @@ from coordinator_sim.protocol.messages import (
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetCommitTopicResult,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
+    OneGroupRequest,
     PartitionError,
     Response,
     SyncGroupRequest,
@@ -83,11 +80,10 @@ def commit_response(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCom
     )
 
 
-def error_response(request: GroupRequest, error: ErrorCode, profile: Profile) -> Response:
+def error_response(request: OneGroupRequest, error: ErrorCode, profile: Profile) -> Response:
     """The answer of an operation that failed with that error.
 
-    Source: GroupCoordinatorService.joinGroup, syncGroup, heartbeat, leaveGroup, commitOffsets and
-    fetchOffsets.
+    Source: GroupCoordinatorService.joinGroup, syncGroup, heartbeat, leaveGroup and commitOffsets.
     """
     code = operation_error(error, profile)
     match request:
@@ -104,18 +100,8 @@ def error_response(request: GroupRequest, error: ErrorCode, profile: Profile) ->
             return HeartbeatResponse(error_code=code)
         case LeaveGroupRequest():
             return _leave_error(request, code)
-        case OffsetCommitRequest():
-            return commit_response(request, code)
-        case OffsetFetchRequest():
-            failed = fetch_error(error)
-            return OffsetFetchResponse(
-                groups=tuple(
-                    FetchedGroup(group_id=group.group_id, error_code=failed)
-                    for group in request.groups
-                )
-            )
         case _:
-            assert_never(request)
+            return commit_response(request, code)
 
 
 def _leave_error(request: LeaveGroupRequest, error: ErrorCode) -> LeaveGroupResponse:

@@ -27,7 +27,7 @@ from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.refusals import error_response
 from coordinator_sim.coordinator.tracing import trace_response
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import GroupRequest, Response
+from coordinator_sim.protocol.messages import OneGroupRequest, Response
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.records import LogBatch, LogRecord
 from coordinator_sim.trace.events import Event, TraceEvent
@@ -41,7 +41,7 @@ class Parked:
     """A request that is not answered yet. It is answered once; later answers are dropped."""
 
     token: int
-    request: GroupRequest
+    request: OneGroupRequest
     api_version: int
     is_answered: bool = False
 
@@ -118,6 +118,13 @@ class Partition:
     uncommitted_groups: list[str] = field(default_factory=list)
 
 
+def partition_error(partition: Partition | None) -> ErrorCode:
+    """Why a partition takes no requests. Source: CoordinatorRuntime.withActiveContextOrThrow."""
+    if partition is not None and partition.state is PartitionState.LOADING:
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    return ErrorCode.NOT_COORDINATOR
+
+
 class Runtime:
     """The shared workbench of one coordinator's handlers.
 
@@ -176,12 +183,16 @@ class Runtime:
         self._replies, self._batches, self._events = [], [], []
         return CoordinatorResult(tuple(replies), tuple(batches), tuple(events))
 
+    def reply(self, token: int, response: Response) -> None:
+        """Send a response; the caller tells the trace."""
+        self._replies.append(Reply(token, response))
+
     def answer(self, parked: Parked, response: Response) -> None:
         """Answer a request, unless it has been answered before."""
         if parked.is_answered:
             return
         parked.is_answered = True
-        self._replies.append(Reply(parked.token, response))
+        self.reply(parked.token, response)
         if self.tracing:
             trace_response(self, parked, response)
 

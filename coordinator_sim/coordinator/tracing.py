@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
+    ApiKey,
     FetchedGroup,
     GroupRequest,
     HeartbeatRequest,
@@ -16,7 +17,6 @@ from coordinator_sim.protocol.messages import (
     LeaveGroupRequest,
     OffsetCommitRequest,
     OffsetCommitResponse,
-    OffsetFetchRequest,
     OffsetFetchResponse,
     RequestContext,
     Response,
@@ -136,17 +136,22 @@ def trace_response(runtime: "Runtime", parked: "Parked", response: Response) -> 
                 error_code=_first_error(response),
                 offsets=_committed(request),
             )
-        case OffsetFetchRequest(), OffsetFetchResponse():
-            for group in response.groups:
-                runtime.emit(
-                    Event.OFFSET_FETCH,
-                    **common,
-                    **_place(runtime, group.group_id),
-                    error_code=group.error_code,
-                    offsets=_fetched(group),
-                )
         case _:
             return
+
+
+def trace_fetch(runtime: "Runtime", context: RequestContext, response: OffsetFetchResponse) -> None:
+    """Tell of what was read, group by group."""
+    for group in response.groups:
+        runtime.emit(
+            Event.OFFSET_FETCH,
+            api_key=int(ApiKey.OFFSET_FETCH),
+            api_version=context.api_version,
+            correlation_id=context.token,
+            **_place(runtime, group.group_id),
+            error_code=group.error_code,
+            offsets=_fetched(group),
+        )
 
 
 def _place(runtime: "Runtime", group_id: str) -> dict[str, Any]:

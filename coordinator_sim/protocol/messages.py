@@ -368,12 +368,10 @@ Response = (
     | OffsetCommitResponse
     | OffsetFetchResponse
 )
-GroupRequest = (
-    JoinGroupRequest
-    | SyncGroupRequest
-    | HeartbeatRequest
-    | LeaveGroupRequest
-    | OffsetCommitRequest
-    | OffsetFetchRequest
+OneGroupRequest = (
+    JoinGroupRequest | SyncGroupRequest | HeartbeatRequest | LeaveGroupRequest | OffsetCommitRequest
 )
-"""The requests that only the group's coordinator may answer."""
+"""The requests that only the coordinator of their one group may answer."""
+
+GroupRequest = OneGroupRequest | OffsetFetchRequest
+"""The requests that go to a group coordinator; a fetch may name groups of several."""

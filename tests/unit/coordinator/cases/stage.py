@@ -53,6 +53,7 @@ from coordinator_sim.protocol.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from coordinator_sim.protocol.profiles import profile_named
 from coordinator_sim.protocol.records import (
     GroupMetadataKey,
     GroupMetadataMember,
@@ -62,7 +63,6 @@ from coordinator_sim.protocol.records import (
     OffsetCommitValue,
 )
 from coordinator_sim.protocol.states import GroupState
-from coordinator_sim.trace.events import Event
 
 Words = dict[str, str]
 
@@ -71,8 +71,8 @@ _SETTINGS: Final = {
     "size": "group_max_size",
     "session_min": "group_min_session_timeout_ms",
     "commit_timeout": "offsets_commit_timeout_ms",
+    "partitions": "offsets_topic_num_partitions",
 }
-_NEW_ID_EVENTS: Final = {Event.MEMBER_ID_ASSIGNED, Event.MEMBER_ADDED, Event.STATIC_REPLACED}
 _BEAT_MS: Final = 250
 
 
@@ -85,10 +85,11 @@ class Case:
     script: tuple[str, ...]
 
     def play(self) -> None:
-        """Run the script on a broker of its own."""
-        stage = Stage()
-        for line in self.script:
-            stage.run(line)
+        """Run the script twice on a broker of its own: the trace must change nothing."""
+        for trace in (True, False):
+            stage = Stage(trace=trace)
+            for line in self.script:
+                stage.run(line)
 
 
 def read_cases(text: str) -> list[Case]:
@@ -121,11 +122,15 @@ class Actor:
 class Stage:
     """A broker, the members of group `g`, and whose requests are on their way."""
 
-    harness: Harness = field(default_factory=lambda: _make_harness({}))
+    trace: bool
+    harness: Harness = field(init=False)
     actors: dict[str, Actor] = field(default_factory=dict)
     senders: dict[int, str] = field(default_factory=dict)
     records: list[LogRecord] = field(default_factory=list)
     group: str = "g"
+
+    def __post_init__(self) -> None:
+        self.broker([])
 
     # -- the script ------------------------------------------------------------------------
 
@@ -146,8 +151,19 @@ class Stage:
             _compare(line, expected, answers)
 
     def broker(self, words: list[str]) -> None:
-        """Start over with a broker of these settings."""
-        self.harness = _make_harness(_options(words))
+        """Start over with a broker of these settings, a profile and the topics it knows."""
+        options = _options(words)
+        profile = profile_named(options.pop("profile", "4.4"))
+        topics = filter(None, options.pop("topics", "").split(","))
+        settings: dict[str, object] = {
+            "group_initial_rebalance_delay_ms": 0,
+            "group_min_session_timeout_ms": 100,
+            "trace": self.trace,
+        }
+        settings |= {_SETTINGS[name]: int(value) for name, value in options.items()}
+        self.harness = Harness(msgspec.convert(settings, CoordinatorConfig), profile)
+        for topic in topics:
+            self.harness.set_topic(topic, 2)
 
     # -- members ---------------------------------------------------------------------------
 
@@ -199,10 +215,9 @@ class Stage:
             ),
         )
         direct = 3 if actor.instance_id is None and not member_id else 9
+        known = self._ids_of_group()
         step = self._call(label, request, options, direct)
-        for event in step.events:
-            if event.event in _NEW_ID_EVENTS and event.member_id is not None:
-                actor.member_id = event.member_id
+        actor.member_id = next(iter(self._ids_of_group() - known), actor.member_id)
         return step
 
     def sync(self, words: list[str]) -> Step:
@@ -341,14 +356,15 @@ class Stage:
         return Step(now_ms=now_ms, batches=result.batches, events=result.events)
 
     def hold(self, words: list[str]) -> None:
-        """From now on nothing is replicated until `release`."""
-        del words
-        self.harness.hold(high_watermark=True)
+        """`hold`: nothing is replicated until `release`; `hold off`: what is appended now, is."""
+        self.harness.hold(high_watermark=words != ["off"])
 
     def release(self, words: list[str]) -> Step:
-        """Replication catches up."""
-        del words
-        return self.harness.commit()
+        """`release [to=2]`: replication catches up, or up to that log position."""
+        to = _options(words).get("to")
+        if to is None:
+            return self.harness.commit()
+        return self.harness.commit(self.harness.partition_of(self.group), int(to))
 
     def fail(self, words: list[str]) -> None:
         """`fail ERROR`: the next append fails so."""
@@ -414,6 +430,10 @@ class Stage:
         self.senders[step.token] = label
         return step
 
+    def _ids_of_group(self) -> set[str]:
+        group = self.harness.coordinator.group(self.group)
+        return set() if group is None else {*group.members, *group.pending_members}
+
     def _learn(self, step: Step) -> None:
         for reply in step.replies:
             self._answer(reply.token, reply.response)
@@ -473,6 +493,7 @@ class Stage:
             "leader": self._label(value.leader),
             "members": self._labels(member.member_id for member in value.members),
             "protocol": value.protocol_name or "-",
+            "type": value.protocol_type or "-",
             "clients": ",".join(sorted(member.client_id for member in value.members)),
             "session": ",".join(str(member.session_timeout_ms) for member in value.members),
             "rebalance": ",".join(str(member.rebalance_timeout_ms) for member in value.members),
@@ -521,15 +542,6 @@ class Stage:
 
     def _labels(self, member_ids: Iterable[str]) -> str:
         return ",".join(sorted(self._label(member_id) for member_id in member_ids)) or "-"
-
-
-def _make_harness(options: Words) -> Harness:
-    settings = {_SETTINGS[name]: int(value) for name, value in options.items() if name != "topics"}
-    config = {"group_initial_rebalance_delay_ms": 0, "group_min_session_timeout_ms": 100}
-    harness = Harness(msgspec.convert(config | settings, CoordinatorConfig))
-    for topic in filter(None, options.get("topics", "").split(",")):
-        harness.set_topic(topic, 2)
-    return harness
 
 
 def _options(words: list[str]) -> Words:

@@ -72,6 +72,10 @@ HB-021 an absent static member gets a fresh session when the join phase ends
   wait 500
   state AwaitingSync members=F,L
   log none
+HB-EMPTY a member of an Empty group, which only a bug can make
+  stable A
+  force Empty
+  heartbeat A               | A UNKNOWN_MEMBER_ID
 """
 
 

@@ -151,6 +151,38 @@ JOIN-039 timeouts are refreshed by a rejoin
   join A            | A NONE; B NONE
   sync A A=a
   log group gen=3 session=10000,20000/20000,10000 rebalance=60000,70000/70000,60000
+JOIN-GROUP-ID an empty group id
+  group -
+  join A                | A INVALID_GROUP_ID id=-
+  sync A gen=1          | A INVALID_GROUP_ID
+  heartbeat A gen=1     | A INVALID_GROUP_ID
+  leave A               | leave INVALID_GROUP_ID
+JOIN-SESSION a session timeout below the broker's least
+  broker session_min=6000
+  join A session=5999   | A INVALID_SESSION_TIMEOUT id=-
+  state none
+JOIN-MANY a group beyond the first size of Java's table
+  broker delay=1000
+  join A
+  join B
+  join C
+  join D
+  join E
+  join F
+  join G
+  join H
+  join I
+  join J
+  join K
+  join L
+  join M
+  wait 1000
+  wait 1000
+  state AwaitingSync gen=1 members=A,B,C,D,E,F,G,H,I,J,K,L,M
+JOIN-EMPTY a member of an Empty group, which only a bug can make
+  stable A
+  force Empty
+  join A                | A UNKNOWN_MEMBER_ID id=A
 """
 
 

@@ -10,7 +10,7 @@ LEAVE-001 a member leaves
   --
   leave A                   | leave NONE entries=NONE
   state Empty gen=2
-  log group gen=2 protocol=- leader=- members=-
+  log group gen=2 type=consumer protocol=- leader=- members=-
 LEAVE-002 one of two leaves
   stable A B
   --
@@ -104,6 +104,15 @@ LEAVE-026 the leader leaves
   join B                    | B NONE gen=3 leader=B members=B
   state AwaitingSync gen=3
   log none
+LEAVE-PENDING a pending member leaves an Empty group
+  join A v=9            | A MEMBER_ID_REQUIRED
+  leave A               | leave NONE entries=NONE
+  state Empty gen=0 pending=-
+LEAVE-PENDING.stable a pending member that leaves rebalances a Stable group
+  stable A
+  join B v=9            | B MEMBER_ID_REQUIRED
+  leave B               | leave NONE entries=NONE
+  state PreparingRebalance gen=1
 """
 
 

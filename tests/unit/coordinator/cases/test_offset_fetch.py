@@ -41,6 +41,9 @@ FETCH-012 a fetch of several groups fails group by group
 FETCH-013 a classic group ignores the member's id and epoch
   commit - t-0=5
   fetch t-0 v=9 member=zzz epoch=77 | fetch t-0=5
+FETCH-UNKNOWN a group that does not exist
+  fetch *                   | fetch NONE
+  fetch t-0                 | fetch t-0=-1
 """
 
 

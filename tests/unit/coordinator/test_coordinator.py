@@ -1,0 +1,78 @@
+"""The verbs of a coordinator where no group is involved, and what it tells the trace."""
+
+from coordinator_sim.coordinator.contract import NOTHING, CoordinatorConfig
+from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.harness.group_driver import GroupDriver, answer
+from coordinator_sim.harness.harness import Harness
+from coordinator_sim.harness.ids import SeededIds
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    OffsetCommitPartition,
+    OffsetCommitRequest,
+    OffsetCommitTopic,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    RequestContext,
+)
+from coordinator_sim.protocol.profiles import DEFAULT_PROFILE
+
+
+def make_coordinator() -> GroupCoordinator:
+    """A coordinator that leads nothing and lets every append through."""
+    config = CoordinatorConfig(offsets_topic_num_partitions=1)
+    return GroupCoordinator(config, DEFAULT_PROFILE, ids=SeededIds())
+
+
+def test_without_append_policy_everything_is_appended() -> None:
+    """A commit goes into the log of a coordinator that nobody told to refuse appends."""
+    coordinator = make_coordinator()
+    coordinator.begin_load(0, 1, 0)
+    coordinator.finish_load(0, ErrorCode.NONE, 0)
+    topics = (OffsetCommitTopic("t", (OffsetCommitPartition(0, 5),)),)
+    request = OffsetCommitRequest(group_id="g", topics=topics)
+    result = coordinator.handle(request, RequestContext(token=1, api_version=9), 0)
+    assert len(result.batches) == 1
+    assert coordinator.end_offset(0) == 1
+
+
+def test_verbs_of_a_partition_never_led_do_nothing() -> None:
+    """Unload, replication and the end of a load are ignored for a partition without a load."""
+    coordinator = make_coordinator()
+    assert coordinator.unload(0, None, 0) is NOTHING
+    assert coordinator.advance_high_watermark(0, 7, 0) is NOTHING
+    assert coordinator.finish_load(0, ErrorCode.NONE, 0) is NOTHING
+    assert (coordinator.end_offset(0), coordinator.next_deadline_ms()) == (0, None)
+
+
+def test_older_high_watermark_is_ignored() -> None:
+    """Replication cannot go back: nothing is answered, nothing becomes unseen."""
+    group = GroupDriver(Harness())
+    group.commit(1)
+    group.commit(2)
+    assert group.harness.commit(group.harness.partition_of("g"), 1).replies == ()
+
+
+def test_wake_up_is_never_after_the_deadline() -> None:
+    """A heartbeat moves the deadline; the cheap instant for alarms stays before it."""
+    group = GroupDriver(Harness(CoordinatorConfig(group_initial_rebalance_delay_ms=0)))
+    coordinator = group.harness.coordinator
+    assert coordinator.wake_up_ms() is None
+    (leader,) = group.stable(1)
+    group.harness.advance(3_000)
+    group.heartbeat(leader, group.generation_id)
+    wake_up_ms, deadline_ms = coordinator.wake_up_ms(), coordinator.next_deadline_ms()
+    assert deadline_ms == group.harness.now_ms + 10_000
+    assert wake_up_ms is not None
+    assert wake_up_ms <= deadline_ms
+
+
+def test_fetch_of_no_groups_is_answered() -> None:
+    """A batch of nothing gets an answer of nothing."""
+    step = Harness().call(OffsetFetchRequest(groups=()), api_version=8)
+    assert answer(step, OffsetFetchResponse).groups == ()
+
+
+def test_trace_names_every_protocol_offered() -> None:
+    """A JOIN_REQ event carries the names of all protocols, in the member's order."""
+    step = GroupDriver(Harness()).join(protocols=("range", "cooperative-sticky"))
+    assert step.events[0].attrs == {"protocols": "range,cooperative-sticky"}

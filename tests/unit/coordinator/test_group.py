@@ -1,0 +1,53 @@
+"""A group's own consistency: what must not happen to it raises, whatever led there."""
+
+import pytest
+
+from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.coordinator.group import Group, Member
+from coordinator_sim.coordinator.runtime import Runtime
+from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.harness.ids import SeededIds
+from coordinator_sim.protocol.messages import JoinGroupProtocol
+from coordinator_sim.protocol.profiles import DEFAULT_PROFILE
+
+
+def make_group(*members: Member) -> Group:
+    """A group of these members."""
+    group = Group(Runtime(CoordinatorConfig(), DEFAULT_PROFILE, SeededIds(), None), "g", 0)
+    for member in members:
+        group.add(member)
+    return group
+
+
+def make_member(
+    member_id: str, *, instance_id: str | None = None, protocol: str = "range"
+) -> Member:
+    """A member that offers one protocol."""
+    offered = (JoinGroupProtocol(protocol, b""),)
+    return Member(member_id, instance_id, "c", "/h", 10_000, 60_000, "consumer", offered)
+
+
+def test_instance_cannot_be_in_a_group_twice() -> None:
+    """A second member of one instance id would leave the first one unreachable."""
+    with pytest.raises(InvariantViolation, match="instance i is already in g"):
+        make_group(make_member("a", instance_id="i"), make_member("b", instance_id="i"))
+
+
+def test_group_without_common_protocol_cannot_choose() -> None:
+    """Admission keeps such members apart; together they have no protocol."""
+    group = make_group(make_member("a"), make_member("b", protocol="sticky"))
+    with pytest.raises(InvariantViolation, match="g has no common protocol"):
+        group.select_protocol()
+
+
+def test_metadata_of_a_protocol_not_offered() -> None:
+    """A member has no subscription for an assignor it does not support."""
+    with pytest.raises(InvariantViolation, match="a does not support 'sticky'"):
+        make_member("a").metadata("sticky")
+
+
+def test_dynamic_member_cannot_be_replaced() -> None:
+    """Only an instance id ties a new member id to an old one."""
+    member = make_member("a")
+    with pytest.raises(InvariantViolation, match="a of g is not static"):
+        make_group(member).replace_static(member, "b")
