@@ -215,8 +215,7 @@ def _parse_value(name: str, text: str, setting: _Setting) -> int | bool | str:
             return text == "true"
         case _ProtocolSetting(_):
             return _parse_protocol(name, text)
-        case _TextSetting(_):
-            return text
+    return text
 
 
 def _parse_int(name: str, text: str, *, low: int, high: int) -> int:

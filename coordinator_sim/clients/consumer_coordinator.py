@@ -95,16 +95,6 @@ class ConsumerCoordinator(ConsumerLeader):
         return self._generation.member_id
 
     @property
-    def rebalance_protocol(self) -> RebalanceProtocol:
-        """How this consumer gives partitions up."""
-        return self._protocol
-
-    @property
-    def subscription(self) -> tuple[str, ...]:
-        """The topics asked for, sorted."""
-        return self._subscription
-
-    @property
     def owned_partitions(self) -> tuple[TopicPartition, ...]:
         """The partitions assigned now, by topic and partition."""
         return tuple(self._assigned)
@@ -277,14 +267,15 @@ class ConsumerCoordinator(ConsumerLeader):
             self._poll_network_wait(now_ms)
 
     def _fetch_coordinator_ready(self, ready: bool, now_ms: int) -> None:
-        if not ready:
+        node_id = self._coordinator
+        if not ready or node_id is None:
             self._poll_network_wait(now_ms)
             return
         wanted = self._initializing()
         pending = self._position_fetch
         if pending is None or pending[:2] != (wanted, self._generation):
             pending = self._position_fetch = (wanted, self._generation, Future())
-            self._send_offset_fetch(wanted, pending[2], now_ms)
+            self._send_offset_fetch(node_id, wanted, pending[2], now_ms)
         self._block(Wait.FUTURE, self._call_deadline_ms, self._fetch_resolved, pending[2])
 
     def _fetch_resolved(self, now_ms: int) -> None:
@@ -434,6 +425,7 @@ class ConsumerCoordinator(ConsumerLeader):
     def _adopt_assignment(self, error: str | None, now_ms: int) -> None:
         future, generation = self._join_future, self._generation
         assignor = self._assignor(generation.protocol_name)
+        # A heartbeat that was refused during the revocation has reset the generation.
         if assignor is not None and future is not None:
             assignor.on_assignment(decode_assignment(future.value), generation.generation_id)
         self._next_auto_commit_ms = now_ms + self._consumer_config.auto_commit_interval_ms

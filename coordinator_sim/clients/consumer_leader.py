@@ -5,6 +5,7 @@ validateCooperativeAssignment, MetadataSnapshot; SubscriptionState.java.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from coordinator_sim.assignors.contract import (
     AssignmentFailed,
@@ -18,6 +19,7 @@ from coordinator_sim.clients.exceptions import ILLEGAL_STATE
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.clients.network import FOREVER, Future
 from coordinator_sim.clients.offset_commits import OffsetCommits
+from coordinator_sim.clients.port_core import Continuation, Wait
 from coordinator_sim.errors import ConfigError, WireFormatError
 from coordinator_sim.protocol.embedded import ConsumerAssignment
 from coordinator_sim.protocol.messages import JoinGroupResponse
@@ -25,6 +27,9 @@ from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.consumer_protocol import decode_subscription, encode_assignment
 
 _COOPERATIVE_STICKY = "cooperative-sticky"
+
+SavedWait = tuple[Wait, int, Future | None, Continuation | None]
+"""What the application's thread waited for before the election."""
 
 
 class ConsumerLeader(OffsetCommits):
@@ -37,7 +42,6 @@ class ConsumerLeader(OffsetCommits):
         "_consumer_config",
         "_group_topics",
         "_is_leader",
-        "_leader_election",
         "_metadata_snapshot",
         "_metadata_snapshot_version",
         "_protocol",
@@ -60,7 +64,6 @@ class ConsumerLeader(OffsetCommits):
         self._assignment_snapshot: TopicSnapshot | None = None
         self._metadata_snapshot: TopicSnapshot = {}
         self._metadata_snapshot_version = -1
-        self._leader_election: tuple[JoinGroupResponse, Future] | None = None
 
     def _is_group_subscribed(self) -> bool:
         return bool(self._subscription)
@@ -128,17 +131,17 @@ class ConsumerLeader(OffsetCommits):
         if self._metadata.is_fresh(now_ms):
             self._assign_as_leader(response, future, now_ms)
             return
-        self._leader_election = (response, future)
-        self._saved_wait = (self._wait, self._wait_until_ms, self._wait_future, self._resume)
-        self._block_for_metadata(FOREVER, self._leader_metadata_ready)
+        self._is_electing = True
+        saved = (self._wait, self._wait_until_ms, self._wait_future, self._resume)
+        then = partial(self._leader_metadata_ready, response, future, saved)
+        self._block_for_metadata(FOREVER, then)
 
-    def _leader_metadata_ready(self, now_ms: int) -> None:
-        saved, election = self._saved_wait, self._leader_election
-        self._saved_wait = self._leader_election = None
-        if saved is not None:
-            self._wait, self._wait_until_ms, self._wait_future, self._resume = saved
-        if election is not None:
-            self._assign_as_leader(*election, now_ms)
+    def _leader_metadata_ready(
+        self, response: JoinGroupResponse, future: Future, saved: SavedWait, now_ms: int
+    ) -> None:
+        self._is_electing = False
+        self._wait, self._wait_until_ms, self._wait_future, self._resume = saved
+        self._assign_as_leader(response, future, now_ms)
         self._activity = True
 
     def _read_members(self, response: JoinGroupResponse) -> list[AssignorMember]:

@@ -55,7 +55,7 @@ class Discovery(PortCore):
         self._lookup: Future | None = None
         self._ready_deadline_ms = 0
         self._ready_attempts = 0
-        self._ready_then: ReadyContinuation | None = None
+        self._ready_then: ReadyContinuation
         self._session_deadline_ms = FOREVER
 
     @property
@@ -177,10 +177,7 @@ class Discovery(PortCore):
             self._ready_end(now_ms)
 
     def _ready_end(self, now_ms: int) -> None:
-        then = self._ready_then
-        self._ready_then = None
-        if then is not None:
-            then(not self._coordinator_unknown(now_ms), now_ms)
+        self._ready_then(not self._coordinator_unknown(now_ms), now_ms)
 
     def _on_coordinator_found(self, now_ms: int) -> None:
         """Called when the coordinator became known; the heartbeat thread re-arms."""

@@ -192,7 +192,8 @@ class HeartbeatThread(Discovery):
 
     def _run_heartbeat_thread(self, now_ms: int) -> None:
         """One turn, in the order of HeartbeatThread.run."""
-        if self._coordinator_unknown(now_ms):
+        node_id = self._coordinator
+        if node_id is None or self._coordinator_unknown(now_ms):
             if self._lookup is not None:
                 self._lookup = None
             else:
@@ -205,17 +206,14 @@ class HeartbeatThread(Discovery):
         elif now_ms >= self._poll_deadline_ms:
             self._on_poll_timeout(now_ms)
         elif now_ms >= self._heartbeat_due_ms:
-            self._send_heartbeat(now_ms)
+            self._send_heartbeat(node_id, now_ms)
             if self._wait is Wait.NETWORK:
                 self._poll_deadline_ms = now_ms + self._config.rebalance_timeout_ms
             self._schedule_heartbeat_thread()
         else:
             self._schedule_heartbeat_thread()
 
-    def _send_heartbeat(self, now_ms: int) -> None:
-        node_id = self._coordinator
-        if node_id is None:
-            return
+    def _send_heartbeat(self, node_id: int, now_ms: int) -> None:
         self._heartbeat_due_ms = now_ms + self._config.heartbeat_interval_ms
         beat = self._beat
         if beat is None or self._beat_in_flight or beat.node_id != node_id:

@@ -77,7 +77,7 @@ class JoinGroup(HeartbeatThread):
         self._rejoin_needed = True
         self._rejoin_reason = ""
         self._active_deadline_ms = 0
-        self._active_then: Callable[[bool, int], None] | None = None
+        self._active_then: Callable[[bool, int], None]
 
     # Rejoin rules.
 
@@ -116,10 +116,7 @@ class JoinGroup(HeartbeatThread):
         self._join_loop(now_ms)
 
     def _active_end(self, *, active: bool, now_ms: int) -> None:
-        then = self._active_then
-        self._active_then = None
-        if then is not None:
-            then(active, now_ms)
+        self._active_then(active, now_ms)
 
     def _join_loop(self, now_ms: int) -> None:
         """One turn of the loop of joinGroupIfNeeded."""

@@ -231,8 +231,6 @@ class NetworkClient:
 
     def expire(self, now_ms: int) -> None:
         """Close connections with overdue requests or set-up, and retry those that may."""
-        if now_ms < self.deadline_ms:
-            return
         overdue = [p.node_id for p in self._in_flight.values() if p.deadline_ms <= now_ms]
         for node_id in dict.fromkeys(overdue):
             self.disconnect(node_id, now_ms)

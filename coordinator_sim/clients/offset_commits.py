@@ -4,6 +4,7 @@ Source: kafka trunk, clients/.../consumer/internals/ConsumerCoordinator.java, co
 commitOffsetsSync, OffsetCommitResponseHandler, fetchCommittedOffsets, OffsetFetchResponseHandler.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
@@ -306,12 +307,8 @@ class OffsetCommits(AbstractCoordinator):
     # OffsetFetch.
 
     def _send_offset_fetch(
-        self, partitions: tuple[TopicPartition, ...], future: Future, now_ms: int
+        self, node_id: int, partitions: tuple[TopicPartition, ...], future: Future, now_ms: int
     ) -> None:
-        node_id = self._coordinator
-        if node_id is None:
-            future.fail(COORDINATOR_NOT_AVAILABLE)
-            return
         by_topic: dict[str, list[int]] = {}
         for topic, partition in partitions:
             by_topic.setdefault(topic, []).append(partition)
@@ -374,5 +371,6 @@ class OffsetCommits(AbstractCoordinator):
             case _:
                 super()._on_other_response(pending, response, now_ms)
 
+    @abstractmethod
     def _is_group_subscribed(self) -> bool:
-        return True
+        """Whether offsets are committed as a member of the group."""

@@ -96,6 +96,7 @@ class PortCore(ABC):
         "_heartbeat_running",
         "_heartbeat_wake_ms",
         "_inbox",
+        "_is_electing",
         "_jitter",
         "_metadata",
         "_net",
@@ -104,7 +105,6 @@ class PortCore(ABC):
         "_out",
         "_outstanding_token",
         "_resume",
-        "_saved_wait",
         "_state",
         "_wait",
         "_wait_future",
@@ -144,7 +144,7 @@ class PortCore(ABC):
         self._wait_future: Future | None = None
         self._wait_version = 0
         self._resume: Continuation | None = None
-        self._saved_wait: tuple[Wait, int, Future | None, Continuation | None] | None = None
+        self._is_electing = False
         self._activity = False
         self._wakeup_requested = False
         self._inbox: deque[tuple[PendingRequest, Response]] = deque()
@@ -216,7 +216,7 @@ class PortCore(ABC):
 
         A callback in progress is not interrupted; the call ends after it.
         """
-        if self._wait in _POLLING and self._saved_wait is None and self._call is not AppCall.CLOSE:
+        if self._wait in _POLLING and not self._is_electing and self._call is not AppCall.CLOSE:
             self._end_call(now_ms, WAKEUP)
         else:
             self._wakeup_requested = True
@@ -295,8 +295,8 @@ class PortCore(ABC):
                 done = self._activity
             case Wait.METADATA:
                 done = self._metadata.version > self._wait_version
-            case Wait.SLEEP:
-                done = False
+            case _:
+                done = False  # a sleep ends by its deadline alone
         return done or now_ms >= self._wait_until_ms
 
     def _is_polled(self) -> bool:
@@ -312,14 +312,13 @@ class PortCore(ABC):
                 self._poll_network(now_ms)
             if self._heartbeat_running and now_ms >= self._heartbeat_wake_ms:
                 self._run_heartbeat_thread(now_ms)
-            if not self._is_app_ready(now_ms):
+            resume = self._resume
+            if resume is None or not self._is_app_ready(now_ms):
                 if self._net.failed and self._is_polled():
                     continue
                 break
-            resume = self._resume
             self._wait = Wait.NOTHING
-            if resume is not None:
-                resume(now_ms)
+            resume(now_ms)
         self._arm()
         out = self._out
         if not out:

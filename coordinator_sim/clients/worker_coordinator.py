@@ -218,11 +218,8 @@ class WorkerCoordinator(AbstractCoordinator):
         else:
             self._poll_group(now_ms)
 
-    def _poll_active(self, active: bool, now_ms: int) -> None:
-        if active:
-            self._poll_group(now_ms)
-        else:
-            self._poll_membership(now_ms)
+    def _poll_active(self, active: bool, now_ms: int) -> None:  # noqa: ARG002 - without a deadline
+        self._poll_group(now_ms)
 
     def _poll_group(self, now_ms: int) -> None:
         failure = self._poll_heartbeat(now_ms)

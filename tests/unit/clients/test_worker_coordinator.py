@@ -372,3 +372,79 @@ def test_forgotten_revocations_are_not_reported_again(make_desk: "DeskOf") -> No
 
     assert desk.port.assignment.revoked_tasks == ()
     assert desk.port.assignment.tasks == (X1,)
+
+
+def test_nothing_revoked_is_nothing_to_forget(make_desk: "DeskOf") -> None:
+    """Before its first assignment a worker reports no revocations."""
+    desk = _worker(make_desk)
+    desk.port.forget_revoked()
+    desk.poll()
+
+    offered = decode_worker_metadata(desk.of(JoinGroupRequest)[0].protocols[0].metadata)
+    assert offered.allocation is None
+
+
+def test_worker_that_leaves_joins_again_at_its_next_poll(make_desk: "DeskOf") -> None:
+    """The herder leaves while it reads the config topic, so that others need not wait."""
+    desk = _worker(make_desk)
+    desk.poll(0)
+    _follow(desk, _work())
+    desk.do(desk.port.leave_group("taking too long to read the log", 0))
+    assert len(desk.of(LeaveGroupRequest)) == 1
+    desk.poll()
+
+    assert [join.member_id for join in desk.of(JoinGroupRequest)] == ["", ""]
+
+
+def test_fatal_heartbeat_error_is_thrown_after_the_next_join(make_desk: "DeskOf") -> None:
+    """C-HB-06: a worker's poll joins before it looks at what its heartbeat thread met."""
+    desk = _worker(make_desk)
+    desk.poll(0)
+    _follow(desk, _work())
+    desk.run(3_000)
+    fenced = HeartbeatResponse(error_code=ErrorCode.FENCED_INSTANCE_ID)
+    desk.reply(HeartbeatRequest, fenced)
+    desk.returned.clear()
+    desk.poll()
+    assert desk.returned == []
+    _follow(desk, _work(), generation=2)
+
+    assert desk.returned == ["FencedInstanceIdException"]
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_herder_that_fails_to_stop_work_ends_its_poll(make_desk: "DeskOf", version: int) -> None:
+    """What its callback raises, before the join (eager) or in it, comes out of poll."""
+    desk = _worker(make_desk, connect_protocol=version)
+    desk.poll()
+    _follow(desk, _work(version, connectors=("x",)), version)
+    desk.run(3_000)
+    desk.outcomes = {CallbackKind.WORK_REVOKED: "ConnectException"}
+    desk.reply(HeartbeatRequest, REBALANCE)
+    if version:
+        _follow(desk, _work(version, revoked_connectors=("x",)), version, generation=2)
+
+    assert desk.returned == ["ConnectException"]
+
+
+def test_herder_that_fails_to_start_work_ends_its_poll(make_desk: "DeskOf") -> None:
+    """What its callback raises after the join comes out of poll."""
+    desk = _worker(make_desk)
+    desk.outcomes = {CallbackKind.WORK_ASSIGNED: "ConnectException"}
+    desk.poll()
+    _follow(desk, _work(connectors=("x",)))
+
+    assert desk.returned == ["ConnectException"]
+
+
+def test_herder_that_fails_to_stop_unreachable_work_ends_its_poll(make_desk: "DeskOf") -> None:
+    """What its callback raises without a coordinator comes out of poll."""
+    desk = _worker(make_desk)
+    desk.poll()
+    _follow(desk, _work(connectors=("x",)))
+    desk.outcomes = {CallbackKind.WORK_REVOKED: "ConnectException"}
+    desk.automatic.discard(FindCoordinatorRequest)
+    desk.do(desk.port.on_disconnected(COORDINATOR, 0))
+    desk.run(10_000)
+
+    assert desk.returned == ["ConnectException"]
