@@ -9,7 +9,7 @@ Source: kafka trunk, group-coordinator/.../classic/ClassicGroup.java and Classic
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from coordinator_sim.clock.timer_queue import Timer, TimerKey, TimerKind
 from coordinator_sim.coordinator.runtime import Parked, Runtime
@@ -417,15 +417,22 @@ class Group:
 
     # -- trace -----------------------------------------------------------------------------
 
-    def emit(
-        self, event: Event, member: Member | None = None, *, reason_text: str | None = None
-    ) -> None:
-        """Tell the trace of something in this group, and about which member."""
+    def tell(self, event: Event, **columns: Any) -> None:  # noqa: ANN401 - columns differ in type
+        """Tell the trace of something in this group, with these columns of `TraceEvent`."""
         self.runtime.emit(
             event,
             group_id=self.group_id,
             offsets_partition=self.offsets_partition,
             generation=self.generation_id,
+            **columns,
+        )
+
+    def emit(
+        self, event: Event, member: Member | None = None, *, reason_text: str | None = None
+    ) -> None:
+        """Tell the trace of something in this group in general, or about a member of it."""
+        self.tell(
+            event,
             protocol_type=self.protocol_type,
             member_id=None if member is None else member.member_id,
             group_instance_id=None if member is None else member.group_instance_id,
@@ -439,11 +446,8 @@ class Group:
     def _emit_transition(
         self, to: GroupState, reason: RebalanceReason | None, text: str | None
     ) -> None:
-        self.runtime.emit(
+        self.tell(
             _TRANSITION_EVENTS[to],
-            group_id=self.group_id,
-            offsets_partition=self.offsets_partition,
-            generation=self.generation_id,
             protocol_type=self.protocol_type,
             protocol_name=self.protocol_name,
             leader_id=self.leader_id,

@@ -131,11 +131,8 @@ def _hand_out_id(runtime: Runtime, group: Group, join: Join, member_id: str) -> 
         now_ms=runtime.now_ms,
     )
     if runtime.tracing:
-        runtime.emit(
+        group.tell(
             Event.MEMBER_ID_ASSIGNED,
-            group_id=group.group_id,
-            offsets_partition=group.offsets_partition,
-            generation=group.generation_id,
             member_id=member_id,
             client_id=join.context.client_id,
             client_host=join.context.client_host,

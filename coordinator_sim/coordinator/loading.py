@@ -120,11 +120,8 @@ def finish_load(runtime: Runtime, partition: Partition, error: ErrorCode) -> Non
 
 
 def _trace_loaded(group: Group) -> None:
-    group.runtime.emit(
+    group.tell(
         Event.GROUP_LOADED,
-        group_id=group.group_id,
-        offsets_partition=group.offsets_partition,
-        generation=group.generation_id,
         protocol_type=group.protocol_type,
         protocol_name=group.protocol_name,
         leader_id=group.leader_id,

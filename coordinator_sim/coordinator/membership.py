@@ -134,13 +134,7 @@ def expire_session(runtime: Runtime, group: Group, member_id: str) -> Effect:
     if member_id in group.pending_members:
         group.remove(member_id)
         if runtime.tracing:
-            runtime.emit(
-                Event.PENDING_EXPIRED,
-                group_id=group.group_id,
-                offsets_partition=group.offsets_partition,
-                generation=group.generation_id,
-                member_id=member_id,
-            )
+            group.tell(Event.PENDING_EXPIRED, member_id=member_id)
         return _complete_after_expiry(runtime, group)
     member = group.members.get(member_id)
     if member is None or member.has_satisfied_heartbeat():

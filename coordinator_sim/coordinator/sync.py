@@ -11,6 +11,7 @@ from coordinator_sim.coordinator.join_phase import (
     group_record,
     rebalance_or_complete,
     reset_assignments,
+    trace_store_failure,
 )
 from coordinator_sim.coordinator.refusals import metadata_append_error
 from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Parked, Partition, Runtime
@@ -91,11 +92,8 @@ def _has_synced(runtime: Runtime, group: Group, member: Member) -> None:
 def _store_assignment(runtime: Runtime, group: Group, request: SyncGroupRequest) -> Effect:
     given = {entry.member_id: entry.assignment for entry in request.assignments}
     if runtime.tracing:
-        runtime.emit(
+        group.tell(
             Event.SYNC_LEADER,
-            group_id=group.group_id,
-            offsets_partition=group.offsets_partition,
-            generation=group.generation_id,
             leader_id=group.leader_id,
             member_id=request.member_id,
             members=len(group.members),
@@ -131,8 +129,7 @@ class StoreAssignment:
             group.stabilise()
             return
         code = metadata_append_error(error, runtime.profile)
-        if runtime.tracing:
-            group.emit(Event.STORE_FAILED, reason_text=error.name)
+        trace_store_failure(runtime, group, error)
         reset_assignments(runtime, group, code)
         # The effect is dropped, as in Kafka: a record of this rebalance would have to wait for the
         # append under way.
@@ -171,11 +168,8 @@ class StoreAssignment:
     def _trace_assignments(self) -> None:
         group = self.group
         for member in group.ordered():
-            self.runtime.emit(
+            group.tell(
                 Event.ASSIGNED if member.assignment else Event.EMPTY_ASSIGNMENT,
-                group_id=group.group_id,
-                offsets_partition=group.offsets_partition,
-                generation=group.generation_id,
                 protocol_type=group.protocol_type,
                 protocol_name=group.protocol_name,
                 leader_id=group.leader_id,

@@ -39,7 +39,7 @@ def story_line(
         group_width: Width of the group column, in characters; a longer id shifts its own line.
     """
     called = {} if names is None else names
-    text = _TEXTS.get(event.event, _plain)(event, called)
+    text = _TEXTS.get(event.event, _plain)(event)
     group = event.group_id if event.group_id is not None else "-"
     line = (
         f"{_time(event.ts_us)}  {group:<{group_width}} {event.event.value:<18} "
@@ -109,7 +109,7 @@ def _offsets(event: TraceEvent) -> str:
     return " ".join(shown) + (f" and {more} more" if more else "")
 
 
-def _join_request(event: TraceEvent, _names: Names) -> str:
+def _join_request(event: TraceEvent) -> str:
     return _join(
         _member(event),
         _duration("session", event.session_timeout_ms),
@@ -118,32 +118,32 @@ def _join_request(event: TraceEvent, _names: Names) -> str:
     )
 
 
-def _join_response(event: TraceEvent, _names: Names) -> str:
+def _join_response(event: TraceEvent) -> str:
     if _error(event):
         return _join(_member(event), _error(event))
     role = "leader" if event.leader_id == event.member_id else "follower"
     return _join(_member(event), _generation(event), role, event.protocol_name)
 
 
-def _sync_response(event: TraceEvent, _names: Names) -> str:
+def _sync_response(event: TraceEvent) -> str:
     return _join(_member(event), _error(event) or _bytes("assignment", event.assignment))
 
 
-def _request(event: TraceEvent, _names: Names) -> str:
+def _request(event: TraceEvent) -> str:
     return _join(_member(event), _generation(event), _error(event), event.client_reason)
 
 
-def _membership(event: TraceEvent, _names: Names) -> str:
+def _membership(event: TraceEvent) -> str:
     return _join(_member(event), event.reason_text)
 
 
-def _prepare(event: TraceEvent, _names: Names) -> str:
+def _prepare(event: TraceEvent) -> str:
     reason = None if event.reason is None else event.reason.value
     before = None if event.state_from is None else f"from {event.state_from.value}"
     return _join(f"after {_generation(event)}", before, reason)
 
 
-def _joined(event: TraceEvent, _names: Names) -> str:
+def _joined(event: TraceEvent) -> str:
     static = f", {event.static_members} static" if event.static_members else ""
     return _join(
         _generation(event),
@@ -153,43 +153,43 @@ def _joined(event: TraceEvent, _names: Names) -> str:
     )
 
 
-def _sync_leader(event: TraceEvent, _names: Names) -> str:
+def _sync_leader(event: TraceEvent) -> str:
     return f"{event.leader_id} assigns to {_count(event.members)}"
 
 
-def _assigned(event: TraceEvent, _names: Names) -> str:
+def _assigned(event: TraceEvent) -> str:
     return _join(_member(event), _bytes("assignment", event.assignment) or event.reason_text)
 
 
-def _group(event: TraceEvent, _names: Names) -> str:
+def _group(event: TraceEvent) -> str:
     state = None if event.state_to is None else f"as {event.state_to.value}"
     loaded = state if event.event is Event.GROUP_LOADED else None
     members = _count(event.members) if event.members else None
     return _join(_generation(event), loaded, members)
 
 
-def _partition(event: TraceEvent, _names: Names) -> str:
+def _partition(event: TraceEvent) -> str:
     return _join(f"offsets partition {event.offsets_partition}", _error(event), event.reason_text)
 
 
-def _offset_event(event: TraceEvent, _names: Names) -> str:
+def _offset_event(event: TraceEvent) -> str:
     who = _member(event) if event.member_id else None
     return _join(who, _offsets(event), _error(event))
 
 
-def _world(event: TraceEvent, _names: Names) -> str:
+def _world(event: TraceEvent) -> str:
     attrs = " ".join(f"{key}={value}" for key, value in event.attrs.items())
     who = event.client_id or event.member_id
     return _join(who, event.reason_text, attrs)
 
 
-def _plain(event: TraceEvent, _names: Names) -> str:
+def _plain(event: TraceEvent) -> str:
     who = _member(event) if event.member_id else event.client_id
     attrs = " ".join(f"{key}={value}" for key, value in event.attrs.items())
     return _join(who, _generation(event), _error(event), event.reason_text, attrs, event.raw)
 
 
-_TEXTS: Final[dict[Event, Callable[[TraceEvent, Names], str]]] = {
+_TEXTS: Final[dict[Event, Callable[[TraceEvent], str]]] = {
     Event.JOIN_REQ: _join_request,
     Event.JOIN_RESP: _join_response,
     Event.SYNC_REQ: _request,
