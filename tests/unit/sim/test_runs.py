@@ -28,6 +28,7 @@ from coordinator_sim.scenario import (
     StopMember,
     TableLatency,
     TopicSpec,
+    UniformLatency,
     WorkerSpec,
 )
 from coordinator_sim.sim.runner import Simulation, run_scenario
@@ -347,3 +348,208 @@ def test_an_unknown_profile_is_refused() -> None:
     """The message lists the profiles."""
     with pytest.raises(ConfigError, match=r"unknown profile '9\.9'"):
         run_scenario(consumers(profile="9.9"), recorder=NullRecorder())
+
+
+def lifecycle(events: list[TraceEvent], member: str) -> list[str]:
+    """What became of a member's processes, in order."""
+    told = (e for e in events if e.event is Event.LIFECYCLE and e.client_id == member)
+    return [e.reason_text or "" for e in told]
+
+
+def test_what_does_not_run_cannot_be_stopped() -> None:
+    """A process that was never started stays so; its happenings are nothing."""
+    absent = [
+        StopMember(at_ms=20_000, member="c"),
+        CrashMember(at_ms=21_000, member="c"),
+        PauseMember(at_ms=22_000, member="c", for_ms=10),
+        SlowPoll(at_ms=23_000, member="c", for_ms=10),
+        ChangeSubscription(at_ms=24_000, member="c", topics=("payments",)),
+    ]
+    events = run(consumers(*absent))
+
+    assert lifecycle(events, "c") == []
+    assert reasons(events) == []
+
+
+def test_what_runs_cannot_be_started_again() -> None:
+    """A second start changes nothing."""
+    events = run(consumers(StartMember(at_ms=30_000, member="a")))
+
+    assert lifecycle(events, "a") == ["started"]
+
+
+def test_restart_of_what_does_not_run_is_a_start() -> None:
+    """After its down time there is a process."""
+    events = run(consumers(RestartMember(at_ms=30_000, member="c", down_ms=1_000)))
+
+    (started,) = (e for e in having(events, Event.LIFECYCLE) if e.client_id == "c")
+    assert started.ts_us == 31_000_000
+
+
+def test_killed_process_returns_under_a_new_id() -> None:
+    """A restart that is not graceful leaves the old member to its session timeout."""
+    events = run(consumers(RestartMember(at_ms=30_000, member="a", down_ms=1_000, graceful=False)))
+
+    assert lifecycle(events, "a") == ["started", "crashed", "gone", "started"]
+    assert having(events, Event.MEMBER_FAILED)
+    assert owned_at_end(events) == 2
+
+
+def test_process_killed_during_a_pause_does_not_resume() -> None:
+    """What it had still to do is gone with it."""
+    events = run(
+        consumers(
+            PauseMember(at_ms=30_000, member="a", for_ms=20_000),
+            CrashMember(at_ms=35_000, member="a"),
+            StartMember(at_ms=40_000, member="a"),
+        )
+    )
+
+    assert lifecycle(events, "a") == ["started", "paused", "crashed", "gone", "started"]
+    assert owned_at_end(events) == 2
+
+
+def test_pause_in_a_pause_is_one_pause() -> None:
+    """A stopped process cannot be stopped more."""
+    events = run(
+        consumers(
+            PauseMember(at_ms=30_000, member="a", for_ms=4_000),
+            PauseMember(at_ms=31_000, member="a", for_ms=60_000),
+        )
+    )
+
+    assert reasons(events) == []
+
+
+def test_process_frozen_at_its_start_connects_afterwards() -> None:
+    """The connection opened and was lost meanwhile; it notices both at the end of its pause."""
+    events = run(
+        consumers(
+            StartMember(at_ms=30_000, member="c"),
+            PauseMember(at_ms=30_000, member="c", for_ms=5_000),
+            CrashBroker(at_ms=32_000, broker=1, for_ms=1_000),
+            brokers=1,
+        )
+    )
+
+    assert owned_at_end(events) == 3
+
+
+def test_member_stopped_twice_stops_once() -> None:
+    """The second request finds it closing."""
+    events = run(
+        consumers(
+            StopMember(at_ms=30_000, member="a"),
+            StopMember(at_ms=30_000, member="a"),
+        )
+    )
+
+    assert len(having(events, Event.MEMBER_LEFT)) == 1
+
+
+def test_worker_stopped_twice_stops_once() -> None:
+    """Its work moves after the scheduled delay, not before."""
+    events = run(
+        workers(
+            StopMember(at_ms=30_000, member="w1"),
+            StopMember(at_ms=30_000, member="w1"),
+        )
+    )
+
+    assert len(having(events, Event.MEMBER_LEFT)) == 1
+    assert having(events, Event.TASKS_STOPPED, after_ms=30_000)
+
+
+def test_consumer_too_many_gives_up() -> None:
+    """A fatal error of a poll ends the application, and it says which."""
+    events = run(consumers(broker_settings={"group.max.size": "1"}))
+
+    raised = [text for name in "ab" for text in lifecycle(events, name) if "raised" in text]
+    assert raised == ["poll raised GroupMaxSizeReachedException"]
+
+
+def test_worker_too_many_gives_up() -> None:
+    """What the herder's thread does not catch ends its process."""
+    scenario = msgspec.structs.replace(workers(), broker_settings={"group.max.size": "1"})
+    events = run(scenario)
+
+    raised = [text for name in ("w1", "w2") for text in lifecycle(events, name) if "raised" in text]
+    assert raised == ["herder raised GroupMaxSizeReachedException"]
+
+
+def test_cut_between_two_ends_spares_the_others() -> None:
+    """Member and broker named: everybody else reaches that broker."""
+    leader = next(e.broker_id for e in run(consumers()) if e.event is Event.JOIN_COMPLETE)
+    events = run(
+        consumers(PartitionNetwork(at_ms=30_000, member="a", broker=leader, for_ms=20_000))
+    )
+
+    assert [e.client_id for e in having(events, Event.MEMBER_FAILED)] in ([None], ["a"])
+    assert owned_at_end(events) == 2
+
+
+def test_cut_broker_heals() -> None:
+    """Nobody reaches the coordinator for longer than a session, and all come back."""
+    leader = next(e.broker_id for e in run(consumers()) if e.event is Event.JOIN_COMPLETE)
+    events = run(consumers(PartitionNetwork(at_ms=30_000, broker=leader, for_ms=20_000)))
+
+    assert owned_at_end(events) == 2
+
+
+def test_coordinator_is_moved_by_partition_too() -> None:
+    """The offsets partition itself may be named, and its new leader."""
+    placed = next(e for e in run(consumers()) if e.event is Event.JOIN_COMPLETE)
+    target = 1 if placed.broker_id != 1 else 2
+    move = MoveCoordinator(at_ms=30_000, partition=placed.offsets_partition, to_broker=target)
+    events = run(consumers(move))
+
+    assert [e.broker_id for e in having(events, Event.GROUP_LOADED)] == [target]
+
+
+def test_dead_broker_cannot_die() -> None:
+    """A second crash of the same broker changes nothing."""
+    crash = CrashBroker(at_ms=30_000, broker=1, for_ms=5_000)
+    again = CrashBroker(at_ms=31_000, broker=1, for_ms=50_000)
+    events = run(consumers(crash, again, brokers=1))
+
+    assert owned_at_end(events) == 2
+    assert having(events, Event.HEARTBEAT, after_ms=45_000)
+
+
+def test_uniform_latency_is_within_its_bounds() -> None:
+    """Every round trip takes between two and four milliseconds, work in no time."""
+    scenario = consumers(network=NetworkSpec(latency=UniformLatency(1_000, 2_000)))
+    events = run(scenario)
+
+    asked = having(events, Event.SYNC_REQ)
+    assert asked
+    assert owned_at_end(events) == 2
+
+
+def test_rack_reaches_the_subscription() -> None:
+    """`client.rack` of a consumer is told to the leader."""
+    group = consumers().groups[0]
+    assert isinstance(group, ConsumerGroupSpec)
+    members = (ConsumerSpec(name="a", rack="rack-7"), ConsumerSpec(name="b"))
+    events = run(consumers(groups=(msgspec.structs.replace(group, members=members),)))
+
+    told = {e.client_id: e.subscription or b"" for e in having(events, Event.JOIN_REQ)}
+    assert [b"rack-7" in told[name] for name in ("a", "b")] == [True, False]
+
+
+def test_process_killed_inside_its_callback_never_completes_it() -> None:
+    """A revocation that takes its time ends with the process."""
+    group = consumers().groups[0]
+    assert isinstance(group, ConsumerGroupSpec)
+    members = tuple(ConsumerSpec(name=name, callback_ms=2_000) for name in ("a", "b"))
+    group = msgspec.structs.replace(group, members=members)
+    events = run(
+        consumers(
+            StopMember(at_ms=30_000, member="a"),
+            CrashMember(at_ms=31_000, member="a"),
+            groups=(group,),
+        )
+    )
+
+    assert lifecycle(events, "a") == ["started", "stopping", "crashed", "gone"]
+    assert having(events, Event.MEMBER_FAILED)
