@@ -127,11 +127,10 @@ class IncrementalConnectAssignor:
     def _handle_lost(self, lost: Work, upcoming: Mapping[str, Work], now_ms: int) -> Work:
         """The lost work to deal out now; otherwise a rebalance is scheduled for it.
 
-        QUIRK: after a round that revoked, a worker that leaves with nothing lost still starts
-        the full delay.
-
         Source: IncrementalCooperativeAssignor.handleLostAssignments.
         """
+        # QUIRK: after a round that revoked, a worker that leaves with nothing lost still starts
+        # the full delay.
         if not lost and not self._revoked_in_previous:
             self._reset_delay()
             return Work()
@@ -165,11 +164,9 @@ class IncrementalConnectAssignor:
     def _balance(
         self, everything: Work, upcoming: dict[str, Work], revoked: Mapping[str, Work], now_ms: int
     ) -> None:
-        """Take from overloaded workers, unless a delay runs or the last round revoked too.
-
-        QUIRK: lost work that a candidate was dealt in this round counts as its load, so it may
-        be revoked from it before it was ever started.
-        """
+        """Take from overloaded workers, unless a delay runs or the last round revoked too."""
+        # QUIRK: lost work that a candidate was dealt in this round counts as its load, so it may
+        # be revoked from it before it was ever started.
         if self._delay_ms != 0:
             self._revoked_in_previous = False
             return

@@ -46,14 +46,12 @@ def settle_ownership(
         member_data: Member id -> what it says it owned.
         max_generation: The highest generation of earlier assignments.
 
-    QUIRK: the generation of the earlier claimer is read from its subscription even where the
-    assignor takes it from user data.
-
-    QUIRK: a member that subscribes to nothing and comes before all others in map order does not
-    make the subscriptions unequal, and so receives partitions.
-
     Source: AbstractStickyAssignor.allSubscriptionsEqual.
     """
+    # QUIRK: the generation of the earlier claimer is read from its subscription even where the
+    # assignor takes it from user data.
+    # QUIRK: a member that subscribes to nothing and comes before all others in map order does not
+    # make the subscriptions unequal, and so receives partitions.
     result = Ownership(max_generation)
     subscribed: frozenset[str] = frozenset()
     claimers: dict[TopicPartition, AssignorMember] = {}
@@ -162,11 +160,10 @@ def without_sorted(
 ) -> list[TopicPartition]:
     """The partitions not assigned; both lists in the same order.
 
-    QUIRK: one walk over both lists, as in Java: an assigned partition beyond the topic's count
-    stops the walk, and later assigned partitions come out as unassigned.
-
     Source: AbstractStickyAssignor, both getUnassignedPartitions.
     """
+    # QUIRK: one walk over both lists, as in Java: an assigned partition beyond the topic's count
+    # stops the walk, and later assigned partitions come out as unassigned.
     rest = iter(assigned)
     current = next(rest, None)
     unassigned = []

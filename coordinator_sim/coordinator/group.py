@@ -359,9 +359,10 @@ class Group:
     def begin_generation(self) -> None:
         """Count up the generation and wait for the leader's assignment, or for members.
 
-        QUIRK: the generation grows even when nobody is left, so a group that empties and refills
-        skips a number. Source: ClassicGroup.initNextGeneration.
+        Source: ClassicGroup.initNextGeneration.
         """
+        # QUIRK: the generation grows even when nobody is left, so a group that empties and refills
+        # skips a number.
         self.generation_id += 1
         if self.members:
             self.protocol_name = self.select_protocol()

@@ -75,10 +75,8 @@ def _replay_group(
 
 
 def _member_of(stored: GroupMetadataMember, value: GroupMetadataValue) -> Member:
-    """A stored member: of its protocols only the chosen one is known.
-
-    QUIRK: until it rejoins, a member with several protocols therefore looks changed.
-    """
+    """A stored member: of its protocols only the chosen one is known."""
+    # QUIRK: until it rejoins, a member with several protocols therefore looks changed.
     timeout_ms = stored.rebalance_timeout_ms
     return Member(
         stored.member_id,

@@ -105,10 +105,8 @@ def _leave(runtime: Runtime, group: Group, entry: LeavingMember) -> LeftMember:
 
 
 def _remove_leaver(runtime: Runtime, group: Group, member: Member, entry: LeavingMember) -> None:
-    """Source: removeCurrentMemberFromClassicGroup.
-
-    QUIRK: a SyncGroup that the leaver parked is never answered.
-    """
+    """Source: removeCurrentMemberFromClassicGroup."""
+    # QUIRK: a SyncGroup that the leaver parked is never answered.
     _cancel_session(runtime, group, member.member_id)
     if runtime.tracing:
         group.emit(Event.MEMBER_LEFT, member, reason_text=entry.reason)
@@ -149,10 +147,8 @@ def expire_session(runtime: Runtime, group: Group, member_id: str) -> Effect:
 
 
 def _complete_after_expiry(runtime: Runtime, group: Group) -> Effect:
-    """QUIRK: an expiry ends an initial rebalance early. Source: removeMemberAndUpdateClassicGroup.
-
-    The Scala coordinator leaves the initial delay running.
-    """
+    """End the join phase if nobody else is awaited. Source: removeMemberAndUpdateClassicGroup."""
+    # QUIRK: an expiry ends an initial rebalance early; Scala leaves the initial delay running.
     if not runtime.profile.expiry_completes_initial_join:
         return maybe_complete_join(runtime, group)
     if group.state is GroupState.PREPARING_REBALANCE and group.has_all_joined():

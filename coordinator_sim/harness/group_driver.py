@@ -22,7 +22,6 @@ from coordinator_sim.protocol.messages import (
     Response,
     SyncGroupAssignment,
     SyncGroupRequest,
-    SyncGroupResponse,
 )
 
 R = TypeVar("R", bound=Response)
@@ -184,13 +183,3 @@ def answer(step: Step, kind: type[R]) -> R:
     if not isinstance(response, kind):
         raise InvariantViolation(f"expected a {kind.__name__}, got {response!r}")
     return response
-
-
-def join_answer(step: Step) -> JoinGroupResponse:
-    """The answer to the step's own JoinGroup."""
-    return answer(step, JoinGroupResponse)
-
-
-def sync_answer(step: Step) -> SyncGroupResponse:
-    """The answer to the step's own SyncGroup."""
-    return answer(step, SyncGroupResponse)

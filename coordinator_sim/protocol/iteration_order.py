@@ -6,8 +6,6 @@ partition. Here are the hashes, the table sizes and the orders; nothing here dec
 A table keeps its keys by bucket, and inside a bucket in the order of insertion, also across
 resizing. So the order of iteration is a stable sort of the insertion sequence by bucket number.
 
-UNSPECIFIED: a bucket of eight or more keys becomes a tree in Java, whose order we do not follow.
-
 Source: OpenJDK, java.util.HashMap (hash, resize, tableSizeFor) and HashSet(Collection).
 """
 
@@ -77,6 +75,7 @@ def integer_hash(key: int) -> int:
     return key
 
 
+# UNSPECIFIED: a bucket of eight or more keys becomes a tree in Java, whose order we do not follow.
 def java_bucket(hashed: int, capacity: int) -> int:
     """The bucket of a 32-bit hash in a table of `capacity` buckets, a power of two."""
     unsigned = hashed & 0xFFFFFFFF

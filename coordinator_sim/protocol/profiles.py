@@ -15,6 +15,10 @@ from coordinator_sim.errors import ConfigError
 class Profile(Struct, frozen=True, kw_only=True):
     """The switches of one Kafka's group coordinator. Defaults are those of Kafka 4.4.
 
+    The coordinator does not ask yet for `leave_batch_rebalances_once`,
+    `pending_leave_rebalances`, `replies_wait_for_log` and `static_membership`: in these it behaves
+    like the defaults under every profile.
+
     Args:
         name: The Kafka it behaves like.
         records_new_group: A JoinGroup that creates a group appends an empty GroupMetadata record.
