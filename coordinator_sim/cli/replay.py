@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from coordinator_sim import __version__
+from coordinator_sim.cli.explain import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -213,7 +214,8 @@ def print_left_out(console: "Console", report: "ReplayReport") -> None:
         names = ", ".join(report.silent_groups[:5])
         more = "" if len(report.silent_groups) <= 5 else " and others"  # noqa: PLR2004 - as above
         console.print(
-            f"\nWithout any rebalance: {len(report.silent_groups)} groups ({names}{more})",
+            f"\nWithout any rebalance: {counted(len(report.silent_groups), 'group')} "
+            f"({names}{more})",
             markup=False,
         )
     for source, count in report.other_sources.items():
@@ -236,7 +238,7 @@ def print_what_if(console: "Console", report: "ReplayReport") -> None:
         console.print(table)
     if len(changed) < len(report.what_if):
         same = len(report.what_if) - len(changed)
-        console.print(f"With {given} nothing changes for {same} groups.", markup=False)
+        console.print(f"With {given} nothing changes for {counted(same, 'group')}.", markup=False)
     console.print("This difference is conditional on the assumptions above, and on these:")
     for text in report.conditions:
         console.print(f"  {text}", markup=False)

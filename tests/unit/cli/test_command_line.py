@@ -4,10 +4,15 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
-from coordinator_sim.cli.main import app
+from coordinator_sim.cli.main import app, main
+from coordinator_sim.cli.progress import progress_bar
 from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim.ingest.run_directory import RunDirectoryWriter, read_run
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
 
 COMMANDS = ("demo", "run", "list", "show", "ingest", "replay", "report", "explain", "assign")
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "broker-log" / "server.log"
@@ -120,3 +125,124 @@ def test_trace_without_its_events_is_bad_data(tmp_path: Path) -> None:
 
     assert isinstance(done.exception, DataError)
     assert "holds 0 of the" in str(done.exception)
+
+
+def exit_code_of(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """How `main` ends, in this process."""
+    monkeypatch.setattr("sys.argv", ["coordinator-sim", *arguments])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    return int(stopped.value.code or 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("list", "--json"), 0, ""),
+        (("--version",), 0, ""),
+        ((), 2, "Commands:"),
+        (("rn",), 2, "error: no such command 'rn'"),
+        (("run", "nope"), 2, "error: unknown scenario 'nope'"),
+        (("show", "absent.json"), 2, "error: absent.json: No such file or directory"),
+        (("replay", "absent"), 1, "error: absent is not a trace"),
+        (("run", "member-crash", "--set", "x"), 2, "error: --set 'x': wants key=value"),
+        (("run", "member-crash", "--assignor", "eager"), 2, "error: connect.protocol"),
+        (("run", "member-crash", "--profile", "9"), 2, "error: unknown profile '9'"),
+    ],
+)
+def test_main_ends_with_code_and_one_line(
+    arguments: tuple[str, ...],
+    code: int,
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """0 ok, 1 bad data, 2 misuse."""
+    assert exit_code_of(monkeypatch, *arguments) == code
+    told = capsys.readouterr().err
+    assert words in told
+    assert told.count("error: ") == words.count("error: ")
+
+
+def test_list_without_json_is_a_table() -> None:
+    """Name, virtual time, and what happens."""
+    table = output_of("list")
+
+    assert "rolling-bounce" in table
+    assert "240 s" in table
+
+
+def test_show_tells_the_story_before_the_data() -> None:
+    """For a reader: what happens, then the JSON."""
+    text = output_of("show", "member-crash")
+
+    assert text.startswith("member-crash: Crash of a consumer")
+    assert json.loads(text[text.index("\n{") :])["name"] == "member-crash"
+
+
+def test_run_without_json_sums_up(tmp_path: Path) -> None:
+    """Counts, invariants, digest, and where the trace is."""
+    text = output_of("run", "connect-worker-crash", "--out", tmp_path / "t")
+
+    assert "invariants kept: " in text
+    assert "digest: " in text
+    assert f"trace: {tmp_path / 't'}" in text
+
+
+def test_explain_tells_a_simulated_run(run_directory: Path) -> None:
+    """Times of a simulation are seconds since its start; faults stand before what they caused."""
+    text = output_of("explain", run_directory, "orders-app")
+
+    assert text.startswith("Group orders-app: ")
+    assert "before: " in text
+    assert "MEMBER_FAILED" in text
+
+
+def test_long_work_draws_a_bar_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On stderr, so that stdout stays what a machine reads."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr("coordinator_sim.cli.progress.PATIENCE_S", -1.0)
+    with progress_bar("simulating", 10) as advance:
+        advance(5)
+
+    drawn = capsys.readouterr()
+    assert "simulating" in drawn.err
+    assert "50%" in drawn.err
+    assert not drawn.out
+
+
+def test_replay_names_the_first_answer_that_did_not_come_true(
+    run_directory: Path, tmp_path: Path
+) -> None:
+    """Exit code 1, the row in the table, and where it differs."""
+    run = read_run(run_directory)
+    events = list(run.events())
+    at = next(index for index, event in enumerate(events) if event.event is Event.SYNC_RESP)
+    events[at] = replace(events[at], error_code=ErrorCode.ILLEGAL_GENERATION)
+    info = RunInfo(trace_id="t", source=Source.SIM, cluster_id="sim", version="0", profile="4.4")
+    with RunDirectoryWriter(tmp_path / "changed", info) as writer:
+        for event in (*events, TraceEvent(event=Event.GROUP_LOADED, ts_us=0, group_id="silent")):
+            writer.record(event)
+    done = CliRunner().invoke(app, ["replay", str(tmp_path / "changed")])
+
+    told = " ".join(done.stdout.split())
+    assert done.exit_code == 1
+    assert "orders-app: 1 answers not reproduced, first: " in told
+    assert "error_code is ILLEGAL_GENERATION" in told
+
+
+def test_replay_with_settings_tells_what_changes(run_directory: Path) -> None:
+    """The table of what if: before and after, where they differ."""
+    text = output_of("replay", run_directory, "--set", "session.timeout.ms=20000")
+
+    assert "As it is -> with session.timeout.ms=20000" in text
+    assert "10.000 s -> 20.000 s" in text
+
+
+def test_replay_with_the_settings_it_had_changes_nothing(run_directory: Path) -> None:
+    """A group that stays the same is counted, not listed."""
+    text = output_of("replay", run_directory, "--set", "group.max.size=1000")
+
+    assert "With group.max.size=1000 nothing changes for 1 group." in text
