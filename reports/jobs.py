@@ -19,8 +19,8 @@ DEFAULT_TITLE: Final = "Rebalance and assignor report"
 _COLLECTED_REBALANCES: Final = 5_000
 """Rebalances that a page may draw; a driver holds them with ease."""
 _COLLECTED_GROUPS: Final = 2_000
-_SMALL_EVENTS: Final = 2_000_000
-"""Below this many events a job is over before Java's second compiler has paid for itself."""
+_SMALL_EVENTS: Final = 200_000
+"""Below this many events a job is over before generated code has paid for its compilation."""
 
 
 class ReportSummary(Struct, frozen=True, kw_only=True):

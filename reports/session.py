@@ -30,6 +30,20 @@ logger.shutdown.level = off
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
 logger.gateway.level = error
 """
+_LOCAL: Final[dict[str, bool | float | int | str | None]] = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "2g",
+    "spark.shuffle.compress": "false",
+}
+"""For a local master. Shuffle files stay on the machine: to compress them took a fifth of the CPU."""
+_SMALL: Final[dict[str, bool | float | int | str | None]] = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.codegen.wholeStage": "false",
+}
+"""For small data: a plan costs more than its run, and a job more than its rows."""
 
 
 def check_extra() -> None:
@@ -62,14 +76,16 @@ def spark_session(
         master: Spark master URL.
         shuffle_partitions: Upper bound; adaptive execution merges small ones.
         adaptive: Whether plans may change while they run.
-        small: The data is small: start fast rather than run fast.
+        small: The data is small: start and plan fast rather than run fast; one shuffle partition.
 
     Raises:
         MissingDependencyError: The `spark` extra or a Java runtime is absent.
     """
     check_extra()
     with tempfile.TemporaryDirectory(prefix="coordinator-sim-spark-") as scratch:
-        builder = _builder(master, Path(scratch), shuffle_partitions, adaptive=adaptive)
+        builder = _builder(
+            master, Path(scratch), shuffle_partitions, adaptive=adaptive, small=small
+        )
         started = _start(builder, master, Path(scratch), small=small)
         try:
             yield started
@@ -78,7 +94,7 @@ def spark_session(
 
 
 def _builder(
-    master: str, scratch: Path, shuffle_partitions: int, *, adaptive: bool
+    master: str, scratch: Path, shuffle_partitions: int, *, adaptive: bool, small: bool
 ) -> "SparkSession.Builder":
     from pyspark.sql import SparkSession
 
@@ -94,11 +110,8 @@ def _builder(
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
         .config("spark.local.dir", str(scratch / "local"))
     )
-    if not _is_local(master):
-        return builder
-    return builder.config("spark.driver.bindAddress", "127.0.0.1").config(
-        "spark.driver.host", "127.0.0.1"
-    )
+    extra = (_LOCAL if _is_local(master) else {}) | (_SMALL if small else {})
+    return builder.config(map=extra)
 
 
 def _start(

@@ -74,7 +74,7 @@ def chain_ends(generations: "DataFrame") -> "DataFrame":
     numbered = (
         generations.withColumn("before", F.lag(F.when(cooperative, F.col(C.OWNERS))).over(history))
         .withColumn("nth", F.row_number().over(history))
-        .withColumn("open_chain", open_chain & (F.size(C.MEMBER_IDS) > 0))
+        .withColumn("open_chain", open_chain & (F.size(C.MEMBER_KEYS) > 0))
         .drop("before")
         .where(~F.col("open_chain"))
     )
@@ -99,25 +99,28 @@ def moves(generations: "DataFrame", resources: "DataFrame") -> "DataFrame":
     over `lb_balanced`, or over `lb_sizes` where the result is less balanced than that; and the
     ratios `stickiness`, `ideal_stickiness`, `relative_stickiness`, `churn_ratio`.
     """
-    ends = chain_ends(by_kind(generations, resources))
+    # Keys are only compared: as 64-bit hashes they make a row that is sorted half as long.
+    hashed = by_kind(generations, resources).withColumn(
+        C.MEMBER_KEYS, F.expr(f"transform({C.MEMBER_KEYS}, k -> xxhash64(k))")
+    )
+    ends = chain_ends(hashed)
     return _with_ratios(_with_bounds(_with_counts(_paired(ends))))
 
 
 def _paired(ends: "DataFrame") -> "DataFrame":
-    """Adds what the chain end before had, and where its members are now."""
+    """Adds what the chain end before had, and where its members are now (null: where they were)."""
     history = Window.partitionBy(*_MOVE_KEY).orderBy(C.GENERATION)
-    same = f"{C.MEMBER_KEYS} = old_keys"
     return (
         ends.withColumn("previous_generation", F.lag(C.GENERATION).over(history))
         .withColumn("old_owners", F.lag(C.OWNERS).over(history))
         .withColumn("old_keys", F.lag(C.MEMBER_KEYS).over(history))
         .withColumn("old_loads", F.lag(C.LOADS).over(history))
         .where(F.col("previous_generation").isNotNull())
-        .withColumn("same_members", F.expr(same))
+        .withColumn("same_members", F.expr(f"{C.MEMBER_KEYS} = old_keys"))
         .withColumn(
             "now_at",
             F.expr(
-                "CASE WHEN same_members THEN transform(old_keys, (k, i) -> i) ELSE "
+                "CASE WHEN NOT same_members THEN "
                 f"transform(old_keys, k -> coalesce(nullif(CAST(array_position({C.MEMBER_KEYS}, k) "
                 f"AS INT), 0) - 1, {_GONE})) END"
             ),
@@ -143,8 +146,14 @@ def _with_counts(paired: "DataFrame") -> "DataFrame":
     )
     return (
         paired.withColumn("changed", F.expr(changed))
-        .withColumn("member_count", F.size(C.MEMBER_IDS))
-        .withColumn("resource_count", F.expr("size(array_remove(owners, -1))"))
+        .withColumn("member_count", F.size(C.MEMBER_KEYS))
+        .withColumn(
+            "resource_count",
+            F.expr(
+                "size(CASE WHEN array_contains(owners, -1) THEN array_remove(owners, -1) "
+                "ELSE owners END)"
+            ),
+        )
         .withColumn("whole", F.expr(whole))
         .withColumn(
             "moved",
@@ -182,18 +191,21 @@ def _with_counts(paired: "DataFrame") -> "DataFrame":
 def _with_bounds(counted: "DataFrame") -> "DataFrame":
     """Adds the lower bounds. `held` is what old members had of the resources owned now."""
     over_sizes = (
-        "aggregate(zip_with(held, now_at, (n, i) -> CASE WHEN i < 0 THEN 0 "
-        "ELSE greatest(0, n - get(loads, i)) END), 0, (s, x) -> s + x)"
+        "aggregate(CASE WHEN same_members "
+        "THEN zip_with(held, loads, (n, now) -> greatest(0, n - now)) "
+        "ELSE zip_with(held, now_at, (n, i) -> CASE WHEN i < 0 THEN 0 "
+        "ELSE greatest(0, n - get(loads, i)) END) END, 0, (s, x) -> s + x)"
     )
     survivors = (
         "CASE WHEN same_members THEN held ELSE "
         "filter(zip_with(held, now_at, (n, i) -> CASE WHEN i < 0 THEN -1 ELSE n END), "
         "n -> n >= 0) END"
     )
+    # Of the survivors above the fair share, so many may keep one more as the division leaves over.
+    fair = "CAST(resource_count DIV nullif(member_count, 0) AS INT)"
     over_balanced = (
-        "aggregate(transform(sort_array(survivor_loads, false), (n, i) -> greatest(0, n - "
-        "CAST(resource_count DIV member_count AS INT) - "
-        "CASE WHEN i < resource_count % member_count THEN 1 ELSE 0 END)), 0, (s, x) -> s + x)"
+        "aggregate(rich, 0, (s, n) -> s + n) - size(rich) * fair_share "
+        "- least(size(rich), resource_count % member_count)"
     )
     balanced = F.when(
         F.col("subscriptions_equal") & (F.col("member_count") > 0),
@@ -204,6 +216,8 @@ def _with_bounds(counted: "DataFrame") -> "DataFrame":
     )
     return (
         counted.withColumn("survivor_loads", F.expr(survivors))
+        .withColumn("fair_share", F.expr(fair))
+        .withColumn("rich", F.expr("filter(survivor_loads, n -> n > fair_share)"))
         .withColumn(
             "held_by_survivors",
             F.expr(
