@@ -126,7 +126,7 @@ class Transcript:
         """
         command = Command.parse(line)
         if command.verb == "broker":
-            self._make(command)
+            self._harness = _make_harness(command)
             return []
         handler = getattr(self, f"_do_{command.verb}", None)
         if handler is None:
@@ -134,27 +134,11 @@ class Transcript:
         outcome: Step | list[str] = handler(command)
         return outcome if isinstance(outcome, list) else list(self._observed(outcome))
 
-    # -- settings --------------------------------------------------------------------------
-
-    def _make(self, command: Command) -> None:
-        config = CoordinatorConfig(
-            group_initial_rebalance_delay_ms=command.ms("delay", 3_000),
-            group_min_session_timeout_ms=command.ms("min-session", 6_000),
-            offsets_commit_timeout_ms=command.ms("commit-timeout", 5_000),
-            group_max_size=command.number("max-size", 2_147_483_647),
-            offsets_topic_num_partitions=1,
-        )
-        profile = profile_named(command.settings.get("profile", "4.4"))
-        self._harness = Harness(config, profile, seed=1, start_ms=0)
-        self._harness.advance(0)  # drops the events of the first election
-
     @property
     def harness(self) -> Harness:
         """The broker, with default settings if the transcript gave none."""
         if self._harness is None:
-            self._make(Command("broker"))
-        if self._harness is None:
-            raise ScenarioError("no broker")
+            self._harness = _make_harness(Command("broker"))
         return self._harness
 
     def _observed(self, step: Step) -> Iterator[str]:
@@ -346,6 +330,21 @@ class Transcript:
 
     def _name(self, member_id: str | None) -> str:
         return "-" if not member_id else self._names.get(member_id, member_id)
+
+
+def _make_harness(command: Command) -> Harness:
+    """A broker with one offsets partition and the settings of a `broker` command."""
+    config = CoordinatorConfig(
+        group_initial_rebalance_delay_ms=command.ms("delay", 3_000),
+        group_min_session_timeout_ms=command.ms("min-session", 6_000),
+        offsets_commit_timeout_ms=command.ms("commit-timeout", 5_000),
+        group_max_size=command.number("max-size", 2_147_483_647),
+        offsets_topic_num_partitions=1,
+    )
+    profile = profile_named(command.settings.get("profile", "4.4"))
+    harness = Harness(config, profile, seed=1, start_ms=0)
+    harness.advance(0)  # drops the events of the first election
+    return harness
 
 
 def run_transcript(text: str) -> str:

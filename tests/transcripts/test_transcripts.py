@@ -19,6 +19,18 @@ def test_transcript_is_observed_again(path: Path, pytestconfig: pytest.Config) -
     assert observed == path.read_text(encoding="utf-8")
 
 
+def test_transcript_without_settings_has_a_broker() -> None:
+    """The first command may be any; the delay is Kafka's 3 s."""
+    observed = run_transcript("join g as=m version=3\n\nadvance 3s\n")
+    assert "3.000  g          JOIN_RESP          m  generation 1  leader  range" in observed
+
+
+def test_duration_without_a_unit_is_refused() -> None:
+    """A bare number could be anything."""
+    with pytest.raises(ScenarioError, match="duration '3': write 250ms, 3s or 5m"):
+        run_transcript("advance 3\n")
+
+
 def test_unknown_command_names_itself() -> None:
     """A command that does not exist is refused by name."""
     with pytest.raises(ScenarioError, match="unknown transcript command 'dance'"):

@@ -1,17 +1,14 @@
-"""One broker in virtual time, and its JSON form."""
+"""One broker in virtual time."""
+
+import pytest
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.harness.ids import SeededIds
-from coordinator_sim.harness.kafka_json import read_request, write_records, write_response
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    HeartbeatRequest,
-    LeaveGroupResponse,
-    LeftMember,
-    OffsetCommitResponse,
-)
+from coordinator_sim.protocol.messages import OffsetCommitResponse
 
 
 def test_ids_are_those_of_the_java_oracle() -> None:
@@ -45,26 +42,36 @@ def test_unknown_topics_are_refused_before_the_coordinator() -> None:
     assert harness.coordinator.group("g") is None
 
 
-def test_request_is_read_from_kafka_json() -> None:
-    """Fields a version lacks are at their defaults."""
-    data = {"groupId": "g", "generationId": 3, "memberId": "m"}
-    expected = HeartbeatRequest(group_id="g", generation_id=3, member_id="m")
-    assert read_request("Heartbeat", 0, data) == expected
-
-
-def test_response_is_written_for_its_version() -> None:
-    """Old LeaveGroup answers carry the single member's error at the top."""
-    request = read_request("LeaveGroup", 2, {"groupId": "g", "memberId": "m"})
-    member = LeftMember(member_id="m", error_code=ErrorCode.UNKNOWN_MEMBER_ID)
-    response = LeaveGroupResponse(members=(member,))
-    assert write_response(request, 2, response) == {"throttleTimeMs": 0, "errorCode": 25}
-    assert write_response(request, 3, response)["members"][0]["errorCode"] == 25
-
-
-def test_records_are_written_with_their_offsets() -> None:
-    """A record's JSON has its place in the log, its key and its value's version."""
+def test_answers_of_the_time_passed_are_not_taken_for_the_own_one() -> None:
+    """A step knows which answer is its own, if there is one."""
     group = GroupDriver(Harness())
-    group.commit(7)
-    records = write_records(group.commit(8).batches[0])
-    assert [(record["offset"], record["value"]["version"]) for record in records] == [(1, 4)]
-    assert records[0]["value"]["data"]["offset"] == 8
+    parked = group.join(version=3)
+    assert (parked.token, parked.response) == (1, None)
+    assert group.harness.advance(3_000).response is None
+
+
+def test_ids_and_leadership_are_the_callers() -> None:
+    """A broker made without an election leads nothing until told."""
+    group = GroupDriver(Harness(elect=False))
+    error = answer(group.commit(1), OffsetCommitResponse).topics[0].partitions[0].error_code
+    assert error is ErrorCode.NOT_COORDINATOR
+    group.harness.elect()
+    error = answer(group.commit(1), OffsetCommitResponse).topics[0].partitions[0].error_code
+    assert error is ErrorCode.NONE
+
+
+def test_answer_of_another_kind_is_refused() -> None:
+    """A parked request has no answer to look at."""
+    with pytest.raises(InvariantViolation, match="expected a OffsetCommitResponse, got None"):
+        answer(GroupDriver(Harness()).join(version=3), OffsetCommitResponse)
+
+
+def test_stable_group_of_static_members() -> None:
+    """The driver brings members into a generation; an administrator removes one."""
+    group = GroupDriver(Harness(CoordinatorConfig(group_initial_rebalance_delay_ms=0)))
+    leader, follower = group.stable(2, static=True)
+    assert (group.state, group.generation_id) == ("Stable", 2)
+    assert group.heartbeat(follower, 2, "i1").error_code is ErrorCode.NONE
+    assert group.heartbeat(leader, 2, "i1").error_code is ErrorCode.FENCED_INSTANCE_ID
+    assert group.leave(("", "i1")).members[0].error_code is ErrorCode.NONE
+    assert group.state == "PreparingRebalance"
