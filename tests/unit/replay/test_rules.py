@@ -407,3 +407,103 @@ def test_group_that_empties_dies_at_its_line(log: Log) -> None:
     last = [event for event in result.events if event.event is Event.JOIN_COMPLETE][-1]
     assert (last.generation, last.incarnation) == (1, 1)
     assert last.state_to is GroupState.AWAITING_SYNC
+
+
+# -- lines that other lines make impossible, or that tell half ------------------------------
+
+
+def test_static_member_that_returns_with_other_protocols_rebalances(log: Log) -> None:
+    """It is replaced, and its group changes from one generation to the next."""
+    columns = {"group_instance_id": "i", "attrs": {"old_member_id": "i-old", "rebalance": "1"}}
+    log.prepare(1000, 1, "MEMBER_JOINED", "a-1").complete(1500, 2, members=2).sync(1600, 2)
+    log.line(9000, Event.STATIC_REPLACED, **columns)
+    log.prepare(9001, 2, "STATIC_PROTOCOL_CHANGE").complete(9100, 3, members=2).sync(9200, 3)
+    plan = plan_of(log)
+    (replaced,) = (step for step in plan.steps if step.kind is StepKind.REPLACE)
+    assert replaced.changes_protocol
+    assert log.fidelity().is_reproduced
+
+
+def test_instance_id_taken_over_without_a_line_ends_its_member(log: Log) -> None:
+    """Two static members of one instance id cannot be in a group."""
+    static = {"group_instance_id": "i"}
+    log.member(999, Event.MEMBER_ADDED, "i-1", **static)
+    log.prepare(1000, 0, "MEMBER_JOINED", "i-1").complete(4000, 1, members=1).sync(4001, 1)
+    log.member(9000, Event.MEMBER_ADDED, "i-2", **static)
+    log.prepare(9001, 1, "MEMBER_JOINED", "i-2").complete(9100, 2, members=1).sync(9200, 2)
+    plan = plan_of(log)
+    assert [actor.ending for actor in plan.actors] == [Ending.REPLACED, None]
+
+
+def test_candidate_that_leaves_was_a_member(log: Log) -> None:
+    """A member that leaves has used the id that it was given; a pending one has not."""
+    log.prepare(1000, 1, "MEMBER_JOINED", "a-1").complete(1500, 2, members=2).sync(1600, 2)
+    for name in ("b-1", "c-1"):
+        log.member(2000, Event.MEMBER_ID_ASSIGNED, name, attrs={"in_state": "Stable"})
+    log.member(8000, Event.MEMBER_LEFT, "b-1")
+    log.member(9000, Event.MEMBER_LEFT, "c-1", attrs={"pending": "1"})
+    plan = plan_of(log)
+    arrived = {
+        plan.actors[step.actors[0]].name for step in plan.steps if step.kind is StepKind.ARRIVE
+    }
+    assert "b-1" in arrived
+    assert "c-1" not in arrived
+
+
+def test_member_told_to_leave_twice_leaves_once(log: Log) -> None:
+    """A line that repeats another one is no second departure."""
+    log.prepare(1000, 1, "MEMBER_JOINED", "a-1").complete(1500, 2, members=2).sync(1600, 2)
+    log.member(9000, Event.MEMBER_LEFT, "a-1").member(9001, Event.MEMBER_LEFT, "a-1")
+    log.prepare(9002, 2, "MEMBER_LEFT", "a-1").complete(9100, 3, members=1).sync(9200, 3)
+    plan = plan_of(log)
+    assert [step.kind for step in plan.steps].count(StepKind.LEAVE) == 1
+
+
+def test_id_that_is_never_used_expires_after_its_own_timeout(log: Log) -> None:
+    """The session timeout of a pending member is the time from its id to its line."""
+    log.prepare(1000, 1, "MEMBER_JOINED", "a-1").complete(1500, 2, members=2).sync(1600, 2)
+    log.member(2000, Event.MEMBER_ID_ASSIGNED, "b-1", attrs={"in_state": "Stable"})
+    log.member(47_000, Event.PENDING_EXPIRED, "b-1")
+    (expired,) = (actor for actor in plan_of(log).actors if actor.ending is Ending.ID_EXPIRED)
+    assert expired.session_timeout_ms == 45_000
+
+
+def test_missing_members_left_where_the_timeout_had_not_fired_before(log: Log) -> None:
+    """A join phase shorter than the leader's assignment before it was not ended by its timer."""
+    log.prepare(1000, 3, "MEMBER_JOINED", "a-1").complete(1500, 4, members=3).sync(9500, 4)
+    log.prepare(20_000, 4, "MEMBER_JOINED", "b-1").complete(22_000, 5, members=3)
+    log.sync(22_050, 5)
+    plan = plan_of(log)
+    endings = [actor.ending for actor in plan.actors]
+    assert Ending.KICKED not in endings
+    assert endings.count(Ending.LEFT) == 1
+    assert plan.scripts[1].rebalance_timeout_ms != 2_000
+
+
+def test_those_whom_later_lines_name_are_removed_last(log: Log) -> None:
+    """Of three members one is missing: not the one that leaves much later."""
+    log.member(900, Event.MEMBER_ADDED, "a-1").member(901, Event.MEMBER_ADDED, "b-1")
+    log.prepare(1000, 0, "MEMBER_JOINED", "a-1").complete(4000, 1, members=2).sync(4001, 1)
+    log.prepare(50_000, 1, "MEMBER_JOINED", "c-1").complete(110_000, 2, members=2)
+    log.sync(110_050, 2)
+    log.member(200_000, Event.MEMBER_LEFT, "a-1")
+    kicked = [actor.name for actor in plan_of(log).actors if actor.ending is Ending.KICKED]
+    assert kicked == ["b-1"]
+
+
+def test_group_first_seen_when_it_empties_had_a_member_that_left(log: Log) -> None:
+    """There must have been somebody to leave."""
+    log.empty(1000, 8)
+    plan = plan_of(log)
+    assert [actor.ending for actor in plan.actors] == [Ending.LEFT]
+
+
+def test_session_timeout_that_a_line_tells_is_used(log: Log) -> None:
+    """No usual value is assumed then."""
+    log.prepare(1000, 3, "MEMBER_JOINED", "a-1").complete(1500, 4, members=2).sync(1600, 4)
+    log.member(95_123, Event.MEMBER_FAILED, "a-1", session_timeout_ms=12_345)
+    log.prepare(95_124, 4, "MEMBER_FAILED", "a-1").complete(95_500, 5, members=1)
+    plan = plan_of(log)
+    (failed,) = (actor for actor in plan.actors if actor.ending is Ending.FAILED)
+    assert failed.session_timeout_ms == 12_345
+    assert plan.assumed_session_timeout_ms is None
