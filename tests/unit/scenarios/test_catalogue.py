@@ -8,6 +8,7 @@ import pytest
 
 from conformance.checkers import Verdict, check_all
 from conformance.scenario_timing import circumstances_of, with_calm
+from coordinator_sim.errors import ScenarioError
 from coordinator_sim.ingest.ownership import dense_rows
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.scenario import Scenario
@@ -205,3 +206,11 @@ def test_workers_of_a_deploy_get_their_work_back(name: str) -> None:
     rows = generations(trace(name))
 
     assert sum(rows[-1].loads) == sum(rows[0].loads)
+
+
+def test_misspelt_name_is_answered_with_the_nearest() -> None:
+    """Or with all names, where none is near."""
+    with pytest.raises(ScenarioError, match="did you mean rolling-bounce"):
+        scenario_named("roling-bounce")
+    with pytest.raises(ScenarioError, match="known: connect-rolling-deploy, "):
+        scenario_named("zzz")
