@@ -71,7 +71,7 @@ def build_report(
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out} is a file; name a directory for the report")
     check_extra()
-    from reports.render import ReportRows, render_page
+    from reports.render import ReportRows, reading_order, render_page
     from reports.tables import TableStore, derive_tables
 
     tables_path = out / TABLES_DIR
@@ -85,7 +85,7 @@ def build_report(
             title=title,
             runs=_rows(tables["runs"], "scenario", "assignor", "trace_id"),
             quality=_rows(tables["data_quality"], "scenario", "assignor", "trace_id"),
-            comparison=_rows(tables["comparison"], "protocol_type", "scenario", "assignor"),
+            comparison=sorted(_rows(tables["comparison"]), key=reading_order),
             groups=_rows(
                 tables["groups"], "scenario", "assignor", "group_id", limit=_COLLECTED_GROUPS
             ),
@@ -110,7 +110,7 @@ def build_report(
 
 
 def _rows(table: "DataFrame", *order: str, limit: int | None = None) -> list[dict[str, Any]]:
-    ordered = table.orderBy(*order)
+    ordered = table.orderBy(*order) if order else table
     kept = ordered if limit is None else ordered.limit(limit)
     return [row.asDict() for row in kept.collect()]
 

@@ -19,12 +19,16 @@ from reports import figures
 Row = Mapping[str, Any]
 
 UNKNOWN: Final = "n/a"
+LISTED_CAUSES: Final = 200
+"""Rows of the table of groups and reasons; the Parquet table has all."""
 LISTED_REBALANCES: Final = 200
 """Rows of the table of rebalances; the Parquet table has all."""
 DRAWN_GROUPS: Final = 40
 _DAY_US: Final = 86_400_000_000
 _PLOT: Final = {"displaylogo": False, "displayModeBar": False, "responsive": True}
 _PROTOCOL_TITLES: Final = {"consumer": "Consumer groups", "connect": "Connect workers"}
+"""Protocol types and the headings of their blocks, in the order of the page."""
+_MARKS: Final = {"exact": "", "bound": "≤ ", "estimate": "~ "}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,7 @@ def render_page(rows: ReportRows) -> str:
         share=format_share,
         duration=format_duration,
         seconds=format_seconds,
+        marked=mark_quality,
     )
     named = _labelled(rows)
     template = environment.get_template("report.html.j2")
@@ -71,7 +76,7 @@ def render_page(rows: ReportRows) -> str:
         quality=rows.quality,
         comparisons=_comparisons(rows.comparison),
         has_assignments=any(row["moved"] is not None for row in rows.comparison),
-        groups=rows.groups,
+        causes=_causes(rows)[:LISTED_CAUSES],
         durations=sorted(rows.durations, key=lambda row: _PHASES.index(row["phase"])),
         reasons_chart=_reasons_chart(rows.reasons),
         timeline_chart=_timeline_chart(named),
@@ -128,6 +133,22 @@ def format_seconds(seconds: float | None) -> str:
     return f"{seconds:,.1f}" if seconds < 1_000 else f"{seconds:,.0f}"  # noqa: PLR2004
 
 
+def mark_quality(text: str, quality: str) -> str:
+    """A formatted value with the mark of its quality; `n/a` for a value that nobody can know."""
+    return text if text == UNKNOWN else _MARKS.get(quality, "") + text
+
+
+def reading_order(row: Row) -> tuple[int, str, str, str]:
+    """Sorts a comparison for readers: consumer groups first, then Connect, then unknown types."""
+    known = [*_PROTOCOL_TITLES, row["protocol_type"]]
+    return (
+        known.index(row["protocol_type"]),
+        row["protocol_type"],
+        row["scenario"],
+        row["assignor"],
+    )
+
+
 def format_instant(ts_us: int, *, simulated: bool) -> str:
     """An instant: seconds into a simulated run, or UTC date and time."""
     if simulated:
@@ -162,13 +183,18 @@ def _headline(rows: ReportRows) -> list[tuple[str, str, str]]:
     unowned = [row["unowned_s"] for row in rows.groups if row["unowned_s"] is not None]
     if moved:
         boxes.append((format_count(sum(moved)), "resources moved", "all runs together"))
+        interrupted = sum(row["interrupted"] or 0 for row in rows.groups)
+        resumed = sum(row["restarted_in_place"] or 0 for row in rows.groups)
+        boxes.append(
+            (format_count(interrupted), "interruptions", f"{resumed:,} for nothing: same owner")
+        )
         boxes.append((format_seconds(sum(unowned)), "partition-seconds unowned", "all runs"))
     return boxes
 
 
 def _comparisons(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """One block per protocol type: rows by scenario, and the charts where moves are known."""
-    ordered = sorted(rows, key=lambda r: (r["protocol_type"], r["scenario"], r["assignor"]))
+    ordered = sorted(rows, key=reading_order)
     blocks = []
     for protocol_type, members in groupby(ordered, key=lambda row: row["protocol_type"]):
         listed = list(members)
@@ -178,6 +204,8 @@ def _comparisons(rows: Sequence[Row]) -> list[dict[str, Any]]:
                 "title": _PROTOCOL_TITLES.get(protocol_type, "Groups of unknown protocol type"),
                 "rows": listed,
                 "best": _best(listed),
+                "cooperative": any(row["assignor"] == "cooperative-sticky" for row in known),
+                "connect": protocol_type == "connect",
                 "moves": _html(figures.moves_figure(known)) if known else None,
                 "interruptions": _html(figures.interruptions_figure(known)) if known else None,
                 "unowned": _html(figures.unowned_figure(known)) if known else None,
@@ -199,22 +227,46 @@ def _best(rows: Sequence[Row]) -> dict[tuple[str, str], float]:
     return best
 
 
+def _causes(rows: ReportRows) -> list[dict[str, Any]]:
+    """Why each group rebalanced: a row per group and reason, the busiest group first."""
+    runs = {row["trace_id"]: row for row in rows.runs}
+    reasons: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows.reasons:
+        reasons.setdefault(_group_key(row), []).append(row)
+    causes = []
+    for group in sorted(rows.groups, key=lambda row: -row["rebalances"]):
+        named = {**group, "run_name": _run_name(runs[group["trace_id"]], group)}
+        own = sorted(reasons.get(_group_key(group), ()), key=lambda row: -row["count"])
+        causes += [{**named, **row, "is_first": row is own[0]} for row in own]
+    return causes
+
+
+def _group_key(row: Row) -> tuple[str, ...]:
+    return (row["trace_id"], row["cluster_id"], row["group_id"])
+
+
+def _run_name(run: Row, group: Row) -> str:
+    simulated = run["source"] == "sim"
+    return f"{group['scenario']}, {group['assignor']}" if simulated else run["cluster_id"]
+
+
 def _labelled(rows: ReportRows) -> list[dict[str, Any]]:
     """Rebalances with what the page says of their group, run and time."""
     runs = {row["trace_id"]: row for row in rows.runs}
-    groups = {(row["trace_id"], row["group_id"]): row for row in rows.groups}
+    groups = {_group_key(row): row for row in rows.groups}
     labelled = []
     for row in rows.rebalances:
         run = runs[row["trace_id"]]
-        group = groups[row["trace_id"], row["group_id"]]
+        group = groups[_group_key(row)]
         simulated = run["source"] == "sim"
-        run_name = f"{group['scenario']}, {group['assignor']}" if simulated else run["cluster_id"]
+        run_name = _run_name(run, group)
         labelled.append(
             {
                 **row,
                 "label": f"{row['group_id']} ({run_name})",
                 "run_name": run_name,
                 "simulated": simulated,
+                "timing_quality": group["timing_quality"],
                 "when": format_instant(row["start_us"], simulated=simulated),
             }
         )

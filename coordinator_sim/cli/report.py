@@ -101,7 +101,8 @@ def print_groups(summary: "ReportSummary", console: "Console") -> None:
     for name in ("count", "open", "median", "longest"):
         table.add_column(name, justify="right", no_wrap=True)
     for group in summary.groups[:LISTED_GROUPS]:
-        name = f"{group['group_id']} ({group['scenario']}, {group['assignor']})"
+        known = [group["scenario"], *({group["assignor"]} - {"unknown"})]
+        name = f"{group['group_id']} ({', '.join(known)})"
         for reason in _reasons_of(group, summary.reasons):
             table.add_row(
                 name,
@@ -141,7 +142,7 @@ def print_churn(summary: "ReportSummary", console: "Console") -> None:
         "bound: fewest moves of a balanced assignment\n"
         "interr.: times that an owned resource was given up and owned again\n"
         "unowned: partition-seconds without an owner\n"
-        "stopped: seconds in which no member owned anything",
+        "stopped: seconds of rebalances in which no member owned anything",
         highlight=False,
     )
 
