@@ -1,4 +1,4 @@
-"""One broker in virtual time, operated by verbs: what tests, transcripts and `lines` drive.
+"""One broker in virtual time, operated by verbs: for tests, transcripts, comparisons.
 
 The verbs are those of the oracle's line protocol: call, advance, topics, elect, resign, append,
 hold, commit, fail. Each returns a `Step` saying everything it caused, with the instant of each

@@ -18,8 +18,7 @@ without `|` may answer anything. An answer names the fields that matter. `--` en
 
 Commands: broker, stable, completing, join, sync, heartbeat, leave, commit, fetch, wait, resign,
 elect, load, hold, release, fail, append, force, group. Questions: state, log. Times are
-milliseconds. Ids with a number are those of the catalogue of required behaviours, a word behind the
-dot names a variant; ids without a number are this suite's own.
+milliseconds. An id names a required behaviour for good; a word behind its dot names a variant.
 """
 
 from collections.abc import Callable, Iterable, Iterator
