@@ -1,0 +1,91 @@
+"""I1 on Connect clusters: an incremental assignment counts on top of what a worker said it runs."""
+
+from typing import Any
+
+from conformance.checkers.history import History
+from conformance.checkers.ownership import judge
+from coordinator_sim.protocol.embedded import ConnectAssignment, ConnectError, WorkerMetadata
+from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.wire.connect_protocol import (
+    encode_connect_assignment,
+    encode_worker_metadata,
+)
+
+X0 = ConnectorTaskId("x", 0)
+
+
+def event(kind: Event, member_id: str, **columns: Any) -> TraceEvent:  # noqa: ANN401 - any column
+    """An event of generation 1 of a Connect cluster."""
+    shared: dict[str, Any] = {
+        "group_id": "connect",
+        "offsets_partition": 7,
+        "broker_id": 1,
+        "generation": 1,
+        "protocol_type": "connect",
+    }
+    return TraceEvent(event=kind, ts_us=0, member_id=member_id, **{**shared, **columns})
+
+
+def joined(member_id: str, *running: ConnectorTaskId) -> TraceEvent:
+    """A worker joins, saying that it runs these tasks."""
+    allocation = ConnectAssignment(version=2, tasks=running)
+    metadata = WorkerMetadata(version=2, url="", config_offset=1, allocation=allocation)
+    return event(Event.JOIN_REQ, member_id, subscription=encode_worker_metadata(metadata))
+
+
+def assigned(member_id: str, **fields: Any) -> TraceEvent:  # noqa: ANN401 - any field
+    """The leader gives a worker new work, or takes some."""
+    assignment = ConnectAssignment(**{"version": 2, **fields})
+    return event(Event.ASSIGNED, member_id, assignment=encode_connect_assignment(assignment))
+
+
+def messages(*events: TraceEvent) -> list[str]:
+    """What the checker finds."""
+    return [violation.message for violation in judge(History(list(events))).violations]
+
+
+def test_task_given_while_another_worker_runs_it_has_two_owners() -> None:
+    """Nobody took it from the worker that said it runs it."""
+    found = messages(joined("a", X0), joined("b"), assigned("a"), assigned("b", tasks=(X0,)))
+
+    assert found == ["t:x-0 has two owners in generation 1: a and b"]
+
+
+def test_task_revoked_from_its_worker_may_be_given() -> None:
+    """A revocation is part of the assignment."""
+    revoked = assigned("a", revoked_tasks=(X0,))
+
+    assert messages(joined("a", X0), joined("b"), revoked, assigned("b", tasks=(X0,))) == []
+
+
+def test_eager_assignment_replaces_what_a_worker_ran() -> None:
+    """Version 0 knows no revocations: what is not given again is gone."""
+    eager = assigned("a", version=0)
+
+    assert messages(joined("a", X0), joined("b"), eager, assigned("b", tasks=(X0,))) == []
+
+
+def test_leader_that_lags_behind_the_configuration_decides_nothing() -> None:
+    """Its workers run on with what they have, and the generation is not judged."""
+    lagging = assigned("a", error=ConnectError.CONFIG_MISMATCH)
+    findings = judge(History([joined("a", X0), lagging, assigned("b", tasks=(X0,))]))
+
+    assert findings.judged == 0
+
+
+def test_bytes_of_another_protocol_are_not_judged() -> None:
+    """Nobody but their assignor can read them."""
+    foreign = event(Event.ASSIGNED, "a", assignment=b"\x00", protocol_type="own")
+    broken = event(Event.ASSIGNED, "a", assignment=b"\x00")
+    unreadable = event(Event.JOIN_REQ, "a", subscription=b"\x00")
+
+    assert judge(History([foreign])).judged == 0
+    assert judge(History([unreadable, broken])).judged == 0
+
+
+def test_worker_that_is_gone_holds_nothing() -> None:
+    """Its tasks may be given to others."""
+    failed = event(Event.MEMBER_FAILED, "a")
+
+    assert messages(joined("a", X0), assigned("a"), failed, assigned("b", tasks=(X0,))) == []
