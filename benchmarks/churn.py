@@ -1,16 +1,17 @@
 """Moves between generations from the dense form: CPU of the Spark job beside a numpy floor.
 
 500 groups of 200 partitions, 100 generations by default (10 million assignments), 1000 with
-`--full` (100 million). Bar: 25 CPU-seconds for 100 million. The floor compares the same owner
-arrays in numpy, in one thread, and must find the same number of moves.
+`--full` (100 million). Bar: 25 CPU-seconds for 100 million, within 4 GB. The floor compares the
+same owner arrays in numpy, in one thread, and must find the same number of moves.
 """
 
 import os
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +27,10 @@ PARTITIONS: Final = 200
 MEMBERS: Final = 24
 RESHUFFLE_EVERY: Final = 50
 BAR_CPU_S_PER_100M: Final = 25.0
+LIMIT_GB: Final = 4
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
+_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+_SAMPLE_S: Final = 0.2
 
 
 def make_group(group: int, generations: int) -> list[np.ndarray]:
@@ -99,9 +103,9 @@ def count_in_numpy(directory: Path) -> int:
     return int(changed[same[1:] == same[:-1]].sum())
 
 
-def descendants_cpu_s() -> float:
-    """CPU-seconds of every living descendant of this process, and of those it has reaped."""
-    parents: dict[int, tuple[int, float]] = {}
+def processes() -> dict[int, tuple[float, int]]:
+    """CPU-seconds and resident bytes of this process and every living descendant, by pid."""
+    table: dict[int, tuple[int, float, int]] = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -109,16 +113,46 @@ def descendants_cpu_s() -> float:
             fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
         except (FileNotFoundError, ProcessLookupError):
             continue  # it ended between the listing and the reading
-        parents[int(entry.name)] = (int(fields[1]), sum(map(int, fields[11:15])) / _TICKS)
-    total = 0.0
+        cpu_s = sum(map(int, fields[11:15])) / _TICKS
+        table[int(entry.name)] = (int(fields[1]), cpu_s, int(fields[21]) * _PAGE)
+    found = {}
     pending = [os.getpid()]
     while pending:
-        parent = pending.pop()
-        for pid, (of, cpu_s) in parents.items():
-            if of == parent:
-                total += cpu_s
-                pending.append(pid)
-    return total + os.times().children_user + os.times().children_system
+        pid = pending.pop()
+        if pid in table:
+            found[pid] = table[pid][1:]
+            pending += [child for child, (parent, _, _) in table.items() if parent == pid]
+    return found
+
+
+class Usage:
+    """CPU-seconds, wall seconds and peak memory of a block: driver, JVM and workers together.
+
+    Pages that processes share count for each of them, so the peak is an upper bound.
+    """
+
+    def __enter__(self) -> Self:
+        self.peak_bytes = 0
+        self._done = threading.Event()
+        self._watch = threading.Thread(target=self._sample)
+        self._watch.start()
+        self._started_s = time.perf_counter()
+        self._before_s = self._total_cpu_s()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.cpu_s = self._total_cpu_s() - self._before_s
+        self.wall_s = time.perf_counter() - self._started_s
+        self._done.set()
+        self._watch.join()
+
+    def _total_cpu_s(self) -> float:
+        return sum(cpu_s for cpu_s, _ in processes().values())
+
+    def _sample(self) -> None:
+        while not self._done.wait(_SAMPLE_S):
+            now = sum(resident for _, resident in processes().values())
+            self.peak_bytes = max(self.peak_bytes, now)
 
 
 def main() -> None:
@@ -135,20 +169,24 @@ def main() -> None:
             dense = spark.read.schema(ddl_of(generation_schema())).parquet(str(directory))
             resources = spark.createDataFrame([], ddl_of(resource_schema()))
             spark.range(1).count()
-            started, before_s = time.perf_counter(), time.process_time() + descendants_cpu_s()
-            row = moves(dense, resources).selectExpr(
-                "sum(moved)", "sum(kept)", "sum(excess_moves)", "avg(stickiness)"
-            )
-            found = int(row.collect()[0][0])
-            cpu_s = time.process_time() + descendants_cpu_s() - before_s
-            wall_s = time.perf_counter() - started
-    if found != floor:
-        raise SystemExit(f"churn: Spark found {found} moves, numpy {floor}")
-    per_100m = cpu_s * 100_000_000 / count
+            table = moves(dense, resources)
+            with Usage() as whole:
+                row = table.selectExpr(
+                    "sum(moved)", "sum(kept)", "sum(excess_moves)", "avg(stickiness)"
+                ).first()
+            with Usage() as alone:
+                again = table.selectExpr("sum(moved)").first()
+    if row is None or again is None or not row[0] == again[0] == floor:
+        raise SystemExit(f"churn: Spark found {row} and {again} moves, numpy {floor}")
+    per_100m = whole.cpu_s * 100_000_000 / count
     print(
-        f"churn: {count / 1e6:.0f} M assignments, {found / 1e6:.1f} M moves: {cpu_s:.1f} CPU-s, "
-        f"{wall_s:.1f} s wall; numpy floor {floor_s:.2f} CPU-s, ratio {cpu_s / floor_s:.1f}; "
-        f"{per_100m:.1f} CPU-s per 100 M (bar {BAR_CPU_S_PER_100M:.0f}, at --full)"
+        f"churn: {count / 1e6:.0f} M assignments, {floor / 1e6:.1f} M moves: "
+        f"{whole.cpu_s:.1f} CPU-s, {whole.wall_s:.1f} s wall, peak {whole.peak_bytes / 1e9:.1f} GB "
+        f"resident (limit {LIMIT_GB}); numpy floor {floor_s:.2f} CPU-s, "
+        f"ratio {whole.cpu_s / floor_s:.1f}; {per_100m:.1f} CPU-s per 100 M "
+        f"(bar {BAR_CPU_S_PER_100M:.0f}, at --full)\n"
+        f"churn: that is moves, bounds, excess and stickiness, compiled on the way; moves alone, "
+        f"once that has run: {alone.cpu_s:.1f} CPU-s, {alone.wall_s:.1f} s wall"
     )
 
 
