@@ -67,7 +67,7 @@ def spark_session(
     adaptive: bool = True,
     small: bool = False,
 ) -> Iterator["SparkSession"]:
-    """A session that is stopped at the end of the block.
+    """A session that is stopped at the end of the block; one that is active is used and left alone.
 
     A local master is bound to the loopback address and needs no name resolution. Python workers
     are this interpreter.
@@ -82,6 +82,12 @@ def spark_session(
         MissingDependencyError: The `spark` extra or a Java runtime is absent.
     """
     check_extra()
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        yield active
+        return
     with tempfile.TemporaryDirectory(prefix="coordinator-sim-spark-") as scratch:
         builder = _builder(
             master, Path(scratch), shuffle_partitions, adaptive=adaptive, small=small

