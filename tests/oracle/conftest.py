@@ -21,7 +21,7 @@ class OracleProcess:
 
     def __init__(self, directory: Path) -> None:
         self._process = subprocess.Popen(
-            ["java", *JVM_OPTIONS, "-cp", "target/classes:target/lib/*", MAIN_CLASS],  # noqa: S607
+            ["java", *JVM_OPTIONS, "-cp", "target/classes:target/lib/*", MAIN_CLASS],
             cwd=directory,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
