@@ -40,6 +40,3 @@ LIFE_KEY: Final = (*GROUP_KEY, INCARNATION)
 """One incarnation of a group."""
 GENERATION_KEY: Final = (*LIFE_KEY, GENERATION)
 """One generation."""
-
-COOPERATIVE_PROTOCOLS: Final = ("cooperative-sticky", "compatible", "sessioned")
-"""Protocol names whose members keep what they own while the group rebalances."""

@@ -7,10 +7,14 @@ connect/runtime ConnectProtocol.java and IncrementalCooperativeConnectProtocol.j
 """
 
 from enum import IntEnum, unique
+from typing import Final
 
 from msgspec import Struct
 
 from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition
+
+COOPERATIVE_PROTOCOLS: Final = ("cooperative-sticky", "compatible", "sessioned")
+"""Protocol names whose members keep what they own while the group rebalances."""
 
 
 class Subscription(Struct, frozen=True, kw_only=True):

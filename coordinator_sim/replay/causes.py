@@ -11,12 +11,14 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.protocol.embedded import COOPERATIVE_PROTOCOLS
 from coordinator_sim.replay.history import LINE_SKEW_MS, Episode, Outcome, Rebalance, episodes_of
 from coordinator_sim.replay.names import members_of
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 
 FOLLOW_UP_REASON: Final = "need to revoke partitions and re-join"
 """A cooperative consumer gave partitions up and comes back for its new assignment."""
+_REJOINS: Final = frozenset({RebalanceReason.LEADER_REJOIN, RebalanceReason.METADATA_CHANGED})
 _FOLLOW_UP_MS: Final = 1_000
 _CHAIN_GAP_MS: Final = 30_000
 """Rebalances closer than this belong to one disturbance (definition of convergence time)."""
@@ -251,8 +253,13 @@ def _follows_up(rebalance: Rebalance, previous: RebalanceStory) -> bool:
     if start_ms is None or previous.end_ms is None or previous.outcome is not Outcome.STABLE:
         return False
     same_members = rebalance.members is not None and rebalance.members == previous.members
-    rejoins = rebalance.reason in {RebalanceReason.LEADER_REJOIN, RebalanceReason.METADATA_CHANGED}
-    return same_members and rejoins and start_ms - previous.end_ms <= _FOLLOW_UP_MS
+    protocol = rebalance.join.protocol_name if rebalance.join else None
+    if protocol is None:
+        # A broker log names no protocol; a member that rejoins by itself tells as much.
+        cooperative = rebalance.reason in _REJOINS
+    else:
+        cooperative = protocol in COOPERATIVE_PROTOCOLS
+    return same_members and cooperative and start_ms - previous.end_ms <= _FOLLOW_UP_MS
 
 
 def _causing_lines(episode: Episode, rebalance: Rebalance) -> list[TraceEvent]:

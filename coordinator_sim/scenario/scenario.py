@@ -22,6 +22,7 @@ from coordinator_sim.scenario.settings import (
 )
 from coordinator_sim.scenario.validation import check_scenario
 from coordinator_sim.scenario.world import (
+    ConnectGroupSpec,
     ConsumerGroupSpec,
     GroupSpec,
     LatencyLaw,
@@ -127,7 +128,10 @@ def scenario_from_json(text: bytes | str, origin: str = "scenario") -> Scenario:
 def _nearest_names(problem: str) -> str:
     """What the field or kind that a message quotes was perhaps meant to be."""
     quoted = re.search(r"unknown field `(\w+)`|Invalid value '(\w+)'", problem)
-    near = get_close_matches(quoted[1] or quoted[2], _WORDS, n=3) if quoted else []
+    if quoted is None:
+        return ""
+    word = quoted[1] or quoted[2]
+    near = get_close_matches(word, [known for known in _WORDS if known != word], n=3)
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
@@ -177,12 +181,20 @@ def with_assignor(scenario: Scenario, name: str) -> Scenario:
     Raises:
         ConfigError: The name is unknown, or the scenario has no group of its kind.
     """
+    kind: type[GroupSpec]
     if name in ASSIGNORS:
-        return with_settings(scenario, {"partition.assignment.strategy": name})
-    if name in CONNECT_PROTOCOLS:
-        return with_settings(scenario, {"connect.protocol": name})
-    known = ", ".join((*ASSIGNORS, *CONNECT_PROTOCOLS))
-    raise ConfigError(f"unknown assignor {name!r}: must be one of {known}")
+        setting, kind = STRATEGY, ConsumerGroupSpec
+    elif name in CONNECT_PROTOCOLS:
+        setting, kind = CONNECT_PROTOCOL, ConnectGroupSpec
+    else:
+        known = ", ".join((*ASSIGNORS, *CONNECT_PROTOCOLS))
+        raise ConfigError(f"unknown assignor {name!r}: must be one of {known}")
+    if not any(isinstance(group, kind) for group in scenario.groups):
+        wanted = "consumer group" if kind is ConsumerGroupSpec else "Connect cluster"
+        raise ConfigError(
+            f"assignor {name!r} is for a {wanted}, and scenario {scenario.name!r} has none"
+        )
+    return with_settings(scenario, {setting: name})
 
 
 def _check_read(scenario: Scenario, name: str) -> None:

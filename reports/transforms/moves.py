@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.window import Window
 
+from coordinator_sim.protocol.embedded import COOPERATIVE_PROTOCOLS
 from reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def chain_ends(generations: "DataFrame") -> "DataFrame":
     generations the chain has, 1 for eager protocols.
     """
     history = Window.partitionBy(*_MOVE_KEY).orderBy(C.GENERATION)
-    cooperative = F.coalesce(F.col(C.PROTOCOL_NAME), F.lit("")).isin(*C.COOPERATIVE_PROTOCOLS)
+    cooperative = F.coalesce(F.col(C.PROTOCOL_NAME), F.lit("")).isin(*COOPERATIVE_PROTOCOLS)
     drops = F.expr(
         "coalesce(exists(zip_with(before, owners, (p, c) -> p >= 0 AND c < 0), d -> d), false)"
     )

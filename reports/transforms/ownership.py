@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Column, Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
+from coordinator_sim.protocol.embedded import COOPERATIVE_PROTOCOLS
 from reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def holds(generations: "DataFrame", marks: "DataFrame", runs: "DataFrame") -> "D
         next_spans, [*C.LIFE_KEY, "next_generation", C.MEMBER_KEY], "left"
     )
     ends = runs.select(C.TRACE_ID, F.col("last_ts_us").alias("trace_end_us"))
-    cooperative = F.coalesce(F.col(C.PROTOCOL_NAME), F.lit("")).isin(*C.COOPERATIVE_PROTOCOLS)
+    cooperative = F.coalesce(F.col(C.PROTOCOL_NAME), F.lit("")).isin(*COOPERATIVE_PROTOCOLS)
     next_us = F.coalesce("next_from_us", "next_sync_us")
     eager_end = F.least("gone_us", "rejoin_us", next_us)
     cooperative_end = F.least(F.col("gone_us"), next_us)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Column, Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
+from coordinator_sim.protocol.embedded import COOPERATIVE_PROTOCOLS
 from reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
 
 if TYPE_CHECKING:
@@ -138,8 +139,13 @@ def _with_neighbours(rows: "DataFrame") -> "DataFrame":
     )
     gap = F.col(C.START_US) - F.lag(C.END_US).over(history)
     asked = F.concat_ws(" ", "client_reason", "reason_text")
+    # A broker log names no protocol; there, a member that rejoins by itself tells as much.
+    cooperative = F.coalesce(
+        F.col(C.PROTOCOL_NAME).isin(*COOPERATIVE_PROTOCOLS),
+        F.col(C.REASON).isin("LEADER_REJOIN", "METADATA_CHANGED"),
+    )
     next_round = (
-        F.col(C.PROTOCOL_NAME).isin(*C.COOPERATIVE_PROTOCOLS)
+        cooperative
         & (gap <= FOLLOWUP_GAP_US)
         & (F.col(C.MEMBERS) == F.lag(C.MEMBERS).over(history))
     )

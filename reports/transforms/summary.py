@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
+from coordinator_sim.protocol.embedded import COOPERATIVE_PROTOCOLS
 from reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
 from reports.transforms import quality as Q  # noqa: N812 - quality labels, as in `Q.EXACT`
 
@@ -153,7 +154,7 @@ def _with_quality(rows: "DataFrame") -> "DataFrame":
     has = F.coalesce(F.col("assigned_generations"), F.lit(0)) > 0
     source = F.col("source")
     bound = F.when(
-        F.coalesce(F.col("told_protocol_name"), F.lit("")).isin(*C.COOPERATIVE_PROTOCOLS), 0.0
+        F.coalesce(F.col("told_protocol_name"), F.lit("")).isin(*COOPERATIVE_PROTOCOLS), 0.0
     ).otherwise(F.col("rebalancing_ms") / 1000)
     labelled = (
         rows.withColumn(

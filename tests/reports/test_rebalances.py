@@ -130,6 +130,26 @@ def test_follow_ups_are_known_by_reason_or_by_time(frame: Frame) -> None:
     assert [row["followup"] for row in rows] == [False, True, True, False]
 
 
+def test_follow_ups_in_a_broker_log_are_known_by_who_rejoins(frame: Frame) -> None:
+    """A broker log names no protocol: the leader's own rejoin goes with the last round."""
+    unnamed = {"protocol_name": None}
+    rows = rows_of(
+        frame,
+        story(
+            prepare(0, 0),
+            joined(1, 1, **unnamed),
+            synced(1, 1),
+            prepare(1.5, 1, reason="LEADER_REJOIN"),
+            joined(2, 2, **unnamed),
+            synced(2, 2),
+            prepare(2.5, 2, reason="MEMBER_LEFT"),
+            joined(3, 3, **unnamed),
+            synced(3, 3),
+        ),
+    )
+    assert [row["followup"] for row in rows] == [False, True, False]
+
+
 def test_the_fifth_rebalance_within_five_minutes_is_a_storm(frame: Frame) -> None:
     """Four are busy, five are a storm, and an hour later it is over."""
     rows = rows_of(frame, story(*(prepare(at, at) for at in (0, 60, 120, 180, 240, 4_000))))

@@ -146,7 +146,7 @@ def exit_code_of(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         (("show", "absent.json"), 2, "error: absent.json: No such file or directory"),
         (("replay", "absent"), 1, "error: absent is not a trace"),
         (("run", "member-crash", "--set", "x"), 2, "error: --set 'x': wants key=value"),
-        (("run", "member-crash", "--assignor", "eager"), 2, "error: connect.protocol"),
+        (("run", "member-crash", "--assignor", "eager"), 2, "error: assignor"),
         (("run", "member-crash", "--profile", "9"), 2, "error: unknown profile '9'"),
     ],
 )
