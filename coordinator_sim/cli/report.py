@@ -91,8 +91,9 @@ def print_groups(summary: "ReportSummary", console: "Console") -> None:
 
     from reports.render import format_duration
 
+    runs = "1 run" if summary.runs == 1 else f"{summary.runs:,} runs"
     table = Table(
-        title=f"Rebalances: {summary.rebalances:,} in {summary.runs:,} runs",
+        title=f"Rebalances: {summary.rebalances:,} in {runs}",
         title_justify="left",
         box=box.SIMPLE_HEAD,
     )
