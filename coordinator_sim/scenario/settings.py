@@ -111,12 +111,6 @@ def int_setting(settings: Mapping[str, str], name: str, default: int) -> int:
     return default if value is None else int(value)
 
 
-def bool_setting(settings: Mapping[str, str], name: str, *, default: bool) -> bool:
-    """The value of a checked boolean setting, or the default where it is not given."""
-    value = settings.get(name)
-    return default if value is None else value == "true"
-
-
 def known_names() -> tuple[str, ...]:
     """Every setting name that any scope knows, sorted."""
     return tuple(
@@ -129,7 +123,7 @@ def known_names() -> tuple[str, ...]:
 def unknown_setting(name: str) -> ConfigError:
     """The error for a name that no scope knows, with the nearest names that exist."""
     near = get_close_matches(name, known_names(), n=3, cutoff=0.6)
-    hint = f"did you mean {' or '.join(near)}?" if near else "see the settings page for the names"
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known_names())}"
     return ConfigError(f"unknown setting {name!r}: {hint}")
 
 

@@ -63,11 +63,6 @@ class ClientProcess(Alarmed):
         self._is_paused = False
         self._late: list[Action] = []
 
-    @property
-    def is_alive(self) -> bool:
-        """Whether the process still runs, paused or not."""
-        return self._is_alive
-
     def kill(self) -> None:
         """End the process at once: the kernel closes its connections, nobody says goodbye."""
         self._is_alive = False
