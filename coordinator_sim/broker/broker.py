@@ -8,12 +8,11 @@ from coordinator_sim.coordinator.contract import CoordinatorResult, Reply
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
     FindCoordinatorRequest,
-    GroupRequest,
     MetadataRequest,
-    Request,
     RequestContext,
 )
 from coordinator_sim.protocol.records import LogBatch
+from coordinator_sim.protocol.requests import GroupRequest, Request
 
 
 class Coordinator(Protocol):

@@ -23,9 +23,9 @@ from coordinator_sim.protocol.messages import (
     LeaveGroupResponse,
     LeavingMember,
     MetadataResponse,
-    Response,
     SyncGroupResponse,
 )
+from coordinator_sim.protocol.requests import Response
 
 
 class AbstractCoordinator(JoinGroup):

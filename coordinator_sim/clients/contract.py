@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from coordinator_sim.clients.effects import Effects
-from coordinator_sim.protocol.messages import Response
+from coordinator_sim.protocol.requests import Response
 
 
 class ClientPort(Protocol):

@@ -19,7 +19,8 @@ from coordinator_sim.clients.generation import NO_GENERATION, Generation, Member
 from coordinator_sim.clients.network import FOREVER, Future, PendingRequest, RequestKind
 from coordinator_sim.clients.port_core import Wait
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import HeartbeatRequest, HeartbeatResponse, Node, Response
+from coordinator_sim.protocol.messages import HeartbeatRequest, HeartbeatResponse, Node
+from coordinator_sim.protocol.requests import Response
 
 _HEARTBEATING: Final = (MemberState.COMPLETING_REBALANCE, MemberState.STABLE)
 _NONE: Final = ErrorCode.NONE

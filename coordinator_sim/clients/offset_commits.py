@@ -35,8 +35,8 @@ from coordinator_sim.protocol.messages import (
     OffsetFetchRequest,
     OffsetFetchResponse,
     OffsetFetchTopic,
-    Response,
 )
+from coordinator_sim.protocol.requests import Response
 from coordinator_sim.protocol.resources import TopicPartition
 
 _REBALANCING: Final = (MemberState.PREPARING_REBALANCE, MemberState.COMPLETING_REBALANCE)

@@ -30,7 +30,8 @@ from coordinator_sim.connect.config_reader import Answer, ConfigReader
 from coordinator_sim.connect.work_keeper import Phase
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.protocol.embedded import ConnectError
-from coordinator_sim.protocol.messages import Node, Response
+from coordinator_sim.protocol.messages import Node
+from coordinator_sim.protocol.requests import Response
 
 _EAGER: Final = ConnectProtocolCompatibility.EAGER
 

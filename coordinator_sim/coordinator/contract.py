@@ -5,8 +5,8 @@ from typing import Protocol
 from msgspec import Struct
 
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import Response
 from coordinator_sim.protocol.records import LogBatch
+from coordinator_sim.protocol.requests import Response
 from coordinator_sim.trace.events import TraceEvent
 
 

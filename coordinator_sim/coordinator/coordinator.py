@@ -49,7 +49,6 @@ from coordinator_sim.coordinator.sync import handle_sync
 from coordinator_sim.coordinator.tracing import trace_request
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
-    GroupRequest,
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -57,13 +56,13 @@ from coordinator_sim.protocol.messages import (
     LeaveGroupRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
-    OneGroupRequest,
     RequestContext,
     SyncGroupRequest,
 )
 from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.records import LogBatch
+from coordinator_sim.protocol.requests import GroupRequest, OneGroupRequest
 from coordinator_sim.trace.events import Event
 
 _partition_of: Final = lru_cache(maxsize=65_536)(partition_for)

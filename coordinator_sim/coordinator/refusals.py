@@ -18,13 +18,12 @@ from coordinator_sim.protocol.messages import (
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetCommitTopicResult,
-    OneGroupRequest,
     PartitionError,
-    Response,
     SyncGroupRequest,
     SyncGroupResponse,
 )
 from coordinator_sim.protocol.profiles import Profile
+from coordinator_sim.protocol.requests import OneGroupRequest, Response
 
 _METADATA_ERRORS: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,

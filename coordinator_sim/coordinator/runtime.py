@@ -27,9 +27,9 @@ from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.refusals import error_response
 from coordinator_sim.coordinator.tracing import trace_response
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import OneGroupRequest, Response
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.records import LogBatch, LogRecord
+from coordinator_sim.protocol.requests import OneGroupRequest, Response
 from coordinator_sim.trace.events import Event, TraceEvent
 
 if TYPE_CHECKING:

@@ -5,11 +5,10 @@ Called only while the trace is on.
 
 from typing import TYPE_CHECKING, Any
 
+from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
-    ApiKey,
     FetchedGroup,
-    GroupRequest,
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -19,11 +18,11 @@ from coordinator_sim.protocol.messages import (
     OffsetCommitResponse,
     OffsetFetchResponse,
     RequestContext,
-    Response,
     SyncGroupRequest,
     SyncGroupResponse,
 )
 from coordinator_sim.protocol.partitioning import partition_for
+from coordinator_sim.protocol.requests import GroupRequest, Response
 from coordinator_sim.trace.events import Event, OffsetEntry
 
 if TYPE_CHECKING:

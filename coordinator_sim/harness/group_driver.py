@@ -19,10 +19,10 @@ from coordinator_sim.protocol.messages import (
     OffsetCommitPartition,
     OffsetCommitRequest,
     OffsetCommitTopic,
-    Response,
     SyncGroupAssignment,
     SyncGroupRequest,
 )
+from coordinator_sim.protocol.requests import Response
 
 R = TypeVar("R", bound=Response)
 

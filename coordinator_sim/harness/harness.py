@@ -16,15 +16,14 @@ from coordinator_sim.harness.ids import SeededIds
 from coordinator_sim.harness.topics import CheckedCommit, Topic, check_commit
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
-    GroupRequest,
     OffsetCommitRequest,
     OffsetCommitResponse,
     RequestContext,
-    Response,
 )
 from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile
 from coordinator_sim.protocol.records import LogBatch, LogRecord
+from coordinator_sim.protocol.requests import GroupRequest, Response
 from coordinator_sim.trace.events import TraceEvent
 
 START_MS = 1_000_000

@@ -16,7 +16,6 @@ from coordinator_sim.protocol.messages import (
     FetchedGroup,
     FetchedOffset,
     FetchedTopic,
-    GroupRequest,
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupProtocol,
@@ -33,7 +32,6 @@ from coordinator_sim.protocol.messages import (
     OffsetFetchRequest,
     OffsetFetchResponse,
     OffsetFetchTopic,
-    Response,
     SyncGroupAssignment,
     SyncGroupRequest,
     SyncGroupResponse,
@@ -46,6 +44,7 @@ from coordinator_sim.protocol.records import (
     LogValue,
     OffsetCommitValue,
 )
+from coordinator_sim.protocol.requests import GroupRequest, Response
 
 Json = dict[str, Any]
 

@@ -7,31 +7,17 @@ Durations are milliseconds.
 Source: kafka trunk, clients/src/main/resources/common/message/*.json.
 """
 
-from enum import IntEnum, unique
 from typing import ClassVar, Final
 
 from msgspec import Struct
 
+from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 
 UNKNOWN_MEMBER_ID: Final = ""
 """The member id of a client that has none yet."""
 NO_GENERATION_ID: Final = -1
 """The generation of a client outside any generation, and of every JoinGroup error."""
-
-
-@unique
-class ApiKey(IntEnum):
-    """Kafka's API numbers, for the APIs that this project speaks."""
-
-    METADATA = 3
-    OFFSET_COMMIT = 8
-    OFFSET_FETCH = 9
-    FIND_COORDINATOR = 10
-    JOIN_GROUP = 11
-    HEARTBEAT = 12
-    LEAVE_GROUP = 13
-    SYNC_GROUP = 14
 
 
 class RequestContext(Struct, frozen=True, kw_only=True, gc=False):
@@ -346,32 +332,3 @@ class OffsetFetchResponse(Struct, frozen=True, kw_only=True):
     """One entry a requested group, in request order."""
 
     groups: tuple[FetchedGroup, ...]
-
-
-Request = (
-    FindCoordinatorRequest
-    | MetadataRequest
-    | JoinGroupRequest
-    | SyncGroupRequest
-    | HeartbeatRequest
-    | LeaveGroupRequest
-    | OffsetCommitRequest
-    | OffsetFetchRequest
-)
-Response = (
-    FindCoordinatorResponse
-    | MetadataResponse
-    | JoinGroupResponse
-    | SyncGroupResponse
-    | HeartbeatResponse
-    | LeaveGroupResponse
-    | OffsetCommitResponse
-    | OffsetFetchResponse
-)
-OneGroupRequest = (
-    JoinGroupRequest | SyncGroupRequest | HeartbeatRequest | LeaveGroupRequest | OffsetCommitRequest
-)
-"""The requests that only the coordinator of their one group may answer."""
-
-GroupRequest = OneGroupRequest | OffsetFetchRequest
-"""The requests that go to a group coordinator; a fetch may name groups of several."""

@@ -68,6 +68,13 @@ class LogRecord(Struct, frozen=True):
     value_version: int
 
 
+class EndTransactionMarker(Struct, frozen=True, kw_only=True, gc=False):
+    """The one record of a control batch: how the transaction of its producer ended."""
+
+    committed: bool
+    coordinator_epoch: int = 0
+
+
 class LogBatch(Struct, frozen=True, kw_only=True):
     """Records appended together, as a driver stores them and a load replays them.
 
@@ -75,6 +82,9 @@ class LogBatch(Struct, frozen=True, kw_only=True):
         partition: Partition of `__consumer_offsets`.
         base_offset: Offset of the first record; the others follow without gaps.
         timestamp_ms: Append time of every record of the batch.
+        producer_id: Of a transaction; -1 for plain records.
+        transactional: Whether the records count only once a COMMIT marker of the producer follows.
+        marker: Of a control batch, which has no other records and takes one offset.
     """
 
     partition: int
@@ -84,4 +94,9 @@ class LogBatch(Struct, frozen=True, kw_only=True):
     producer_id: int = -1
     producer_epoch: int = -1
     transactional: bool = False
-    control: bool = False
+    marker: EndTransactionMarker | None = None
+
+    @property
+    def next_offset(self) -> int:
+        """The offset after the batch's last one."""
+        return self.base_offset + (len(self.records) if self.marker is None else 1)

@@ -14,12 +14,7 @@ from typing import Final
 from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult, Reply
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    GroupRequest,
-    HeartbeatResponse,
-    JoinGroupResponse,
-    RequestContext,
-)
+from coordinator_sim.protocol.messages import HeartbeatResponse, JoinGroupResponse, RequestContext
 from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.records import (
@@ -28,6 +23,7 @@ from coordinator_sim.protocol.records import (
     LogBatch,
     LogRecord,
 )
+from coordinator_sim.protocol.requests import GroupRequest
 from coordinator_sim.protocol.states import GroupState
 from coordinator_sim.replay import players as requests
 from coordinator_sim.replay.history import LINE_SKEW_MS

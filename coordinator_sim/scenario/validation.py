@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from coordinator_sim.errors import ConfigError, ScenarioError
-from coordinator_sim.protocol.messages import ApiKey
+from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.profiles import profile_named
 from coordinator_sim.scenario.happenings import (
     AddConnector,

@@ -6,7 +6,7 @@ from typing import Protocol, assert_never
 
 import msgspec
 
-from coordinator_sim.protocol.messages import ApiKey
+from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.scenario.happenings import (
     AddConnector,
     AddPartitions,

@@ -13,8 +13,8 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.harness import Harness, Step
 from coordinator_sim.harness.kafka_json import read_request, write_records, write_response
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import GroupRequest
 from coordinator_sim.protocol.partitioning import java_string_hash, partition_for
+from coordinator_sim.protocol.requests import GroupRequest
 
 Json = dict[str, Any]
 

@@ -11,7 +11,6 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorR
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
-    GroupRequest,
     HeartbeatRequest,
     JoinGroupProtocol,
     JoinGroupRequest,
@@ -27,6 +26,7 @@ from coordinator_sim.protocol.messages import (
 )
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE
 from coordinator_sim.protocol.records import LogBatch
+from coordinator_sim.protocol.requests import GroupRequest
 
 GROUPS = ("orders", "payments")
 CLIENTS = 4

@@ -15,16 +15,15 @@ from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.runtime import Parked, Runtime
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
-    GroupRequest,
     HeartbeatResponse,
     JoinGroupMember,
     JoinGroupRequest,
     JoinGroupResponse,
     RequestContext,
-    Response,
     SyncGroupResponse,
 )
 from coordinator_sim.protocol.records import GroupMetadataValue
+from coordinator_sim.protocol.requests import GroupRequest, Response
 from coordinator_sim.scenario import with_settings
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.trace.recorder import MemoryRecorder

@@ -14,13 +14,12 @@ from coordinator_sim.protocol.messages import (
     JoinGroupResponse,
     MetadataRequest,
     MetadataResponse,
-    Request,
     RequestContext,
-    Response,
     SyncGroupAssignment,
     SyncGroupRequest,
 )
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE
+from coordinator_sim.protocol.requests import Request, Response
 from coordinator_sim.scenario import Choices, ChosenIds
 
 GROUP = "my-group"

@@ -27,10 +27,10 @@ from coordinator_sim.clients.worker_coordinator import ConfigSnapshot
 from coordinator_sim.connect.herder import Herder
 from coordinator_sim.coordinator.contract import CoordinatorConfig, Reply
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.embedded import ConsumerAssignment
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
-    ApiKey,
     CoordinatorOfKey,
     FetchedGroup,
     FetchedOffset,
@@ -45,14 +45,13 @@ from coordinator_sim.protocol.messages import (
     OffsetFetchRequest,
     OffsetFetchResponse,
     PartitionMetadata,
-    Request,
     RequestContext,
-    Response,
     SyncGroupRequest,
     SyncGroupResponse,
     TopicMetadata,
 )
 from coordinator_sim.protocol.profiles import profile_named
+from coordinator_sim.protocol.requests import Request, Response
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.consumer_protocol import encode_assignment
 

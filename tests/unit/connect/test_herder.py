@@ -34,11 +34,10 @@ from coordinator_sim.protocol.messages import (
     MetadataRequest,
     MetadataResponse,
     Node,
-    Request,
-    Response,
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from coordinator_sim.protocol.requests import Request, Response
 from coordinator_sim.protocol.resources import ConnectorTaskId
 from coordinator_sim.wire.connect_protocol import encode_connect_assignment
 

@@ -10,7 +10,6 @@ from coordinator_sim.protocol.messages import (
     FetchedGroup,
     FetchedOffset,
     FetchedTopic,
-    GroupRequest,
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupMember,
@@ -32,7 +31,6 @@ from coordinator_sim.protocol.messages import (
     OffsetFetchResponse,
     OffsetFetchTopic,
     PartitionError,
-    Response,
     SyncGroupAssignment,
     SyncGroupRequest,
     SyncGroupResponse,
@@ -46,6 +44,7 @@ from coordinator_sim.protocol.records import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from coordinator_sim.protocol.requests import GroupRequest, Response
 
 HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=3, member_id="m")
 FETCH = OffsetFetchRequest(

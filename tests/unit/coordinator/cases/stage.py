@@ -31,7 +31,6 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.harness import Harness, Step
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
-    GroupRequest,
     HeartbeatRequest,
     JoinGroupProtocol,
     JoinGroupRequest,
@@ -47,7 +46,6 @@ from coordinator_sim.protocol.messages import (
     OffsetFetchRequest,
     OffsetFetchResponse,
     OffsetFetchTopic,
-    Response,
     SyncGroupAssignment,
     SyncGroupRequest,
     SyncGroupResponse,
@@ -61,6 +59,7 @@ from coordinator_sim.protocol.records import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from coordinator_sim.protocol.requests import GroupRequest, Response
 from coordinator_sim.protocol.states import GroupState
 
 Words = dict[str, str]

@@ -1,0 +1,86 @@
+"""The unions of requests and responses: what may go where."""
+
+from coordinator_sim.protocol.admin_messages import (
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+)
+from coordinator_sim.protocol.messages import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MetadataRequest,
+    MetadataResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from coordinator_sim.protocol.transaction_messages import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    TransactionCompleted,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+
+OneGroupRequest = (
+    JoinGroupRequest | SyncGroupRequest | HeartbeatRequest | LeaveGroupRequest | OffsetCommitRequest
+)
+"""The requests that only the coordinator of their one group may answer."""
+
+GroupRequest = OneGroupRequest | OffsetFetchRequest
+"""What a group coordinator is asked."""
+
+Request = (
+    FindCoordinatorRequest
+    | MetadataRequest
+    | GroupRequest
+    | DescribeGroupsRequest
+    | ListGroupsRequest
+    | DeleteGroupsRequest
+    | OffsetDeleteRequest
+    | TxnOffsetCommitRequest
+    | AddOffsetsToTxnRequest
+    | WriteTxnMarkersRequest
+)
+"""What a broker is asked over the wire."""
+
+GroupResponse = (
+    JoinGroupResponse
+    | SyncGroupResponse
+    | HeartbeatResponse
+    | LeaveGroupResponse
+    | OffsetCommitResponse
+    | OffsetFetchResponse
+    | DescribeGroupsResponse
+    | ListGroupsResponse
+    | DeleteGroupsResponse
+    | OffsetDeleteResponse
+    | TxnOffsetCommitResponse
+    | TransactionCompleted
+)
+"""What a group coordinator answers."""
+
+Response = (
+    FindCoordinatorResponse
+    | MetadataResponse
+    | GroupResponse
+    | AddOffsetsToTxnResponse
+    | WriteTxnMarkersResponse
+)
+"""What a broker answers."""
