@@ -1,35 +1,19 @@
-"""The command `coordinator-sim`: the list of commands and the one place where errors end."""
+"""The command `coordinator-sim`: the list of its commands."""
 
-import os
-import sys
-from typing import Annotated, Final, cast
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from coordinator_sim import __version__
 from coordinator_sim.cli.assign import assign
 from coordinator_sim.cli.catalogue import list_scenarios, show
 from coordinator_sim.cli.demo import demo
+from coordinator_sim.cli.ending import EXIT_MISUSE, run_command_line
 from coordinator_sim.cli.explain import explain
 from coordinator_sim.cli.ingest import ingest
 from coordinator_sim.cli.replay import replay
 from coordinator_sim.cli.report import report
 from coordinator_sim.cli.run import run
-from coordinator_sim.errors import (
-    CoordinatorSimError,
-    DataError,
-    InvariantViolation,
-    WireFormatError,
-)
-
-EXIT_PROBLEMS_FOUND: Final = 1
-EXIT_MISUSE: Final = 2
-EXIT_INTERRUPTED: Final = 130
-"""What a shell says of a command that Ctrl-C ended."""
-
-# What typer raises for a command line it cannot read; it exports the child of that class alone.
-_UsageError: Final = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
 
 app = typer.Typer(
     name="coordinator-sim",
@@ -75,36 +59,4 @@ def options(
 
 def main() -> None:
     """Run the command line: 0 is ok, 1 problems found, 2 misuse; a user sees no traceback."""
-    try:
-        code = app(standalone_mode=False)
-        sys.stdout.flush()
-    except _UsageError as error:
-        fail_usage(error)
-    except InvariantViolation as error:
-        fail(f"{error}; a bug of coordinator-sim: report it with this command", EXIT_PROBLEMS_FOUND)
-    except (DataError, WireFormatError) as error:
-        fail(str(error), EXIT_PROBLEMS_FOUND)
-    except CoordinatorSimError as error:
-        fail(str(error), EXIT_MISUSE)
-    except BrokenPipeError:
-        # The reader of our output went away; nothing is left to say, not even at shutdown.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(EXIT_PROBLEMS_FOUND)
-    except OSError as error:
-        fail(f"{error.filename or 'the system'}: {error.strerror or error}", EXIT_MISUSE)
-    except typer.Abort:
-        sys.exit(EXIT_INTERRUPTED)
-    sys.exit(code)
-
-
-def fail_usage(error: typer.BadParameter) -> None:
-    """Say what is wrong with the command line, and which help to read."""
-    message = error.format_message().rstrip(".")
-    command = "coordinator-sim" if error.ctx is None else error.ctx.command_path
-    fail(f"{message[:1].lower()}{message[1:]}; see {command} --help", EXIT_MISUSE)
-
-
-def fail(message: str, code: int) -> None:
-    """Say what is wrong in one line and leave."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {message}", markup=False)
-    sys.exit(code)
+    run_command_line(app, "coordinator-sim")

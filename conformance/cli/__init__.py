@@ -1,0 +1,1 @@
+"""The command `conformance`: one module a command, registered in `main`."""

@@ -1,0 +1,48 @@
+"""The command `conformance`: the list of its commands."""
+
+from typing import Annotated
+
+import typer
+
+from conformance.cli.registry import coverage, list_requirements
+from coordinator_sim import __version__
+from coordinator_sim.cli.ending import EXIT_MISUSE, run_command_line
+
+app = typer.Typer(
+    name="conformance",
+    help="Requirements of Kafka's group coordinator, and what meets them.",
+    invoke_without_command=True,
+    epilog="Example: conformance list --area JOIN    (conformance list --help for more)",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("list", short_help="List the requirements.")(list_requirements)
+app.command(short_help="Compare the requirements with catalogue files.")(coverage)
+
+
+def print_version(wanted: bool) -> None:
+    """Print the version and stop, when asked to."""
+    if wanted:
+        typer.echo(f"conformance {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=print_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """List the requirements of Kafka's group coordinator and check what meets them."""
+    del version
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(EXIT_MISUSE)
+
+
+def main() -> None:
+    """Run the command line: 0 is ok, 1 problems found, 2 misuse; a user sees no traceback."""
+    run_command_line(app, "conformance")

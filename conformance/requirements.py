@@ -1,0 +1,92 @@
+"""What a group coordinator must do: one value a requirement, and which Kafkas it is about.
+
+No case is here: the cases are in `conformance/cases`, and `conformance/registry.py` joins them.
+"""
+
+from enum import StrEnum, unique
+from typing import Final
+
+from msgspec import Struct
+
+FAMILIES: Final[dict[str, str]] = {
+    "L": "legacy-0.10.2",
+    "S": "scala-3.x",
+    "J": "java-4.x",
+}
+"""The letter of a family in a case's header, and the profile that stands for it."""
+
+RELEASES: Final[dict[str, str]] = {
+    "0.10.2": "0.10.2.2",
+    "2.8": "2.8.2",
+    "3.9": "3.9.2",
+    "4.0": "4.0.2",
+    "4.1": "4.1.2",
+    "4.2": "4.2.1",
+    "4.3": "4.3.1",
+    "4.4": "4.4.0",
+}
+"""A profile, and the release of Apache Kafka that it behaves like; oldest first."""
+
+_LETTERS: Final = {"0.10.2": "L", "2.8": "S", "3.9": "S"}
+
+
+def family_of(profile: str) -> str:
+    """The letter of a profile's family."""
+    return _LETTERS.get(profile, "J")
+
+
+@unique
+class Level(StrEnum):
+    """Who can tell that a requirement is broken."""
+
+    MUST = "must"
+    """A client can, by requests, replies and waiting: it runs over the wire."""
+    MODEL = "model"
+    """It takes exact time, a fault of the log, a failover or a look inside."""
+
+
+class Requirement(Struct, frozen=True, kw_only=True):
+    """One required behaviour.
+
+    Args:
+        requirement_id: For good: never used again nor renumbered.
+        area: The part of the protocol it belongs to.
+        families: Letters out of `FAMILIES`, oldest first.
+        since: First release of Kafka that behaves so; empty for as long as the family exists.
+        until: Last release that does; empty when the newest of the family still does.
+        sources: Where Kafka says so: file, class or test, and method.
+        verified_on: Releases of real brokers on which the behaviour was seen, oldest first.
+    """
+
+    requirement_id: str
+    title: str
+    area: str
+    families: str
+    level: Level
+    sources: tuple[str, ...]
+    since: str = ""
+    until: str = ""
+    verified_on: tuple[str, ...] = ()
+
+    @property
+    def over_wire(self) -> bool:
+        """Whether requests, replies and waiting are enough to check it."""
+        return self.level is Level.MUST
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """The profiles that must behave so, oldest first."""
+        return tuple(profile for profile in RELEASES if self._is_about(profile))
+
+    def _is_about(self, profile: str) -> bool:
+        if family_of(profile) not in self.families:
+            return False
+        release = _numbers(RELEASES[profile])
+        if self.since and release < _numbers(self.since):
+            return False
+        until = _numbers(self.until)
+        return not until or release[: len(until)] <= until
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in release.split(".") if part.isdigit())
