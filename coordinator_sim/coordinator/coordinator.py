@@ -260,7 +260,8 @@ class GroupCoordinator:
         if part is not None and offset >= part.high_watermark:
             part.high_watermark = min(offset, part.end_offset)
             part.offsets.settle(part.high_watermark)
-            if part.state is PartitionState.ACTIVE:
+            # In Scala an append outlives the leadership; its writer then finds its group dead.
+            if part.state is PartitionState.ACTIVE or not runtime.profile.replies_wait_for_log:
                 runtime.release(part)
         return runtime.take()
 

@@ -47,7 +47,7 @@ class FetchUnderWay:
             stable = self._request.require_stable
             group = fetch_group(partition, wanted, sees_uncommitted=stable)
             if stable:
-                runtime.settle(partition, None, Effect(follow=FetchOne(self, index, group)))
+                runtime.submit(partition, None, Effect(follow=FetchOne(self, index, group)))
             else:
                 self.found(index, group)
         if not self._request.groups:

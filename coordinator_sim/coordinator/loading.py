@@ -37,7 +37,7 @@ def replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> Non
     from another leader, and is.
     """
     position = batch.base_offset + 1
-    end_offset = batch.base_offset + len(batch.records)
+    end_offset = batch.next_offset
     if end_offset > partition.end_offset:
         partition.end_offset = partition.high_watermark = end_offset
     seen_from = 0 if position <= partition.high_watermark else position

@@ -3,6 +3,8 @@
 Source: kafka trunk, OffsetMetadataManager.java and ClassicGroup.validateOffsetCommit.
 """
 
+from dataclasses import dataclass
+
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.join import create_group
 from coordinator_sim.coordinator.offset_store import LATEST
@@ -19,7 +21,12 @@ from coordinator_sim.protocol.messages import (
     OffsetFetchGroup,
     PartitionError,
 )
-from coordinator_sim.protocol.records import LogRecord, OffsetCommitKey, OffsetCommitValue
+from coordinator_sim.protocol.records import (
+    LogBatch,
+    LogRecord,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
 from coordinator_sim.protocol.states import GroupState
 
 _EXPIRY_VALUE_VERSION = 1
@@ -37,23 +44,25 @@ def handle_commit(
         runtime.refuse(parked, error)
         return
     records, response = _records(runtime, request)
-    if records:
-        position = partition.end_offset + 1
-        error = runtime.append(partition, records)
-        if error is not ErrorCode.NONE:
-            runtime.refuse(parked, error)
-            return
-        _apply(partition, records, position)
-    runtime.settle(partition, parked, Effect(response=response))
+    apply = ApplyOffsets(partition) if records else None
+    runtime.submit(partition, parked, Effect(records=records, response=response, apply=apply))
 
 
-def _apply(partition: Partition, records: tuple[LogRecord, ...], position: int) -> None:
-    """Apply appended records; readers see them from `position` on."""
-    if partition.high_watermark >= position:
-        position = 0
-    put = partition.offsets.put
-    for record in records:
-        put(record.key, record.value, position)  # type: ignore[arg-type]
+@dataclass(slots=True, eq=False)
+class ApplyOffsets:
+    """Appended offsets, applied at once and read once they are committed."""
+
+    partition: Partition
+
+    def applied(self, batch: LogBatch) -> None:
+        """Put the offsets; readers see them from the batch on."""
+        partition = self.partition
+        position = batch.base_offset + 1
+        if partition.high_watermark >= position:
+            position = 0
+        put = partition.offsets.put
+        for record in batch.records:
+            put(record.key, record.value, position)  # type: ignore[arg-type]
 
 
 def _validate(

@@ -1,10 +1,10 @@
 """What every handler of a coordinator works on: time, timers, partitions, and what leaves.
 
-Here lives the way of a write: appended or refused, parked until the log position it saw is
-committed, answered in order, timed out. Nothing here knows groups' states.
+Here lives the way of a write: appended or refused, then finished once, with NONE or an error. When
+it is finished is the business of `writes`. Nothing here knows groups' states.
 
 Source: kafka trunk, coordinator-common/.../runtime/CoordinatorRuntime.java: CoordinatorContext
-(append, failCurrentBatch, waitForPendingWrites), CoordinatorWriteEvent, DeferredEventQueue.
+(append, failCurrentBatch), CoordinatorWriteEvent; kafka 3.9, GroupMetadataManager.appendForGroup.
 """
 
 from collections import deque
@@ -26,9 +26,10 @@ from coordinator_sim.coordinator.contract import (
 from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.refusals import error_response
 from coordinator_sim.coordinator.tracing import trace_response
+from coordinator_sim.coordinator.writes import settle_by_batch, settle_by_position
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.profiles import Profile
-from coordinator_sim.protocol.records import LogBatch, LogRecord
+from coordinator_sim.protocol.records import EndTransactionMarker, LogBatch, LogRecord
 from coordinator_sim.protocol.requests import OneGroupRequest, Response
 from coordinator_sim.trace.events import Event, TraceEvent
 
@@ -54,17 +55,36 @@ class Follow(Protocol):
         ...
 
 
+class Apply(Protocol):
+    """What a write does as soon as the log has taken its batch, committed or not."""
+
+    def applied(self, batch: LogBatch) -> None:
+        """Change the state in memory by what was appended."""
+        ...
+
+
 class Effect(Struct, frozen=True):
-    """What a handler wants: records to append, an answer, and what to do after the append.
+    """What a handler wants: a batch to append, an answer, and what to do after the append.
 
     Args:
+        records: Of the batch; without records and marker nothing is appended.
         response: Sent when the write is through; None when the request is parked in its group or
             was answered already.
+        follow: Told once how the write ended, before the answer leaves.
+        apply: Told at once that the log took the batch; not called when the append is refused.
+        producer_id: Of a transaction; -1 for plain records.
+        transactional: Whether the batch counts only once a COMMIT marker of its producer follows.
+        marker: Makes the batch a control batch, which has no other records.
     """
 
     records: tuple[LogRecord, ...] = ()
     response: Response | None = None
     follow: Follow | None = None
+    apply: Apply | None = None
+    producer_id: int = -1
+    producer_epoch: int = -1
+    transactional: bool = False
+    marker: EndTransactionMarker | None = None
 
 
 NO_EFFECT: Final = Effect()
@@ -210,70 +230,93 @@ class Runtime:
     # -- writes ----------------------------------------------------------------------------
 
     def submit(self, partition: Partition, parked: Parked | None, effect: Effect) -> None:
-        """Append an operation's records, then finish it when it may be finished.
+        """Append an operation's batch if it has one, and finish the operation when it may be.
 
-        Source: CoordinatorWriteEvent.run and CoordinatorContext.append.
-        """
-        if effect.records:
-            error = self.append(partition, effect.records)
-            if error is not ErrorCode.NONE:
-                self._finish(Write(parked, effect), error)
-                return
-        self.settle(partition, parked, effect)
+        The one way of a write in every profile. `effect.apply` hears of the batch as soon as the
+        log has it; `effect.follow` hears once how the write ended, then the answer leaves. A
+        refused append finishes the operation with its error at once.
 
-    def settle(self, partition: Partition, parked: Parked | None, effect: Effect) -> None:
-        """Finish an operation once the log position it saw is committed.
+        Args:
+            partition: Where the batch goes.
+            parked: Whose request it is; None for the work of a timer, or an answer not waiting.
+            effect: What to append, answer and do.
 
-        An operation without records still waits behind the writes before it.
+        Source: CoordinatorWriteEvent.run and CoordinatorContext.append; in Scala
+        GroupMetadataManager.appendForGroup.
         """
         write = Write(parked, effect)
-        if partition.high_watermark < partition.end_offset:
-            partition.deferred.append((partition.end_offset, write))
-            self._arm_write_timeout(write)
-        elif partition.deferred:
-            partition.deferred.append((partition.end_offset, write))
-            self.release(partition)
+        has_batch = bool(effect.records) or effect.marker is not None
+        if has_batch:
+            error = self._append(partition, effect)
+            if error is not ErrorCode.NONE:
+                self.finish(write, error)
+                return
+        if self.profile.replies_wait_for_log:
+            settle_by_position(self, partition, write)
         else:
-            self._finish(write, ErrorCode.NONE)
+            settle_by_batch(self, partition, write, has_batch=has_batch)
 
-    def append(self, partition: Partition, records: tuple[LogRecord, ...]) -> ErrorCode:
+    def append_unacknowledged(self, partition: Partition, records: tuple[LogRecord, ...]) -> None:
+        """Append records that nobody waits for: no append fault, no high watermark, no timeout.
+
+        Source: kafka 3.9, GroupMetadataManager.cleanupGroupMetadata, which writes tombstones with
+        acks 0 straight to the partition's leader log.
+        """
+        self._write(partition, self._batch(partition, Effect(records)))
+
+    def _append(self, partition: Partition, effect: Effect) -> ErrorCode:
         """Append a batch; a refusal takes back the groups created since the last append.
 
         Source: CoordinatorContext.flushCurrentBatch and failCurrentBatch.
         """
-        batch = LogBatch(
-            partition=partition.index,
-            base_offset=partition.end_offset,
-            timestamp_ms=self.now_ms,
-            records=records,
-        )
+        batch = self._batch(partition, effect)
         if self.append_policy is not None:
             verdict = self.append_policy.verdict(batch)
             if verdict is not ErrorCode.NONE:
                 self._undo_groups(partition)
                 return verdict
-        partition.end_offset += len(records)
+        self._write(partition, batch)
         partition.uncommitted_groups.clear()
-        self._batches.append(batch)
+        if effect.apply is not None:
+            effect.apply.applied(batch)
+        return ErrorCode.NONE
+
+    def _batch(self, partition: Partition, effect: Effect) -> LogBatch:
+        return LogBatch(
+            partition=partition.index,
+            base_offset=partition.end_offset,
+            timestamp_ms=self.now_ms,
+            records=effect.records,
+            producer_id=effect.producer_id,
+            producer_epoch=effect.producer_epoch,
+            transactional=effect.transactional,
+            marker=effect.marker,
+        )
+
+    def _write(self, partition: Partition, batch: LogBatch) -> None:
+        partition.end_offset = batch.next_offset
         if not self.hold_high_watermark:
             partition.high_watermark = partition.end_offset
-        return ErrorCode.NONE
+        self._batches.append(batch)
 
     def release(self, partition: Partition) -> None:
         """Finish, in order, the writes whose log position is committed."""
         deferred = partition.deferred
         while deferred and deferred[0][0] <= partition.high_watermark:
-            self._finish(deferred.popleft()[1], ErrorCode.NONE)
+            self.finish(deferred.popleft()[1], ErrorCode.NONE)
 
     def fail_deferred(self, partition: Partition, error: ErrorCode) -> None:
         """Finish every waiting write of a partition with an error, in order."""
         while partition.deferred:
-            self._finish(partition.deferred.popleft()[1], error)
+            self.finish(partition.deferred.popleft()[1], error)
 
     def expire_write(self, write: Write) -> None:
-        """A write was not committed in time. Source: CoordinatorRuntime.OperationTimeout."""
+        """A write was not committed in time.
+
+        Source: CoordinatorRuntime.OperationTimeout; in Scala DelayedProduce.onExpiration.
+        """
         write.timer = None
-        self._finish(write, ErrorCode.REQUEST_TIMED_OUT)
+        self.finish(write, ErrorCode.REQUEST_TIMED_OUT)
 
     def _undo_groups(self, partition: Partition) -> None:
         for group_id in partition.uncommitted_groups:
@@ -281,14 +324,15 @@ class Runtime:
             self.groups.pop(group_id, None)
         partition.uncommitted_groups.clear()
 
-    def _arm_write_timeout(self, write: Write) -> None:
+    def arm_write_timeout(self, write: Write) -> None:
+        """Let the write fail unless it is committed within offsets.commit.timeout.ms."""
         self._write_seq += 1
         key = TimerKey(TimerKind.WRITE, "", str(self._write_seq))
         write.timer = key
         deadline_ms = self.now_ms + self.config.offsets_commit_timeout_ms
         self.timers.schedule(key, deadline_ms, now_ms=self.now_ms, data=write)
 
-    def _finish(self, write: Write, error: ErrorCode) -> None:
+    def finish(self, write: Write, error: ErrorCode) -> None:
         """Complete a write once: its follow-up first, then its answer.
 
         Source: CoordinatorWriteEvent.complete.

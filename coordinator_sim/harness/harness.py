@@ -185,7 +185,7 @@ class Harness:
     def append(self, partition: int, records: tuple[LogRecord, ...]) -> None:
         """Put records into the log behind the coordinator's back, for a later `elect`."""
         log = self._log.setdefault(partition, [])
-        end = log[-1].base_offset + len(log[-1].records) if log else 0
+        end = log[-1].next_offset if log else 0
         log.append(
             LogBatch(
                 partition=partition, base_offset=end, timestamp_ms=self.now_ms, records=records
