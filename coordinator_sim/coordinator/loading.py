@@ -24,6 +24,7 @@ from coordinator_sim.protocol.records import (
     GroupMetadataValue,
     LogBatch,
     OffsetCommitValue,
+    OpaqueKey,
 )
 from coordinator_sim.protocol.states import GroupState
 from coordinator_sim.trace.events import Event, RebalanceReason
@@ -43,6 +44,10 @@ def replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> Non
     seen_from = 0 if position <= partition.high_watermark else position
     for record in batch.records:
         key, value = record.key, record.value
+        if isinstance(key, OpaqueKey):
+            # Of another group type, or left over from an upgrade taken back.
+            # Source: CoordinatorLoaderImpl.processMemoryRecords, UnknownRecordTypeException.
+            continue
         if isinstance(key, GroupMetadataKey):
             if isinstance(value, GroupMetadataValue):
                 _replay_group(runtime, partition, key.group_id, value, seen_from)

@@ -43,6 +43,8 @@ from coordinator_sim.protocol.records import (
     LogKey,
     LogValue,
     OffsetCommitValue,
+    OpaqueKey,
+    OpaqueValue,
 )
 from coordinator_sim.protocol.requests import GroupRequest, Response
 
@@ -345,6 +347,8 @@ def write_response(request: GroupRequest, version: int, response: Response) -> J
 def _write_key(key: LogKey) -> Json:
     if isinstance(key, GroupMetadataKey):
         return {"type": 2, "data": {"group": key.group_id}}
+    if isinstance(key, OpaqueKey):
+        return {"type": key.version, "data": {"bytes": _text(key.body)}}
     data = {"group": key.group_id, "topic": key.topic, "partition": key.partition}
     return {"type": 1, "data": data}
 
@@ -352,6 +356,8 @@ def _write_key(key: LogKey) -> Json:
 def _write_value(value: LogValue, version: int) -> Json:
     if isinstance(value, OffsetCommitValue):
         return _write_offset_value(value, version)
+    if isinstance(value, OpaqueValue):
+        return {"bytes": _text(value.data)}
     return _write_group_value(value, version)
 
 

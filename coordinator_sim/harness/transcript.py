@@ -43,7 +43,13 @@ from coordinator_sim.protocol.messages import (
     SyncGroupRequest,
 )
 from coordinator_sim.protocol.profiles import profile_named
-from coordinator_sim.protocol.records import GroupMetadataKey, GroupMetadataValue, LogRecord
+from coordinator_sim.protocol.records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    LogRecord,
+    OffsetCommitValue,
+    OpaqueKey,
+)
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.story import story_line
 
@@ -323,8 +329,10 @@ class Transcript:
                 f"group {key.group_id}  generation {value.generation_id}  leader {leader}  "
                 f"members {members or '-'}"
             )
+        if isinstance(key, OpaqueKey):
+            return f"record of type {key.version}"
         place = f"offset {key.group_id} {key.topic}-{key.partition}"
-        if value is None or isinstance(value, GroupMetadataValue):
+        if not isinstance(value, OffsetCommitValue):
             return f"{place}  tombstone"
         return f"{place}  {value.offset}"
 

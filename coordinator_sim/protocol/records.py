@@ -56,16 +56,46 @@ class OffsetCommitValue(Struct, frozen=True, kw_only=True, gc=False):
     topic_id: bytes | None = None
 
 
-LogKey = GroupMetadataKey | OffsetCommitKey
-LogValue = GroupMetadataValue | OffsetCommitValue
+class OpaqueKey(Struct, frozen=True, gc=False):
+    """A key of a version that the classic coordinator does not know; a load passes over it.
+
+    Versions 3 to 23 belong to the newer group types; a higher one is left over from an upgrade
+    that was taken back.
+
+    Args:
+        version: The key's version, which says the record's type; never 0, 1 or 2.
+        body: What follows the version.
+    """
+
+    version: int
+    body: bytes
+
+
+class OpaqueValue(Struct, frozen=True, gc=False):
+    """The value under an `OpaqueKey`, its version included."""
+
+    data: bytes
+
+
+LogKey = GroupMetadataKey | OffsetCommitKey | OpaqueKey
+LogValue = GroupMetadataValue | OffsetCommitValue | OpaqueValue
 
 
 class LogRecord(Struct, frozen=True):
-    """One record: a value of None is a tombstone. `value_version` is the schema's version."""
+    """One record: a value of None is a tombstone.
+
+    Args:
+        key: What the record is about.
+        value: What it says; None is a tombstone.
+        value_version: The schema's version; of no meaning for a tombstone.
+        legacy_key: The offset key has version 0, as brokers up to 0.8.2 wrote it. It names the
+            same offset as version 1, but compaction compares bytes and keeps the last of each.
+    """
 
     key: LogKey
     value: LogValue | None
     value_version: int
+    legacy_key: bool = False
 
 
 class EndTransactionMarker(Struct, frozen=True, kw_only=True, gc=False):
@@ -85,6 +115,8 @@ class LogBatch(Struct, frozen=True, kw_only=True):
         producer_id: Of a transaction; -1 for plain records.
         transactional: Whether the records count only once a COMMIT marker of the producer follows.
         marker: Of a control batch, which has no other records and takes one offset.
+        control: Whether this is a control batch. One without a marker was emptied by the log
+            cleaner, or ends no transaction.
     """
 
     partition: int
@@ -95,8 +127,10 @@ class LogBatch(Struct, frozen=True, kw_only=True):
     producer_epoch: int = -1
     transactional: bool = False
     marker: EndTransactionMarker | None = None
+    control: bool = False
 
     @property
     def next_offset(self) -> int:
         """The offset after the batch's last one."""
-        return self.base_offset + (len(self.records) if self.marker is None else 1)
+        takes_one = self.control or self.marker is not None
+        return self.base_offset + (1 if takes_one else len(self.records))

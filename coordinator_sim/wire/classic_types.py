@@ -91,6 +91,13 @@ class ClassicReader:
         length = self.int32(field)
         return None if length < 0 else self._take(length, field)
 
+    def required_bytes(self, field: str) -> bytes:
+        """The next length-prefixed bytes, which may not be null."""
+        data = self.nullable_bytes(field)
+        if data is None:
+            raise self.error(f"{field} is null")
+        return data
+
     def array(self, field: str, element: Callable[[], T]) -> list[T]:
         """The next array, which may not be null; `element` reads one of its elements."""
         items = self.nullable_array(field, element)
