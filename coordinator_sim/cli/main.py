@@ -11,6 +11,7 @@ from coordinator_sim.cli.demo import demo
 from coordinator_sim.cli.ending import EXIT_MISUSE, run_command_line
 from coordinator_sim.cli.explain import explain
 from coordinator_sim.cli.ingest import ingest
+from coordinator_sim.cli.lines import lines
 from coordinator_sim.cli.replay import replay
 from coordinator_sim.cli.report import report
 from coordinator_sim.cli.run import run
@@ -33,6 +34,7 @@ app.command(short_help="Drive the core from a trace; try other settings.")(repla
 app.command(short_help="Report rebalances and churn of traces (PySpark).")(report)
 app.command(short_help="Tell why a group rebalanced each time.")(explain)
 app.command(short_help="Run assignors on cases, or check their results.")(assign)
+app.command(short_help="Drive the core by JSON lines, from any language.")(lines)
 
 
 def print_version(wanted: bool) -> None:

@@ -10,6 +10,7 @@ from coordinator_sim.broker import Cluster, Coordinator
 from coordinator_sim.clock import Action
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.harness.broker_properties import configured
 from coordinator_sim.protocol.profiles import Profile, profile_named
 from coordinator_sim.scenario.choices import Choice, Choices, ChosenIds
 from coordinator_sim.scenario.scenario import Scenario
@@ -32,19 +33,6 @@ from coordinator_sim.trace.recorder import NullRecorder, Recorder
 
 _PROGRESS_STEPS: Final = 200
 """A progress bar that moves every half percent looks alive."""
-_MS_PER_MINUTE: Final = 60_000
-
-_CONFIG_FIELDS: Final = {
-    "offsets.topic.num.partitions": "offsets_topic_num_partitions",
-    "group.min.session.timeout.ms": "group_min_session_timeout_ms",
-    "group.max.session.timeout.ms": "group_max_session_timeout_ms",
-    "group.initial.rebalance.delay.ms": "group_initial_rebalance_delay_ms",
-    "group.max.size": "group_max_size",
-    "offset.metadata.max.bytes": "offset_metadata_max_bytes",
-    "offsets.commit.timeout.ms": "offsets_commit_timeout_ms",
-    "offsets.retention.minutes": "offsets_retention_ms",
-    "offsets.retention.check.interval.ms": "offsets_retention_check_interval_ms",
-}
 
 
 class RunResult(Struct, frozen=True, kw_only=True):
@@ -184,10 +172,7 @@ def coordinator_config(
     settings: dict[str, str], *, broker_id: int, tracing: bool
 ) -> CoordinatorConfig:
     """The configuration of one broker's coordinator from checked settings by Kafka's names."""
-    fields = {_CONFIG_FIELDS[name]: int(value) for name, value in settings.items()}
-    if "offsets_retention_ms" in fields:
-        fields["offsets_retention_ms"] *= _MS_PER_MINUTE
-    return CoordinatorConfig(broker_id=broker_id, trace=tracing, **fields)  # type: ignore[arg-type] # all are ints
+    return configured(CoordinatorConfig(broker_id=broker_id, trace=tracing), settings)
 
 
 def _cluster(scenario: Scenario, choices: Choices, *, tracing: bool) -> Cluster:

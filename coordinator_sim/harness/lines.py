@@ -1,0 +1,330 @@
+"""The line protocol: one broker in virtual time, driven by JSON objects.
+
+A command is an object with `op`; its answer holds the virtual time, the replies of every request
+that completed, in order, and the records appended. Any language can drive the simulator so, and
+the very same scripts drive Apache Kafka's own coordinators in `conformance/oracle`.
+
+Ops: init, call, wire, encode, decode, advance, topics, elect, resign, append, hold, commit, fail,
+endTxn, partitionFor, uuids, stats. `init` takes our own `profile` beside the oracle's fields.
+
+A command that cannot be run is answered with `error`; the next one is not affected. No reading
+and writing of lines here: that is the command's.
+"""
+
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.errors import ConfigError, CoordinatorSimError, InvariantViolation
+from coordinator_sim.harness.broker_properties import configured
+from coordinator_sim.harness.harness import START_MS, Harness, Step
+from coordinator_sim.harness.kafka_json import read_request, write_records, write_response
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.partitioning import java_string_hash
+from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile, profile_named
+from coordinator_sim.protocol.requests import GroupRequest
+
+Json = dict[str, Any]
+
+OFFSETS_PARTITIONS: Final = 50
+"""Partitions of `__consumer_offsets`, unless `init` says otherwise."""
+_TOPIC_ID_PREFIX: Final = 0x544F504943
+"""The first half of the ids that topics are given, unless `topics` says otherwise."""
+
+LATEST_VERSIONS: Final = {
+    "JoinGroup": 9,
+    "SyncGroup": 5,
+    "Heartbeat": 4,
+    "LeaveGroup": 5,
+    "OffsetCommit": 10,
+    "OffsetFetch": 10,
+    "OffsetDelete": 0,
+    "TxnOffsetCommit": 5,
+    "DescribeGroups": 6,
+    "ListGroups": 5,
+    "DeleteGroups": 2,
+}
+"""The version of a `call` that names none."""
+
+
+class LineError(CoordinatorSimError):
+    """A command that cannot be run; the message says why."""
+
+
+class Asked(Struct, frozen=True):
+    """A request under way: what its reply repeats, and what it is written with."""
+
+    line_id: object
+    api: str
+    version: int
+    request: GroupRequest
+
+
+class Lines:
+    """Answers commands, in a world that `init` makes anew.
+
+    Args:
+        profile: Of worlds whose `init` names none.
+    """
+
+    __slots__ = ("_asked", "_harness", "_profile")
+
+    def __init__(self, profile: Profile = DEFAULT_PROFILE) -> None:
+        self._profile = profile
+        self._harness: Harness | None = None
+        self._asked: dict[int, Asked] = {}
+
+    def answer_line(self, line: bytes) -> bytes:
+        """The answer to one line, without a line end."""
+        try:
+            command = msgspec.json.decode(line)
+        except msgspec.DecodeError as error:
+            return msgspec.json.encode(self._failure({}, f"not JSON: {error}"))
+        if not isinstance(command, dict):
+            return msgspec.json.encode(self._failure({}, "a command is a JSON object"))
+        return msgspec.json.encode(self.answer(command))
+
+    def answer(self, command: Json) -> Json:
+        """The answer to one command."""
+        answer: Json = {"id": command["id"]} if "id" in command else {}
+        op = command.get("op")
+        verb = _VERBS.get(op) if isinstance(op, str) else None
+        if verb is None:
+            return self._failure(answer, f"unknown op {op!r}: use one of {', '.join(_VERBS)}")
+        try:
+            step = verb(self, command, answer)
+        except InvariantViolation:
+            raise
+        except CoordinatorSimError as error:
+            return self._failure(answer, str(error))
+        if self._harness is not None:
+            answer["now"] = self._harness.now_ms
+        if step is not None:
+            self._add_step(answer, step)
+        return answer
+
+    def _failure(self, answer: Json, message: str) -> Json:
+        answer["error"] = message
+        if self._harness is not None:
+            answer["now"] = self._harness.now_ms
+        return answer
+
+    def _add_step(self, answer: Json, step: Step) -> None:
+        if step.replies:
+            answer["replies"] = replies = []
+            for reply in step.replies:
+                asked = self._asked.pop(reply.token)
+                written: Json = {} if asked.line_id is None else {"id": asked.line_id}
+                written["at"] = reply.at_ms
+                written["api"] = asked.api
+                written["v"] = asked.version
+                written["data"] = write_response(asked.request, asked.version, reply.response)
+                replies.append(written)
+        if step.batches:
+            answer["records"] = [
+                record for batch in step.batches for record in write_records(batch)
+            ]
+
+    @property
+    def _world(self) -> Harness:
+        if self._harness is None:
+            raise LineError("no world yet: begin with the op init")
+        return self._harness
+
+    # -- verbs -----------------------------------------------------------------------------
+
+    def _init(self, command: Json, _answer: Json) -> None:
+        profile = self._profile
+        if "profile" in command:
+            profile = profile_named(_text(command, "profile"))
+        partitions = _number(command, "partitions", OFFSETS_PARTITIONS)
+        base = CoordinatorConfig(offsets_topic_num_partitions=partitions, trace=False)
+        properties = _object(command, "config")
+        self._harness = Harness(
+            configured(base, {name: str(value) for name, value in properties.items()}),
+            profile,
+            seed=_number(command, "seed", 0),
+            start_ms=_number(command, "startMs", START_MS),
+            elect=_flag(command, "elect", default=True),
+        )
+        self._asked = {}
+
+    def _call(self, command: Json, _answer: Json) -> Step:
+        world = self._world
+        api = _text(command, "api")
+        if api not in LATEST_VERSIONS:
+            known = ", ".join(LATEST_VERSIONS)
+            raise LineError(f"unknown api {api!r}: use one of {known}")
+        version = _number(command, "v", LATEST_VERSIONS[api])
+        request = _request(api, version, _object(command, "data"))
+        self._asked[world.next_token] = Asked(command.get("id"), api, version, request)
+        return world.call(
+            request,
+            api_version=version,
+            client_id=_text(command, "clientId", "client"),
+            client_host="/" + _text(command, "host", "127.0.0.1"),
+        )
+
+    def _advance(self, command: Json, _answer: Json) -> Step:
+        wait_ms = _number(command, "ms")
+        if wait_ms < 0:
+            raise LineError(f"ms: must not be negative, not {wait_ms}")
+        return self._world.advance(wait_ms)
+
+    def _topics(self, command: Json, _answer: Json) -> None:
+        world = self._world
+        for topic in _objects(command, "set"):
+            name = _text(topic, "name")
+            known = None if world.topics is None else world.topics.get(name)
+            count = _number(topic, "partitions", 1)
+            if known is None:
+                world.set_topic(name, count, _topic_id(topic, name))
+            elif count > known.partition_count:
+                world.set_topic(name, count, known.topic_id)
+
+    def _elect(self, command: Json, _answer: Json) -> Step:
+        return self._world.elect(self._partition(command), _number(command, "epoch", 1))
+
+    def _resign(self, command: Json, _answer: Json) -> Step:
+        epoch = _number(command, "epoch") if "epoch" in command else None
+        return self._world.resign(self._partition(command), epoch)
+
+    def _hold(self, command: Json, _answer: Json) -> None:
+        if "hw" in command:
+            self._world.hold(high_watermark=_flag(command, "hw", default=False))
+
+    def _commit(self, command: Json, _answer: Json) -> Step:
+        offset = _number(command, "offset") if "offset" in command else None
+        return self._world.commit(self._partition(command), offset)
+
+    def _fail(self, command: Json, _answer: Json) -> None:
+        if "append" in command:
+            error = _error_code(_text(command, "append"))
+            self._world.fail_appends(error, _number(command, "count", 1))
+
+    def _partition_for(self, command: Json, answer: Json) -> None:
+        answer["partition"] = self._world.partition_of(_text(command, "group"))
+
+    def _uuids(self, command: Json, _answer: Json) -> None:
+        for text in _items(command, "next"):
+            try:
+                self._world.ids.script(str(UUID(text)))
+            except (ValueError, AttributeError):
+                raise LineError(f"next: {text!r} is no UUID") from None
+
+    def _stats(self, _command: Json, answer: Json) -> None:
+        answer["timers"] = len(self._world.timers())
+
+    def _partition(self, command: Json) -> int | None:
+        """The offsets partition that a command names, or None for all of them."""
+        if "group" in command:
+            return self._world.partition_of(_text(command, "group"))
+        if "partition" not in command:
+            return None
+        index = _number(command, "partition")
+        count = self._world.config.offsets_topic_num_partitions
+        if not 0 <= index < count:
+            raise LineError(f"partition {index}: must be from 0 to {count - 1}")
+        return index
+
+
+_VERBS: Final[dict[str, Callable[[Lines, Json, Json], Step | None]]] = {
+    "init": Lines._init,  # noqa: SLF001 - the table of this class's own verbs
+    "call": Lines._call,  # noqa: SLF001 - as above
+    "advance": Lines._advance,  # noqa: SLF001 - as above
+    "topics": Lines._topics,  # noqa: SLF001 - as above
+    "elect": Lines._elect,  # noqa: SLF001 - as above
+    "resign": Lines._resign,  # noqa: SLF001 - as above
+    "hold": Lines._hold,  # noqa: SLF001 - as above
+    "commit": Lines._commit,  # noqa: SLF001 - as above
+    "fail": Lines._fail,  # noqa: SLF001 - as above
+    "partitionFor": Lines._partition_for,  # noqa: SLF001 - as above
+    "uuids": Lines._uuids,  # noqa: SLF001 - as above
+    "stats": Lines._stats,  # noqa: SLF001 - as above
+}
+
+
+# -- fields of commands --------------------------------------------------------------------
+
+_MISSING: Final = object()
+
+
+def _field(command: Json, name: str, default: object) -> object:
+    value = command.get(name, default)
+    if value is _MISSING:
+        raise LineError(f"{name}: is missing")
+    return value
+
+
+def _number(command: Json, name: str, default: object = _MISSING) -> int:
+    value = _field(command, name, default)
+    if type(value) is not int:
+        raise LineError(f"{name}: must be a whole number, not {value!r}")
+    return value
+
+
+def _text(command: Json, name: str, default: object = _MISSING) -> str:
+    value = _field(command, name, default)
+    if not isinstance(value, str):
+        raise LineError(f"{name}: must be a text, not {value!r}")
+    return value
+
+
+def _flag(command: Json, name: str, *, default: bool) -> bool:
+    value = command.get(name, default)
+    if not isinstance(value, bool):
+        raise LineError(f"{name}: must be true or false, not {value!r}")
+    return value
+
+
+def _object(command: Json, name: str) -> Json:
+    value = command.get(name, {})
+    if not isinstance(value, dict):
+        raise LineError(f"{name}: must be an object, not {value!r}")
+    return value
+
+
+def _items(command: Json, name: str) -> list[Any]:
+    value = command.get(name, [])
+    if not isinstance(value, list):
+        raise LineError(f"{name}: must be a list, not {value!r}")
+    return value
+
+
+def _objects(command: Json, name: str) -> Iterator[Json]:
+    for item in _items(command, name):
+        if not isinstance(item, dict):
+            raise LineError(f"{name}: holds objects, not {item!r}")
+        yield item
+
+
+def _error_code(name: str) -> ErrorCode:
+    try:
+        return ErrorCode[name]
+    except KeyError:
+        raise LineError(f"append: {name!r} is no error of Kafka's protocol") from None
+
+
+def _topic_id(topic: Json, name: str) -> bytes:
+    """The id a command gives a topic, or one made from its name."""
+    if "id" not in topic:
+        low = (java_string_hash(name) & 0xFFFFFFFF) + 1
+        return (_TOPIC_ID_PREFIX << 64 | low).to_bytes(16, "big")
+    try:
+        return b64decode(_text(topic, "id") + "==", b"-_", validate=True)
+    except Base64Error as error:
+        raise ConfigError(f"id: {topic['id']!r} is no topic id: {error}") from None
+
+
+def _request(api: str, version: int, data: Json) -> GroupRequest:
+    """The request of a `call`."""
+    try:
+        return read_request(api, version, data)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise LineError(f"data of {api} v{version} cannot be read: {error!r}") from None
