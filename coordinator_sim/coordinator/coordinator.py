@@ -293,8 +293,11 @@ class GroupCoordinator:
             part.leader_epoch = leader_epoch
             if part.state in {PartitionState.CLOSED, PartitionState.FAILED}:
                 part.state = PartitionState.LOADING
+                part.load_started_ms = now_ms
+                part.loaded_records = 0
                 if runtime.tracing:
-                    runtime.emit(Event.LOAD_START, offsets_partition=partition)
+                    attrs = {"epoch": str(leader_epoch)}
+                    runtime.emit(Event.LOAD_START, offsets_partition=partition, attrs=attrs)
         return runtime.take()
 
     def replay(self, partition: int, batch: LogBatch) -> None:
@@ -329,6 +332,9 @@ class GroupCoordinator:
         if part is not None and part.state is not PartitionState.CLOSED:
             is_newer = leader_epoch is None or part.leader_epoch < leader_epoch
             if is_newer:
+                if runtime.tracing:
+                    attrs = {} if leader_epoch is None else {"epoch": str(leader_epoch)}
+                    runtime.emit(Event.COORD_RESIGNED, offsets_partition=partition, attrs=attrs)
                 unload(runtime, part)
         return runtime.take()
 

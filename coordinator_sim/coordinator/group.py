@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from coordinator_sim.clock.timer_queue import Timer, TimerKey, TimerKind
 from coordinator_sim.coordinator.runtime import Parked, Runtime
+from coordinator_sim.coordinator.tracing import trace_leader_replaced
 from coordinator_sim.errors import IllegalTransition, InvariantViolation
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.iteration_order import (
@@ -339,15 +340,16 @@ class Group:
         """
         if self.leader_id is None:
             return False
-        if self.members[self.leader_id].awaiting_join is not None:
+        leader = self.members[self.leader_id]
+        if leader.awaiting_join is not None:
             return True
-        for member in self.ordered():
-            if member.awaiting_join is not None:
-                if self.runtime.tracing:
-                    self.emit(Event.LEADER_REPLACED, member, reason_text=f"was {self.leader_id}")
-                self.leader_id = member.member_id
-                return True
-        return False
+        joined = next((m for m in self.ordered() if m.awaiting_join is not None), None)
+        if self.runtime.tracing:
+            trace_leader_replaced(self, leader, joined)
+        if joined is None:
+            return False
+        self.leader_id = joined.member_id
+        return True
 
     # -- states ----------------------------------------------------------------------------
 
@@ -429,7 +431,10 @@ class Group:
         )
 
     def emit(
-        self, event: Event, member: Member | None = None, *, reason_text: str | None = None
+        self,
+        event: Event,
+        member: Member | None = None,
+        **columns: Any,  # noqa: ANN401 - columns differ in type
     ) -> None:
         """Tell the trace of something in this group in general, or about a member of it."""
         self.tell(
@@ -441,7 +446,7 @@ class Group:
             client_host=None if member is None else member.client_host,
             session_timeout_ms=None if member is None else member.session_timeout_ms,
             rebalance_timeout_ms=None if member is None else member.rebalance_timeout_ms,
-            reason_text=reason_text,
+            **columns,
         )
 
     def _emit_transition(

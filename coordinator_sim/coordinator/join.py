@@ -137,6 +137,7 @@ def _hand_out_id(runtime: Runtime, group: Group, join: Join, member_id: str) -> 
             client_id=join.context.client_id,
             client_host=join.context.client_host,
             session_timeout_ms=join.request.session_timeout_ms,
+            attrs={"in_state": group.state.value},
         )
     refuse_join(runtime, join, ErrorCode.MEMBER_ID_REQUIRED, member_id)
 
@@ -207,10 +208,12 @@ def _add_then_rebalance(runtime: Runtime, group: Group, join: Join, member_id: s
     )
     if group.state is GroupState.PREPARING_REBALANCE and _may_extend_delay(runtime, group):
         group.new_member_added = True
+    how = "pending" if member_id in group.pending_members else "new"
     group.add(member)
     start_new_member_timer(runtime, group, member)
     if runtime.tracing:
-        group.emit(Event.MEMBER_ADDED, member)
+        attrs = {"in_state": group.state.value, "member_id_was": how}
+        group.emit(Event.MEMBER_ADDED, member, attrs=attrs)
     text = (
         f"Adding new member {member_id} with group instance id {request.group_instance_id}; "
         f"client reason: {join.client_reason}"
@@ -262,6 +265,6 @@ class StoreNewGroup:
         """On error, answer the JoinGroup if it is still parked; the group is undone already."""
         if error is ErrorCode.NONE:
             return
-        trace_store_failure(self.runtime, self.group, error)
+        trace_store_failure(self.runtime, self.group, error, "new group")
         code = metadata_append_error(error, self.runtime.profile)
         self.runtime.answer(self.parked, JoinGroupResponse(error_code=code))

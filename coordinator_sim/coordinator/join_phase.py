@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.coordinator.group import Group, Member
+from coordinator_sim.coordinator.refusals import metadata_append_error
 from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Runtime
 from coordinator_sim.coordinator.sessions import start_session
 from coordinator_sim.protocol.errors import ErrorCode
@@ -118,7 +119,12 @@ def _drop_not_rejoined(runtime: Runtime, group: Group) -> None:
     for member in dropped:
         runtime.timers.cancel(TimerKey(TimerKind.SESSION, group.group_id, member.member_id))
         if runtime.tracing:
-            group.emit(Event.MEMBER_KICKED, member, reason_text="did not rejoin in time")
+            group.emit(
+                Event.MEMBER_KICKED,
+                member,
+                reason_text="did not rejoin in time",
+                attrs={"cause": "join_timeout"},
+            )
     group.remove_all([member.member_id for member in dropped])
 
 
@@ -212,10 +218,21 @@ class StoreEmptyGroup:
     def finish(self, error: ErrorCode) -> None:
         """Nobody waits for this one."""
         if error is not ErrorCode.NONE:
-            trace_store_failure(self.runtime, self.group, error)
+            trace_store_failure(self.runtime, self.group, error, "empty generation")
 
 
-def trace_store_failure(runtime: Runtime, group: Group, error: ErrorCode) -> None:
-    """Tell the trace that a record of the group could not be stored."""
+def trace_store_failure(runtime: Runtime, group: Group, error: ErrorCode, what: str) -> None:
+    """Tell the trace that a record of the group could not be stored.
+
+    Args:
+        runtime: Whose trace it is.
+        group: Whose record it is.
+        error: Of the append; clients are told another.
+        what: What was to be stored: `new group`, `empty generation`, `assignment` or
+            `static member`.
+    """
     if runtime.tracing:
-        group.emit(Event.STORE_FAILED, reason_text=error.name)
+        code = metadata_append_error(error, runtime.profile)
+        group.emit(
+            Event.STORE_FAILED, reason_text=error.name, error_code=code, attrs={"what": what}
+        )

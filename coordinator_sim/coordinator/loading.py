@@ -42,6 +42,7 @@ def replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> Non
     if end_offset > partition.end_offset:
         partition.end_offset = partition.high_watermark = end_offset
     seen_from = 0 if position <= partition.high_watermark else position
+    partition.loaded_records += len(batch.records)
     for record in batch.records:
         key, value = record.key, record.value
         if isinstance(key, OpaqueKey):
@@ -103,7 +104,12 @@ def finish_load(runtime: Runtime, partition: Partition, error: ErrorCode) -> Non
         partition.groups.clear()
         partition.offsets = OffsetStore()
         if runtime.tracing:
-            runtime.emit(Event.LOAD_FAILED, offsets_partition=partition.index, error_code=error)
+            runtime.emit(
+                Event.LOAD_FAILED,
+                offsets_partition=partition.index,
+                error_code=error,
+                attrs={"epoch": str(partition.leader_epoch)},
+            )
         return
     partition.state = PartitionState.ACTIVE
     limit = runtime.config.group_max_size
@@ -115,11 +121,23 @@ def finish_load(runtime: Runtime, partition: Partition, error: ErrorCode) -> Non
         for member in group.ordered():
             start_session(runtime, group, member)
         if len(group.members) > limit:
-            text = f"Freshly-loaded group {group_id} is over capacity {limit}"
+            text = (
+                f"Freshly-loaded group {group_id} (size {len(group.members)}) is over capacity "
+                f"{limit}. Rebalancing in order to give a chance for consumers to commit offsets"
+            )
             # Nobody has joined yet, so there is nothing to store.
             prepare_rebalance(runtime, group, RebalanceReason.OVER_CAPACITY, text)
     if runtime.tracing:
-        runtime.emit(Event.LOAD_DONE, offsets_partition=partition.index)
+        _trace_load_done(runtime, partition)
+
+
+def _trace_load_done(runtime: Runtime, partition: Partition) -> None:
+    runtime.emit(
+        Event.LOAD_DONE,
+        offsets_partition=partition.index,
+        latency_us=(runtime.now_ms - partition.load_started_ms) * 1_000,
+        attrs={"epoch": str(partition.leader_epoch), "records": str(partition.loaded_records)},
+    )
 
 
 def _trace_loaded(group: Group) -> None:
@@ -144,12 +162,13 @@ def unload(runtime: Runtime, partition: Partition) -> None:
         _kill(runtime, group)
     # A follow-up of a failed write may have armed timers again.
     _cancel_timers(runtime, partition)
+    counts = {"groups": str(len(partition.groups)), "offsets": str(partition.offsets.count())}
     partition.groups.clear()
     partition.uncommitted_groups.clear()
     partition.offsets = OffsetStore()
     partition.state = PartitionState.CLOSED
     if runtime.tracing:
-        runtime.emit(Event.UNLOAD_DONE, offsets_partition=partition.index)
+        runtime.emit(Event.UNLOAD_DONE, offsets_partition=partition.index, attrs=counts)
 
 
 def _cancel_timers(runtime: Runtime, partition: Partition) -> None:

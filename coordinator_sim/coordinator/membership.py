@@ -93,6 +93,14 @@ def _leave(runtime: Runtime, group: Group, entry: LeavingMember) -> LeftMember:
         else:
             _remove_leaver(runtime, group, group.members[member_id], entry)
     elif entry.member_id in group.pending_members:
+        if runtime.tracing:
+            group.tell(
+                Event.MEMBER_LEFT,
+                member_id=entry.member_id,
+                reason_text=entry.reason,
+                client_reason=entry.reason,
+                attrs={"pending": "1"},
+            )
         group.remove(entry.member_id)
         _cancel_session(runtime, group, entry.member_id)
     else:
@@ -109,7 +117,13 @@ def _remove_leaver(runtime: Runtime, group: Group, member: Member, entry: Leavin
     # QUIRK: a SyncGroup that the leaver parked is never answered.
     _cancel_session(runtime, group, member.member_id)
     if runtime.tracing:
-        group.emit(Event.MEMBER_LEFT, member, reason_text=entry.reason)
+        group.emit(
+            Event.MEMBER_LEFT,
+            member,
+            reason_text=entry.reason,
+            client_reason=entry.reason,
+            attrs={"protocols": ",".join(protocol.name for protocol in member.protocols)},
+        )
     _remove_member(runtime, group, member)
 
 
@@ -167,7 +181,12 @@ def expire_pending_sync(runtime: Runtime, group: Group, generation: object) -> E
         # though it is no member any more. Source: ClassicGroup.replaceStaticMember.
         member = group.members.get(member_id)
         if runtime.tracing and member is not None:
-            group.emit(Event.MEMBER_KICKED, member, reason_text="did not sync in time")
+            group.emit(
+                Event.MEMBER_KICKED,
+                member,
+                reason_text="did not sync in time",
+                attrs={"cause": "sync_timeout"},
+            )
     group.remove_all(evicted)
-    text = f"Removing {', '.join(evicted)} on pending sync request expiration"
+    text = f"Removing [{', '.join(evicted)}] on pending sync request expiration"
     return prepare_rebalance(runtime, group, RebalanceReason.SYNC_TIMEOUT, text)

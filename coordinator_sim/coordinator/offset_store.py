@@ -68,6 +68,10 @@ class OffsetStore:
             else:
                 del self._replaced[key]
 
+    def count(self) -> int:
+        """The offsets applied, of all groups. Source: gauge NumOffsets of both coordinators."""
+        return sum(len(parts) for topics in self._groups.values() for parts in topics.values())
+
     def get(self, key: OffsetCommitKey, committed: int) -> OffsetCommitValue | None:
         """The offset as a reader at that log position sees it."""
         value = self._groups.get(key.group_id, {}).get(key.topic, {}).get(key.partition)

@@ -28,6 +28,7 @@ from coordinator_sim.protocol.records import (
     OffsetCommitValue,
 )
 from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.trace.events import Event
 
 _EXPIRY_VALUE_VERSION = 1
 _TOPIC_ID_VALUE_VERSION = 4
@@ -76,7 +77,9 @@ def _validate(
     generation_id = request.generation_id
     if group is None:
         if generation_id < 0:
-            create_group(runtime, partition, request.group_id)
+            group = create_group(runtime, partition, request.group_id)
+            if runtime.tracing:
+                group.emit(Event.LIFECYCLE, reason_text="simple group created")
             return ErrorCode.NONE
         if api_version >= _NOT_FOUND_VERSION and runtime.profile.unknown_group_commit_is_not_found:
             return ErrorCode.GROUP_ID_NOT_FOUND

@@ -124,6 +124,8 @@ class Partition:
         end_offset: Where the next record goes.
         high_watermark: Everything below is committed.
         deferred: Writes waiting for the high watermark, by the end offset they saw.
+        load_started_ms: When the load under way or the last one began.
+        loaded_records: Read by the load under way or the last one.
         uncommitted_groups: Created since the last successful append; a failed one removes them.
     """
 
@@ -136,6 +138,8 @@ class Partition:
     offsets: OffsetStore = field(default_factory=OffsetStore)
     deferred: deque[tuple[int, Write]] = field(default_factory=deque)
     uncommitted_groups: list[str] = field(default_factory=list)
+    load_started_ms: int = 0
+    loaded_records: int = 0
 
 
 def partition_error(partition: Partition | None) -> ErrorCode:

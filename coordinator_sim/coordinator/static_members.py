@@ -47,16 +47,24 @@ def rejoin_static(
     reason = f"client reason: {join.client_reason}"
     if group.state is GroupState.STABLE:
         if group.select_protocol() == (group.protocol_name or ""):
+            _trace_replaced(group, old, member, {"rebalance": "0"})
             assignments = {m.member_id: m.assignment for m in group.members.values()}
             return Effect(
                 records=(group_record(runtime, group, group.as_record(assignments)),),
                 follow=StoreStaticMember(runtime, group, member, join, before, old_leader),
             )
-        text = f"protocol changes with static member {member_id} of instance {instance}; {reason}"
+        _trace_replaced(group, old, member, {})
+        text = (
+            f"Group's selectedProtocol will change because static member {member_id} with "
+            f"instance id {instance} joined with change of protocol; {reason}"
+        )
         kind = RebalanceReason.STATIC_PROTOCOL_CHANGE
         return rebalance_or_complete(runtime, group, kind, text)
+    _trace_replaced(group, old, member, {})
     if group.state is GroupState.AWAITING_SYNC:
-        text = f"Updating metadata for static member {member_id} of instance {instance}; {reason}"
+        text = (
+            f"Updating metadata for static member {member_id} with instance id {instance}; {reason}"
+        )
         return prepare_rebalance(runtime, group, RebalanceReason.METADATA_CHANGED, text)
     if group.state in {GroupState.EMPTY, GroupState.DEAD}:
         # QUIRK: Kafka throws IllegalStateException here, which clients see as this error.
@@ -78,10 +86,18 @@ def replace_static_member(runtime: Runtime, group: Group, old: Member, new_id: s
     if old.awaiting_sync is not None:
         runtime.answer(old.awaiting_sync, SyncGroupResponse(error_code=fenced))
         old.awaiting_sync = None
-    new = group.replace_static(old, new_id)
-    if runtime.tracing:
-        group.emit(Event.STATIC_REPLACED, new, reason_text=f"was {old.member_id}")
-    return new
+    return group.replace_static(old, new_id)
+
+
+def _trace_replaced(group: Group, old: Member, new: Member, attrs: dict[str, str]) -> None:
+    """Tell of the replacement, in the state that it happened in."""
+    if group.runtime.tracing:
+        group.emit(
+            Event.STATIC_REPLACED,
+            new,
+            reason_text=f"was {old.member_id}",
+            attrs={"old_member_id": old.member_id, "in_state": group.state.value, **attrs},
+        )
 
 
 @dataclass(slots=True, frozen=True)
@@ -140,7 +156,7 @@ class StoreStaticMember:
 
     def _undo(self, error: ErrorCode) -> None:
         runtime, group, member, before = self.runtime, self.group, self.member, self.before
-        trace_store_failure(runtime, group, error)
+        trace_store_failure(runtime, group, error, "static member")
         if member.member_id not in group.members:
             # It was replaced again or left meanwhile: the operation's own error is the answer.
             # DEVIATION: Kafka first takes the protocols of the forgotten member off the group's
@@ -150,6 +166,7 @@ class StoreStaticMember:
         member.rebalance_timeout_ms = before.rebalance_timeout_ms
         member.session_timeout_ms = before.session_timeout_ms
         old = replace_static_member(runtime, group, member, before.member_id)
+        _trace_replaced(group, member, old, {"undone": "1"})
         start_session(runtime, group, old)
         runtime.answer(
             self.join.parked,

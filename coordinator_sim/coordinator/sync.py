@@ -99,10 +99,18 @@ def _store_assignment(runtime: Runtime, group: Group, request: SyncGroupRequest)
             members=len(group.members),
             static_members=len(group.static_members),
         )
+        _trace_missing(group, given)
     return Effect(
         records=(group_record(runtime, group, group.as_record(given)),),
         follow=StoreAssignment(runtime, group, request, given),
     )
+
+
+def _trace_missing(group: Group, given: dict[str, bytes]) -> None:
+    """Tell of the members that the leader forgot. Source: classicGroupSyncToClassicGroup."""
+    missing = [member.member_id for member in group.ordered() if member.member_id not in given]
+    if missing:
+        group.tell(Event.EMPTY_ASSIGNMENT, attrs={"member_ids": ", ".join(missing)})
 
 
 @dataclass(slots=True, eq=False)
@@ -129,7 +137,7 @@ class StoreAssignment:
             group.stabilise()
             return
         code = metadata_append_error(error, runtime.profile)
-        trace_store_failure(runtime, group, error)
+        trace_store_failure(runtime, group, error, "assignment")
         reset_assignments(runtime, group, code)
         # The effect is dropped, as in Kafka: a record of this rebalance would have to wait for the
         # append under way.
@@ -179,4 +187,5 @@ class StoreAssignment:
                 client_host=member.client_host,
                 subscription=member.metadata(group.protocol_name),
                 assignment=member.assignment,
+                attrs={} if member.assignment else {"sent": "1"},
             )

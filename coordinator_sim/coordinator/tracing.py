@@ -26,6 +26,7 @@ from coordinator_sim.protocol.requests import GroupRequest, Response
 from coordinator_sim.trace.events import Event, OffsetEntry
 
 if TYPE_CHECKING:
+    from coordinator_sim.coordinator.group import Group, Member
     from coordinator_sim.coordinator.runtime import Parked, Runtime
 
 
@@ -151,6 +152,24 @@ def trace_fetch(runtime: "Runtime", context: RequestContext, response: OffsetFet
             error_code=group.error_code,
             offsets=_fetched(group),
         )
+
+
+def trace_leader_replaced(group: "Group", leader: "Member", joined: "Member | None") -> None:
+    """Tell that the leader did not rejoin: `joined` leads now, or nobody can."""
+    attrs = {"old_leader_id": leader.member_id}
+    if leader.group_instance_id is not None:
+        attrs["old_instance_id"] = leader.group_instance_id
+    if joined is None:
+        attrs["outcome"] = "no_member_joined"
+        group.tell(Event.LEADER_REPLACED, attrs=attrs)
+        return
+    group.emit(
+        Event.LEADER_REPLACED,
+        joined,
+        leader_id=joined.member_id,
+        reason_text=f"was {leader.member_id}",
+        attrs=attrs,
+    )
 
 
 def _place(runtime: "Runtime", group_id: str) -> dict[str, Any]:

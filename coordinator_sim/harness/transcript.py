@@ -56,7 +56,13 @@ from coordinator_sim.trace.story import story_line
 SEPARATOR: Final = "----"
 _DURATION: Final = re.compile(r"(\d+)(ms|s|m)")
 _UNITS: Final = {"ms": 1, "s": 1_000, "m": 60_000}
-_QUIET: Final = {Event.LOAD_START, Event.LOAD_DONE, Event.UNLOAD_DONE}
+_QUIET: Final = {
+    Event.LOAD_START,
+    Event.LOAD_DONE,
+    Event.COORD_RESIGNED,
+    Event.UNLOAD_DONE,
+    Event.LIFECYCLE,
+}
 _NAMING: Final = {Event.MEMBER_ID_ASSIGNED, Event.MEMBER_ADDED, Event.STATIC_REPLACED}
 
 
