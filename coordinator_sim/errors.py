@@ -42,6 +42,10 @@ class WireFormatError(CoordinatorSimError):
         return f"{self.args[0]} (at byte {self.offset})"
 
 
+class UnsupportedVersion(CoordinatorSimError):
+    """A version that an API lacks, or one that cannot say what a message holds."""
+
+
 class InvariantViolation(CoordinatorSimError):
     """An impossible state: a bug of this project. Never caught inside the library."""
 

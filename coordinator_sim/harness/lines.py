@@ -324,7 +324,7 @@ def _topic_id(topic: Json, name: str) -> bytes:
 
 def _request(api: str, version: int, data: Json) -> GroupRequest:
     """The request of a `call`."""
-    try:
-        return read_request(api, version, data)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise LineError(f"data of {api} v{version} cannot be read: {error!r}") from None
+    request = read_request(api, version, data)
+    if not isinstance(request, GroupRequest):
+        raise LineError(f"{api} is not asked of a group coordinator")
+    return request

@@ -228,16 +228,23 @@ class LeaveGroupResponse(Struct, frozen=True, kw_only=True):
 
 
 class OffsetCommitPartition(Struct, frozen=True, gc=False):
-    """The offset to store for one partition; leader epoch -1 means unknown."""
+    """The offset to store for one partition; leader epoch -1 means unknown.
+
+    `commit_timestamp_ms` is -1 (the broker's clock) but for version 1.
+    """
 
     partition: int
     offset: int
     leader_epoch: int = -1
     metadata: str | None = ""
+    commit_timestamp_ms: int = -1
 
 
 class OffsetCommitTopic(Struct, frozen=True):
-    """The partitions of one topic in a commit; the broker adds the topic's id, if it knows it."""
+    """The partitions of one topic in a commit; the broker adds the topic's id, if it knows it.
+
+    From version 10 a client names the topic by its id alone, and the broker adds the name.
+    """
 
     name: str
     partitions: tuple[OffsetCommitPartition, ...]
@@ -267,10 +274,11 @@ class PartitionError(Struct, frozen=True, gc=False):
 
 
 class OffsetCommitTopicResult(Struct, frozen=True):
-    """The outcomes of one topic's partitions, in request order."""
+    """The outcomes of one topic's partitions, in request order; the id is told from version 10."""
 
     name: str
     partitions: tuple[PartitionError, ...]
+    topic_id: bytes | None = None
 
 
 class OffsetCommitResponse(Struct, frozen=True, kw_only=True):
@@ -280,10 +288,11 @@ class OffsetCommitResponse(Struct, frozen=True, kw_only=True):
 
 
 class OffsetFetchTopic(Struct, frozen=True):
-    """The partitions of one topic whose offsets are wanted."""
+    """The partitions of one topic whose offsets are wanted; named by its id from version 10."""
 
     name: str
     partitions: tuple[int, ...]
+    topic_id: bytes | None = None
 
 
 class OffsetFetchGroup(Struct, frozen=True, kw_only=True):
@@ -314,10 +323,11 @@ class FetchedOffset(Struct, frozen=True, gc=False):
 
 
 class FetchedTopic(Struct, frozen=True):
-    """The stored offsets of one topic."""
+    """The stored offsets of one topic; the id is told from version 10."""
 
     name: str
     partitions: tuple[FetchedOffset, ...]
+    topic_id: bytes | None = None
 
 
 class FetchedGroup(Struct, frozen=True, kw_only=True):
