@@ -18,8 +18,10 @@ from coordinator_sim.coordinator.contract import (
     IdSource,
     Reply,
 )
+from coordinator_sim.coordinator.deletion import delete_groups
 from coordinator_sim.coordinator.fetch import FetchUnderWay
 from coordinator_sim.coordinator.group import Group
+from coordinator_sim.coordinator.inspection import describe_groups, list_groups
 from coordinator_sim.coordinator.join import handle_join
 from coordinator_sim.coordinator.join_phase import (
     InitialDelay,
@@ -47,6 +49,11 @@ from coordinator_sim.coordinator.runtime import (
 )
 from coordinator_sim.coordinator.sync import handle_sync
 from coordinator_sim.coordinator.tracing import trace_request
+from coordinator_sim.protocol.admin_messages import (
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    ListGroupsRequest,
+)
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
     HeartbeatRequest,
@@ -62,7 +69,12 @@ from coordinator_sim.protocol.messages import (
 from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.records import LogBatch
-from coordinator_sim.protocol.requests import GroupRequest, OneGroupRequest
+from coordinator_sim.protocol.requests import (
+    SPANNING_REQUESTS,
+    GroupRequest,
+    OneGroupRequest,
+    SpanningRequest,
+)
 from coordinator_sim.trace.events import Event
 
 _partition_of: Final = lru_cache(maxsize=65_536)(partition_for)
@@ -112,8 +124,8 @@ class GroupCoordinator:
                 return result
         if runtime.tracing:
             trace_request(runtime, request, context)
-        if isinstance(request, OffsetFetchRequest):
-            FetchUnderWay(runtime, request, context).start(self._partition_index)
+        if isinstance(request, SPANNING_REQUESTS):
+            self._span(request, context)
             return runtime.take()
         parked = Parked(context.token, request, context.api_version)
         error = self._check(request)
@@ -130,6 +142,19 @@ class GroupCoordinator:
             return runtime.take()
         self._dispatch(partition, request, context, parked)
         return runtime.take()
+
+    def _span(self, request: SpanningRequest, context: RequestContext) -> None:
+        """Take a request of several groups: each is refused alone, all are answered together."""
+        runtime = self._runtime
+        match request:
+            case OffsetFetchRequest():
+                FetchUnderWay(runtime, request, context).start(self._partition_index)
+            case DescribeGroupsRequest():
+                describe_groups(runtime, request, context, self._partition_index)
+            case ListGroupsRequest():
+                list_groups(runtime, request, context)
+            case DeleteGroupsRequest():
+                delete_groups(runtime, request, context, self._partition_index)
 
     def _dispatch(
         self,
@@ -260,6 +285,7 @@ class GroupCoordinator:
         if part is not None and offset >= part.high_watermark:
             part.high_watermark = min(offset, part.end_offset)
             part.offsets.settle(part.high_watermark)
+            part.settle_removals()
             # In Scala an append outlives the leadership; its writer then finds its group dead.
             if part.state is PartitionState.ACTIVE or not runtime.profile.replies_wait_for_log:
                 runtime.release(part)

@@ -127,6 +127,7 @@ class Partition:
         load_started_ms: When the load under way or the last one began.
         loaded_records: Read by the load under way or the last one.
         uncommitted_groups: Created since the last successful append; a failed one removes them.
+        removed_groups: Removed by a tombstone at that end offset, which is not committed yet.
     """
 
     index: int
@@ -140,6 +141,42 @@ class Partition:
     uncommitted_groups: list[str] = field(default_factory=list)
     load_started_ms: int = 0
     loaded_records: int = 0
+    removed_groups: "list[tuple[int, Group]]" = field(default_factory=list)
+
+    def group_as_of(self, group_id: str, committed: int) -> "Group | None":
+        """The group as a reader at that log position sees it; None when it sees none."""
+        group = self.groups.get(group_id)
+        if group is not None and group.visible_from <= committed:
+            return group
+        for removed_at, removed in self.removed_groups:
+            if removed.group_id == group_id and removed.visible_from <= committed < removed_at:
+                return removed
+        return None
+
+    def groups_as_of(self, committed: int) -> "dict[str, Group]":
+        """Every group that a reader at that log position sees."""
+        seen = {
+            group_id: group
+            for group_id, group in self.groups.items()
+            if group.visible_from <= committed
+        }
+        for removed_at, removed in self.removed_groups:
+            if removed.visible_from <= committed < removed_at:
+                seen.setdefault(removed.group_id, removed)
+        return seen
+
+    def remove_group(self, group_id: str, position: int) -> None:
+        """Apply a group's tombstone; readers see the group until `position` is committed."""
+        group = self.groups.pop(group_id)
+        if position > self.high_watermark:
+            self.removed_groups.append((position, group))
+
+    def settle_removals(self) -> None:
+        """Forget the removed groups that no reader sees any more."""
+        if self.removed_groups:
+            self.removed_groups = [
+                entry for entry in self.removed_groups if entry[0] > self.high_watermark
+            ]
 
 
 def partition_error(partition: Partition | None) -> ErrorCode:

@@ -112,6 +112,116 @@ def java_hash_order(
     return sorted(distinct, key=lambda key: java_bucket(hashed(key), buckets))
 
 
+def computed_hash_order(keys: Iterable[K], *, hash_of: Callable[[K], int]) -> list[K]:
+    """The keys in the order a HashMap iterates them that was filled by `computeIfAbsent`.
+
+    It puts a key at the head of its bucket, and grows one key later than `put`.
+
+    Source: java.util.HashMap.computeIfAbsent.
+    """
+    distinct = list(dict.fromkeys(keys))
+    distinct.reverse()
+    return java_hash_order(distinct, java_table_capacity(len(distinct) - 1), hash_of=hash_of)
+
+
+def concurrent_table_capacity(size: int) -> int:
+    """The number of buckets of a ConcurrentHashMap that grew to hold `size` keys.
+
+    Unlike a HashMap it doubles when it reaches 3/4 of its buckets, not when it passes them.
+    Source: java.util.concurrent.ConcurrentHashMap.addCount.
+    """
+    capacity = MIN_TABLE_CAPACITY
+    while size * 4 >= capacity * 3:
+        capacity *= 2
+    return capacity
+
+
+@overload
+def concurrent_hash_order(keys: Iterable[str]) -> list[str]: ...
+
+
+@overload
+def concurrent_hash_order(keys: Iterable[K], *, hash_of: Callable[[K], int]) -> list[K]: ...
+
+
+# UNSPECIFIED: when a ConcurrentHashMap grows, the order inside a bucket may turn round; ours stays.
+def concurrent_hash_order(
+    keys: Iterable[K], *, hash_of: Callable[[K], int] | None = None
+) -> list[K]:
+    """The keys in the order a ConcurrentHashMap that grew to hold them iterates them.
+
+    Args:
+        keys: In order of insertion, without repetition.
+        hash_of: The keys' `hashCode`; by default that of strings.
+    """
+    listed = list(keys)
+    capacity = concurrent_table_capacity(len(listed))
+    if hash_of is None:
+        return java_hash_order(listed, capacity)  # type: ignore[return-value, arg-type]
+    return java_hash_order(listed, capacity, hash_of=hash_of)
+
+
+def scala_map_order(keys: Iterable[str]) -> list[str]:
+    """The keys in the order in which Scala 2.13's mutable.HashMap iterates them.
+
+    A bucket keeps its keys by hash, and those of one hash in the order of insertion.
+    Source: scala.collection.mutable.HashMap (improveHash, put0, growTable).
+    """
+    listed = list(dict.fromkeys(keys))
+    capacity = concurrent_table_capacity(len(listed))
+    hashed = {key: _improved(java_string_hash(key)) for key in listed}
+    return sorted(listed, key=lambda key: (hashed[key] & (capacity - 1), hashed[key]))
+
+
+def _improved(hashed: int) -> int:
+    unsigned = hashed & 0xFFFFFFFF
+    return _wrap(unsigned ^ (unsigned >> 16))
+
+
+_SMALL_SET: Final = 4
+_TRIE_BITS: Final = 5
+
+
+def scala_set_order(keys: Iterable[str]) -> list[str]:
+    """The keys in the order in which Scala 2.13's immutable Set iterates them.
+
+    Up to four keys keep the order of insertion; more go into a trie of 32 branches a level, where
+    the keys that end at a node come before those in the nodes below it.
+
+    Source: scala.collection.immutable.Set and HashSet; scala.collection.Hashing.improve.
+    """
+    listed = list(dict.fromkeys(keys))
+    if len(listed) <= _SMALL_SET:
+        return listed
+    return _trie_order([(_scrambled(java_string_hash(key)), key) for key in listed], 0)
+
+
+def _trie_order(entries: list[tuple[int, str]], shift: int) -> list[str]:
+    """The keys under one node, whose branch is given by the bits of the hash from `shift` on."""
+    if shift > 32:  # noqa: PLR2004 - the bits of a hash; what is left has one hash in common
+        return [key for _, key in entries]
+    branches: dict[int, list[tuple[int, str]]] = {}
+    for entry in entries:
+        branches.setdefault(entry[0] >> shift & (1 << _TRIE_BITS) - 1, []).append(entry)
+    ended: list[str] = []
+    below: list[str] = []
+    for _, branch in sorted(branches.items()):
+        if len(branch) == 1:
+            ended.append(branch[0][1])
+        else:
+            below += _trie_order(branch, shift + _TRIE_BITS)
+    return ended + below
+
+
+def _scrambled(hashed: int) -> int:
+    """The unsigned hash that decides a key's way. Source: scala.collection.Hashing.improve."""
+    mask = 0xFFFFFFFF
+    value = hashed + ~(hashed << 9) & mask
+    value ^= value >> 14
+    value = value + (value << 4) & mask
+    return value ^ value >> 10
+
+
 class JavaHashSet(Generic[K]):
     """A live HashSet: its capacity grows with its size and never shrinks.
 

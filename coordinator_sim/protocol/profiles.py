@@ -55,6 +55,22 @@ class Profile(Struct, frozen=True, kw_only=True):
             Source: CoordinatorRuntime.CoordinatorContext.append.
         unknown_group_commit_is_not_found: OffsetCommit 9+ with a generation to an unknown group
             is GROUP_ID_NOT_FOUND. Source: OffsetMetadataManager.validateOffsetCommit.
+        answers_by_partition: DescribeGroups, ListGroups and DeleteGroups go through the offsets
+            partitions one by one, and DeleteGroups is a write of each. Source:
+            GroupCoordinatorService.describeGroups, listGroups and deleteGroups; Scala goes from
+            group to group, and appends tombstones without waiting for them.
+        deletes_share_groups_first: DeleteGroups of a partition begins with a write for its share
+            groups, and so waits twice. Source: GroupCoordinatorService.deleteGroups, 4.1.
+        describes_old_assignment: DescribeGroups shows the last assignment outside Stable too.
+            Source: ClassicGroupMember.describeNoMetadata; Scala's summaryNoMetadata hides it.
+        loading_hides_groups: ListGroups fails as a whole while a partition is loading.
+            Source: GroupCoordinatorService.listGroups; Scala's handleListGroups lists the others.
+        state_filter_is_trimmed: Blanks around a state in ListGroups' filter do not count.
+            Source: GroupMetadataManager.listGroups.
+        state_filter_is_exact: The states in ListGroups' filter count with their case.
+            Source: GroupCoordinator.handleListGroups of 2.8; later ones ignore the case.
+        awaiting_sync_name: What clients see of the state in which the leader's assignment is
+            awaited. Source: GroupMetadata.scala; renamed in 1.1.
         group_value_version: Schema version of GroupMetadata values.
         offset_value_version: Schema version of OffsetCommit values without an expiry; those with
             one are version 1. Source: GroupCoordinatorRecordHelpers.newOffsetCommitRecord.
@@ -80,6 +96,13 @@ class Profile(Struct, frozen=True, kw_only=True):
     append_timeout_is_not_available: bool = True
     replies_wait_for_log: bool = True
     unknown_group_commit_is_not_found: bool = True
+    answers_by_partition: bool = True
+    deletes_share_groups_first: bool = True
+    describes_old_assignment: bool = True
+    loading_hides_groups: bool = True
+    state_filter_is_trimmed: bool = True
+    state_filter_is_exact: bool = False
+    awaiting_sync_name: str = "CompletingRebalance"
     group_value_version: int = 3
     offset_value_version: int = 4
     static_membership: bool = True
@@ -102,6 +125,10 @@ _SCALA: Final = replace(
     append_timeout_is_not_available=False,
     replies_wait_for_log=False,
     unknown_group_commit_is_not_found=False,
+    answers_by_partition=False,
+    describes_old_assignment=False,
+    loading_hides_groups=False,
+    state_filter_is_trimmed=False,
     offset_value_version=3,
 )
 
@@ -116,13 +143,15 @@ PROFILES: Final[dict[str, Profile]] = {
             sync_timeout=False,
             new_member_timeout_ms=0,
             refreshes_timeouts=False,
+            state_filter_is_exact=True,
+            awaiting_sync_name="AwaitingSync",
             group_value_version=1,
             offset_value_version=1,
             static_membership=False,
         ),
-        replace(_SCALA, name="2.8", refreshes_timeouts=False),
+        replace(_SCALA, name="2.8", refreshes_timeouts=False, state_filter_is_exact=True),
         _SCALA,
-        replace(_JAVA, name="4.0", offset_value_version=3),
+        replace(_JAVA, name="4.0", offset_value_version=3, deletes_share_groups_first=False),
         replace(_JAVA, name="4.1", offset_value_version=3),
         replace(_JAVA, name="4.2"),
         replace(_JAVA, name="4.3"),

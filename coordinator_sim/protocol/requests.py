@@ -1,5 +1,7 @@
 """The unions of requests and responses: what may go where."""
 
+from typing import Final
+
 from coordinator_sim.protocol.admin_messages import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
@@ -43,16 +45,26 @@ OneGroupRequest = (
 )
 """The requests that only the coordinator of their one group may answer."""
 
-GroupRequest = OneGroupRequest | OffsetFetchRequest
+SpanningRequest = (
+    OffsetFetchRequest | DescribeGroupsRequest | ListGroupsRequest | DeleteGroupsRequest
+)
+"""The requests of several groups, which may belong to several offsets partitions."""
+
+SPANNING_REQUESTS: Final = (
+    OffsetFetchRequest,
+    DescribeGroupsRequest,
+    ListGroupsRequest,
+    DeleteGroupsRequest,
+)
+"""The same, for a quick `isinstance`."""
+
+GroupRequest = OneGroupRequest | SpanningRequest
 """What a group coordinator is asked."""
 
 Request = (
     FindCoordinatorRequest
     | MetadataRequest
     | GroupRequest
-    | DescribeGroupsRequest
-    | ListGroupsRequest
-    | DeleteGroupsRequest
     | OffsetDeleteRequest
     | TxnOffsetCommitRequest
     | AddOffsetsToTxnRequest

@@ -1,0 +1,254 @@
+"""DeleteGroups: groups without members are removed with their offsets.
+
+In Java one write for each offsets partition, answered when the tombstones are committed. In Scala
+the groups die at once and the tombstones follow, whatever becomes of them.
+
+Source: kafka trunk, GroupCoordinatorService.deleteGroups, GroupCoordinatorShard.deleteGroups and
+ClassicGroup.validateDeleteGroup; GroupCoordinator.handleDeleteGroups (Scala) and
+GroupMetadataManager.cleanupGroupMetadata.
+"""
+
+from dataclasses import dataclass
+
+from coordinator_sim.coordinator.group import Group
+from coordinator_sim.coordinator.inspection import PartitionOf, by_partition
+from coordinator_sim.coordinator.offset_store import LATEST
+from coordinator_sim.coordinator.refusals import operation_error
+from coordinator_sim.coordinator.runtime import (
+    Effect,
+    Partition,
+    PartitionState,
+    Runtime,
+    partition_error,
+)
+from coordinator_sim.protocol.admin_messages import (
+    DeletedGroup,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.iteration_order import (
+    java_copy_capacity,
+    java_hash_order,
+    scala_map_order,
+    scala_set_order,
+)
+from coordinator_sim.protocol.messages import RequestContext
+from coordinator_sim.protocol.records import (
+    GroupMetadataKey,
+    LogBatch,
+    LogRecord,
+    OffsetCommitKey,
+)
+from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.trace.events import Event
+
+Outcomes = tuple[DeletedGroup, ...]
+
+
+def delete_groups(
+    runtime: Runtime,
+    request: DeleteGroupsRequest,
+    context: RequestContext,
+    partition_of: PartitionOf,
+) -> None:
+    """Delete groups; a name given twice counts once."""
+    names = tuple(dict.fromkeys(request.groups_names))
+    if runtime.profile.answers_by_partition:
+        DeletionUnderWay(runtime, context).start(by_partition(names, partition_of))
+        return
+    outcomes = {
+        name: _delete_at_once(runtime, name, partition_of(name)) for name in scala_set_order(names)
+    }
+    ordered = tuple(
+        DeletedGroup(group_id=name, error_code=outcomes[name]) for name in scala_map_order(outcomes)
+    )
+    runtime.reply(context.token, DeleteGroupsResponse(results=ordered))
+
+
+def deletion_error(group: Group | None) -> ErrorCode:
+    """Why a group cannot be deleted. Source: ClassicGroup.validateDeleteGroup."""
+    if group is None or group.state is GroupState.DEAD:
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    return ErrorCode.NONE if group.state is GroupState.EMPTY else ErrorCode.NON_EMPTY_GROUP
+
+
+def group_tombstone(runtime: Runtime, group_id: str) -> LogRecord:
+    """The record that removes a group at the next load."""
+    version = runtime.profile.group_value_version
+    return LogRecord(GroupMetadataKey(group_id), None, version)
+
+
+def _offset_tombstones(
+    runtime: Runtime, partition: Partition, group_id: str
+) -> tuple[LogRecord, ...]:
+    version = runtime.profile.offset_value_version
+    return tuple(
+        LogRecord(OffsetCommitKey(group_id, topic, index), None, version)
+        for topic, offsets in partition.offsets.all_of(group_id, LATEST)
+        for index, _ in offsets
+    )
+
+
+def _remove(runtime: Runtime, partition: Partition, group: Group, position: int) -> None:
+    """Forget a group and its offsets; readers of what is committed see them up to `position`."""
+    group_id = group.group_id
+    for topic, offsets in list(partition.offsets.all_of(group_id, LATEST)):
+        for index, _ in offsets:
+            partition.offsets.remove(OffsetCommitKey(group_id, topic, index), position)
+    partition.remove_group(group_id, position)
+    runtime.groups.pop(group_id, None)
+    if runtime.tracing:
+        group.tell(Event.GROUP_DEAD, state_from=group.state, state_to=GroupState.DEAD)
+
+
+# -- Java ----------------------------------------------------------------------------------
+
+
+class DeletionUnderWay:
+    """One DeleteGroups and the partitions of it that are through."""
+
+    __slots__ = ("_context", "_found", "_missing_count", "_runtime")
+
+    def __init__(self, runtime: Runtime, context: RequestContext) -> None:
+        self._runtime = runtime
+        self._context = context
+        self._found: list[Outcomes] = []
+        self._missing_count = 0
+
+    def start(self, batches: dict[int, list[str]]) -> None:
+        """Write the tombstones of each partition; the answer has the partitions in this order."""
+        self._found = [()] * len(batches)
+        self._missing_count = len(batches)
+        for place, (index, group_ids) in enumerate(batches.items()):
+            partition = self._runtime.partitions.get(index)
+            if partition is None or partition.state is not PartitionState.ACTIVE:
+                self.fail(place, self.in_error_order(group_ids), partition_error(partition))
+            elif self._runtime.profile.deletes_share_groups_first:
+                first = ShareGroupsFirst(self, partition, place, group_ids)
+                self._runtime.submit(partition, None, Effect(follow=first))
+            else:
+                self.write(partition, place, group_ids)
+        if not batches:
+            self._answer()
+
+    def found(self, place: int, outcomes: Outcomes) -> None:
+        """One partition is through; answer when it was the last."""
+        self._found[place] = outcomes
+        self._missing_count -= 1
+        if self._missing_count == 0:
+            self._answer()
+
+    def write(self, partition: Partition, place: int, group_ids: list[str]) -> None:
+        """Delete the groups of one partition."""
+        runtime = self._runtime
+        outcomes: list[DeletedGroup] = []
+        records: list[LogRecord] = []
+        doomed: list[Group] = []
+        for group_id in group_ids:
+            group = partition.groups.get(group_id)
+            error = deletion_error(group)
+            outcomes.append(DeletedGroup(group_id=group_id, error_code=error))
+            if group is not None and error is ErrorCode.NONE:
+                doomed.append(group)
+                records += _offset_tombstones(runtime, partition, group_id)
+                records.append(group_tombstone(runtime, group_id))
+        effect = Effect(
+            records=tuple(records),
+            apply=ApplyDeletion(runtime, partition, doomed),
+            follow=DeleteOfPartition(self, place, tuple(outcomes)),
+        )
+        runtime.submit(partition, None, effect)
+
+    def fail(self, place: int, group_ids: list[str], error: ErrorCode) -> None:
+        """The operation on a partition failed: every group of it has the error."""
+        code = operation_error(error, self._runtime.profile)
+        self.found(place, tuple(DeletedGroup(group_id=name, error_code=code) for name in group_ids))
+
+    def in_error_order(self, group_ids: list[str]) -> list[str]:
+        """The groups of a partition that fails before any of them is looked at."""
+        if self._runtime.profile.deletes_share_groups_first:
+            return java_hash_order(group_ids)
+        return group_ids
+
+    def _answer(self) -> None:
+        results = tuple(outcome for outcomes in self._found for outcome in outcomes)
+        self._runtime.reply(self._context.token, DeleteGroupsResponse(results=results))
+
+
+@dataclass(slots=True, eq=False)
+class ApplyDeletion:
+    """The groups of one partition that go as soon as their tombstones are in the log."""
+
+    runtime: Runtime
+    partition: Partition
+    doomed: list[Group]
+
+    def applied(self, batch: LogBatch) -> None:
+        """Remove the groups."""
+        for group in self.doomed:
+            _remove(self.runtime, self.partition, group, batch.base_offset + 1)
+
+
+@dataclass(slots=True, eq=False)
+class ShareGroupsFirst:
+    """A write without records that deletes the share groups of one partition: there are none.
+
+    QUIRK: so a deletion waits for the writes before it, though it has not begun.
+    Source: GroupCoordinatorService.deleteShareGroups, 4.1.
+    """
+
+    deletion: DeletionUnderWay
+    partition: Partition
+    place: int
+    group_ids: list[str]
+
+    def finish(self, error: ErrorCode) -> None:
+        """Go on with the other groups, which have been through a HashSet meanwhile."""
+        if error is not ErrorCode.NONE:
+            failed = self.deletion.in_error_order(self.group_ids)
+            self.deletion.fail(self.place, failed, error)
+            return
+        capacity = java_copy_capacity(len(self.group_ids))
+        remaining = java_hash_order(self.group_ids, capacity)
+        self.deletion.write(self.partition, self.place, remaining)
+
+
+@dataclass(slots=True, eq=False)
+class DeleteOfPartition:
+    """The deletions of one partition, applied and waiting for the log."""
+
+    deletion: DeletionUnderWay
+    place: int
+    outcomes: Outcomes
+
+    def finish(self, error: ErrorCode) -> None:
+        """The tombstones are committed, or were refused, or are late."""
+        if error is ErrorCode.NONE:
+            self.deletion.found(self.place, self.outcomes)
+        else:
+            failed = [outcome.group_id for outcome in self.outcomes]
+            self.deletion.fail(self.place, failed, error)
+
+
+# -- Scala ---------------------------------------------------------------------------------
+
+
+def _delete_at_once(runtime: Runtime, group_id: str, index: int) -> ErrorCode:
+    """Delete one group; nobody asks whether the tombstones arrive.
+
+    A group of generation 0 only stored offsets: it has no record, and gets no tombstone.
+    """
+    partition = runtime.partitions.get(index)
+    if partition is None or partition.state is not PartitionState.ACTIVE:
+        return partition_error(partition)
+    group = partition.groups.get(group_id)
+    error = deletion_error(group)
+    if group is None or error is not ErrorCode.NONE:
+        return error
+    tombstones = _offset_tombstones(runtime, partition, group_id)
+    own = (group_tombstone(runtime, group_id),) if group.generation_id > 0 else ()
+    _remove(runtime, partition, group, 0)
+    if tombstones or own:
+        runtime.append_unacknowledged(partition, tombstones + own)
+    return ErrorCode.NONE

@@ -1,0 +1,195 @@
+"""DescribeGroups and ListGroups: what groups are made of, and which there are.
+
+Both are reads of what is committed. Of a group only its existence is as of the committed position:
+what it is made of is as it stands now.
+
+Source: kafka trunk, GroupCoordinatorService.describeGroups and listGroups with
+GroupMetadataManager.describeGroups and listGroups; in the Scala coordinator
+GroupCoordinator.handleDescribeGroup and handleListGroups.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from coordinator_sim.coordinator.group import Group, Member
+from coordinator_sim.coordinator.offset_store import LATEST
+from coordinator_sim.coordinator.runtime import (
+    Partition,
+    PartitionState,
+    Runtime,
+    partition_error,
+)
+from coordinator_sim.coordinator.timeline import timeline_order
+from coordinator_sim.protocol.admin_messages import (
+    DescribedGroup,
+    DescribedMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.iteration_order import (
+    computed_hash_order,
+    concurrent_hash_order,
+    topic_partition_hash,
+)
+from coordinator_sim.protocol.messages import RequestContext
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
+from coordinator_sim.protocol.profiles import Profile
+from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.protocol.states import GroupState
+
+PartitionOf = Callable[[str], int]
+"""The offsets partition of a group id."""
+
+_NOT_FOUND_VERSION: Final = 6
+_CLASSIC: Final = "classic"
+
+
+def state_name(state: GroupState, profile: Profile) -> str:
+    """A state by the name that clients of that Kafka see."""
+    return profile.awaiting_sync_name if state is GroupState.AWAITING_SYNC else state.value
+
+
+def by_partition(group_ids: tuple[str, ...], partition_of: PartitionOf) -> dict[int, list[str]]:
+    """Group ids by offsets partition, the partitions in the order of Java's HashMap."""
+    found: dict[int, list[str]] = {}
+    for group_id in group_ids:
+        found.setdefault(partition_of(group_id), []).append(group_id)
+    keys = (TopicPartition(OFFSETS_TOPIC, index) for index in found)
+    ordered = computed_hash_order(keys, hash_of=topic_partition_hash)
+    return {key.partition: found[key.partition] for key in ordered}
+
+
+def _read_position(runtime: Runtime, partition: Partition) -> int:
+    """How far readers see: what is committed; in Scala whatever is in memory."""
+    return partition.high_watermark if runtime.profile.replies_wait_for_log else LATEST
+
+
+# -- DescribeGroups ------------------------------------------------------------------------
+
+
+def describe_groups(
+    runtime: Runtime,
+    request: DescribeGroupsRequest,
+    context: RequestContext,
+    partition_of: PartitionOf,
+) -> None:
+    """Describe groups: partition by partition, or in the order asked for."""
+    names = request.groups
+    if runtime.profile.answers_by_partition:
+        batches = by_partition(names, partition_of)
+        names = tuple(name for batch in batches.values() for name in batch)
+    described = tuple(_describe(runtime, name, context, partition_of(name)) for name in names)
+    runtime.reply(context.token, DescribeGroupsResponse(groups=described))
+
+
+def _describe(
+    runtime: Runtime, group_id: str, context: RequestContext, index: int
+) -> DescribedGroup:
+    partition = runtime.partitions.get(index)
+    if partition is None or partition.state is not PartitionState.ACTIVE:
+        return DescribedGroup(group_id=group_id, error_code=partition_error(partition))
+    group = partition.group_as_of(group_id, _read_position(runtime, partition))
+    if group is None:
+        return _not_found(group_id, context.api_version)
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=state_name(group.state, runtime.profile),
+        protocol_type=group.protocol_type or "",
+        protocol_data=group.protocol_name or "" if group.state is GroupState.STABLE else "",
+        members=tuple(_describe_member(runtime, group, member) for member in group.ordered()),
+    )
+
+
+def _not_found(group_id: str, api_version: int) -> DescribedGroup:
+    """An unknown group is Dead; from version 6 on that is an error too. Source: KIP-1043."""
+    if api_version < _NOT_FOUND_VERSION:
+        return DescribedGroup(group_id=group_id, group_state=GroupState.DEAD.value)
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=GroupState.DEAD.value,
+        error_code=ErrorCode.GROUP_ID_NOT_FOUND,
+        error_message=f"Group {group_id} not found.",
+    )
+
+
+def _describe_member(runtime: Runtime, group: Group, member: Member) -> DescribedMember:
+    """Source: ClassicGroupMember.describe and describeNoMetadata; MemberMetadata.summary."""
+    is_stable = group.state is GroupState.STABLE
+    # QUIRK: Java shows the assignment of the generation before while a rebalance is under way.
+    shows_assignment = is_stable or runtime.profile.describes_old_assignment
+    return DescribedMember(
+        member_id=member.member_id,
+        group_instance_id=member.group_instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        member_metadata=member.metadata(group.protocol_name) if is_stable else b"",
+        member_assignment=member.assignment if shows_assignment else b"",
+    )
+
+
+# -- ListGroups ----------------------------------------------------------------------------
+
+
+def list_groups(runtime: Runtime, request: ListGroupsRequest, context: RequestContext) -> None:
+    """List the groups of this broker that pass the filters."""
+    is_loading = any(
+        partition.state is PartitionState.LOADING for partition in runtime.partitions.values()
+    )
+    error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_loading else ErrorCode.NONE
+    if is_loading and runtime.profile.loading_hides_groups:
+        runtime.reply(context.token, ListGroupsResponse(error_code=error))
+        return
+    listed = tuple(
+        ListedGroup(
+            group_id=group.group_id,
+            protocol_type=group.protocol_type or "",
+            group_state=state_name(group.state, runtime.profile),
+        )
+        for group in _all_groups(runtime)
+        if _passes(group, request, runtime.profile)
+    )
+    runtime.reply(context.token, ListGroupsResponse(error_code=error, groups=listed))
+
+
+def _all_groups(runtime: Runtime) -> list[Group]:
+    """Every group of this broker in the order of Kafka's tables."""
+    if not runtime.profile.answers_by_partition:
+        return [runtime.groups[group_id] for group_id in concurrent_hash_order(runtime.groups)]
+    keys = (TopicPartition(OFFSETS_TOPIC, index) for index in runtime.partitions)
+    groups: list[Group] = []
+    for key in concurrent_hash_order(keys, hash_of=topic_partition_hash):
+        partition = runtime.partitions[key.partition]
+        if partition.state is PartitionState.ACTIVE:
+            groups += _committed_groups(partition)
+    return groups
+
+
+def _committed_groups(partition: Partition) -> list[Group]:
+    seen = partition.groups_as_of(partition.high_watermark)
+    return [seen[group_id] for group_id in timeline_order(seen)]
+
+
+def _passes(group: Group, request: ListGroupsRequest, profile: Profile) -> bool:
+    """Whether the filters let a group through; a filter that names nothing known lets none."""
+    if request.states_filter and not _state_matches(group, request.states_filter, profile):
+        return False
+    types = [name.lower() for name in request.types_filter]
+    return not types or _CLASSIC in types
+
+
+def _state_matches(group: Group, states: tuple[str, ...], profile: Profile) -> bool:
+    name = state_name(group.state, profile)
+    if profile.state_filter_is_exact:
+        return name in states
+    wanted = (state.lower() for state in states)
+    if profile.state_filter_is_trimmed:
+        # Source: String.trim, which takes away everything up to the blank.
+        wanted = (state.strip(_TRIMMED) for state in wanted)
+    return name.lower() in wanted
+
+
+_TRIMMED: Final = "".join(chr(code) for code in range(ord(" ") + 1))
