@@ -19,7 +19,7 @@ def demo(session: nox.Session) -> None:
 @nox.session
 def test(session: nox.Session) -> None:
     """The default test suite; needs nothing but Python, and Java for the Spark part."""
-    session.run("pytest", "-m", "not property and not oracle", *session.posargs)
+    session.run("pytest", "-m", "not property and not oracle and not nightly", *session.posargs)
 
 
 @nox.session(name="property")
@@ -38,6 +38,7 @@ def oracle(session: nox.Session) -> None:
 def nightly(session: nox.Session) -> None:
     """The same suites with larger numbers, then the benchmarks. Hours."""
     session.run("pytest", "-m", "property", "--hypothesis-profile", "nightly")
+    session.run("pytest", "-m", "nightly")
     for reference, steps in (("4.4.0", 1_000_000), ("4.3.1", 300_000), ("3.9.2", 300_000)):
         wanted = ("--reference", f"kafka-{reference}", "--steps", str(steps))
         session.run("conformance", "differ", *wanted)
