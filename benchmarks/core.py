@@ -11,6 +11,7 @@ from time import process_time
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.harness.ids import SeededIds
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
@@ -35,6 +36,7 @@ BARS = {"heartbeats": 500_000, "commits of 10 partitions": 100_000, "member join
 
 _PROTOCOLS = (JoinGroupProtocol("range", b"s" * 32),)
 _SESSION_MS = 45_000
+_ADMITTED_MS = 6_000
 
 
 def make_coordinator() -> GroupCoordinator:
@@ -81,13 +83,17 @@ def rebalance(coordinator: GroupCoordinator, group_id: str, ids: list[str]) -> i
     handle = coordinator.handle
     for index, member_id in enumerate(ids):
         handle(join_request(group_id, member_id), context(index, 9), 0)
-    admitted: CoordinatorResult = coordinator.expire(3_000)
+    # New members extend the initial delay once.
+    coordinator.expire(3_000)
+    admitted: CoordinatorResult = coordinator.expire(_ADMITTED_MS)
     leader = ""
     generation = -1
     for reply in admitted.replies:
         response = reply.response
         if isinstance(response, JoinGroupResponse):
             leader, generation = response.leader, response.generation_id
+    if generation == -1:
+        raise InvariantViolation(f"nobody was admitted to {group_id}: {admitted.replies}")
     assignments = tuple(SyncGroupAssignment(member_id, b"a" * 32) for member_id in ids)
     for index, member_id in enumerate(ids):
         request = SyncGroupRequest(
@@ -96,7 +102,7 @@ def rebalance(coordinator: GroupCoordinator, group_id: str, ids: list[str]) -> i
             member_id=member_id,
             assignments=assignments if member_id == leader else (),
         )
-        handle(request, context(index, 5), 3_000)
+        handle(request, context(index, 5), _ADMITTED_MS)
     return generation
 
 
@@ -116,13 +122,13 @@ def heartbeats_per_second() -> float:
     ]
     sender = context(1, 4)
     handle = coordinator.handle
-    now_ms = 4_000
+    now_ms = _ADMITTED_MS
     start = process_time()
     for _ in range(HEARTBEATS // 100):
         now_ms += 3_000
         for request in requests:
             handle(request, sender, now_ms)
-        coordinator.wake_up_ms()
+        coordinator.next_deadline_ms()
     return HEARTBEATS / (process_time() - start)
 
 
@@ -139,7 +145,7 @@ def commits_per_second() -> float:
     sender = context(1, 9)
     handle = coordinator.handle
     start = process_time()
-    for now_ms in range(4_000, 4_000 + COMMITS):
+    for now_ms in range(_ADMITTED_MS, _ADMITTED_MS + COMMITS):
         handle(request, sender, now_ms)
     return COMMITS / (process_time() - start)
 

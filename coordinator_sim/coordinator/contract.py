@@ -7,6 +7,7 @@ from msgspec import Struct
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.records import LogBatch
 from coordinator_sim.protocol.requests import Response
+from coordinator_sim.protocol.transaction_messages import TxnOffsetCommitRequest
 from coordinator_sim.trace.events import TraceEvent
 
 
@@ -48,6 +49,20 @@ class AppendPolicy(Protocol):
 
     def verdict(self, batch: LogBatch) -> ErrorCode:
         """NONE to let the batch be appended, or the error the append fails with."""
+        ...
+
+
+class TransactionVerifier(Protocol):
+    """Knows which partitions are part of a producer's transaction."""
+
+    def verdict(self, request: TxnOffsetCommitRequest, api_version: int) -> ErrorCode:
+        """NONE if the offsets partition of the group is part of it, else what is wrong.
+
+        The coordinator passes an error on as it does one of an append. What versions above 3 call
+        otherwise is the verifier's to say: see `transactions.verification_error`.
+
+        Source: ReplicaManager.maybeStartTransactionVerificationForPartition.
+        """
         ...
 
 

@@ -7,6 +7,7 @@ offsets partition of their group, checked, and given to the handlers of `join`, 
 Source: kafka trunk, GroupCoordinatorService.java and GroupCoordinatorShard.java.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -17,8 +18,10 @@ from coordinator_sim.coordinator.contract import (
     CoordinatorResult,
     IdSource,
     Reply,
+    TransactionVerifier,
 )
 from coordinator_sim.coordinator.deletion import delete_groups
+from coordinator_sim.coordinator.expiry import expire_offsets
 from coordinator_sim.coordinator.fetch import FetchUnderWay
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.inspection import describe_groups, list_groups
@@ -36,6 +39,7 @@ from coordinator_sim.coordinator.membership import (
     handle_heartbeat,
     handle_leave,
 )
+from coordinator_sim.coordinator.offset_deletion import handle_offset_delete, topics_deleted
 from coordinator_sim.coordinator.offsets import handle_commit
 from coordinator_sim.coordinator.runtime import (
     NO_EFFECT,
@@ -49,10 +53,12 @@ from coordinator_sim.coordinator.runtime import (
 )
 from coordinator_sim.coordinator.sync import handle_sync
 from coordinator_sim.coordinator.tracing import trace_request
+from coordinator_sim.coordinator.transactions import handle_complete, handle_txn_commit, verify
 from coordinator_sim.protocol.admin_messages import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     ListGroupsRequest,
+    OffsetDeleteRequest,
 )
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
@@ -75,6 +81,10 @@ from coordinator_sim.protocol.requests import (
     OneGroupRequest,
     SpanningRequest,
 )
+from coordinator_sim.protocol.transaction_messages import (
+    CompleteTransaction,
+    TxnOffsetCommitRequest,
+)
 from coordinator_sim.trace.events import Event
 
 _partition_of: Final = lru_cache(maxsize=65_536)(partition_for)
@@ -86,9 +96,10 @@ class GroupCoordinator:
     Args:
         ids: Draws the random part of member ids.
         append_policy: Decides which appends fail; None lets all through.
+        verifier: Asked before a TxnOffsetCommit is looked at; None verifies all.
     """
 
-    __slots__ = ("_runtime",)
+    __slots__ = ("_runtime", "_verifier")
 
     def __init__(
         self,
@@ -97,7 +108,9 @@ class GroupCoordinator:
         *,
         ids: IdSource,
         append_policy: AppendPolicy | None = None,
+        verifier: TransactionVerifier | None = None,
     ) -> None:
+        self._verifier = verifier
         self._runtime = Runtime(config, profile, ids, append_policy)
 
     # -- requests --------------------------------------------------------------------------
@@ -129,6 +142,8 @@ class GroupCoordinator:
             return runtime.take()
         parked = Parked(context.token, request, context.api_version)
         error = self._check(request)
+        if error is ErrorCode.NONE and isinstance(request, TxnOffsetCommitRequest):
+            error = verify(self._verifier, request, context.api_version)
         if error is not ErrorCode.NONE:
             if isinstance(request, JoinGroupRequest):
                 answer = JoinGroupResponse(error_code=error, member_id=request.member_id)
@@ -176,6 +191,12 @@ class GroupCoordinator:
                 outcome = answer if isinstance(answer, ErrorCode) else Effect(response=answer)
             case LeaveGroupRequest():
                 outcome = handle_leave(runtime, partition, request)
+            case TxnOffsetCommitRequest():
+                handle_txn_commit(runtime, partition, request, parked)
+                return
+            case OffsetDeleteRequest():
+                handle_offset_delete(runtime, partition, request, parked)
+                return
             case _:
                 handle_commit(runtime, partition, request, parked)
                 return
@@ -183,6 +204,38 @@ class GroupCoordinator:
             runtime.refuse(parked, outcome)
         else:
             runtime.submit(partition, parked, outcome)
+
+    def complete_transaction(
+        self, request: CompleteTransaction, context: RequestContext, now_ms: int
+    ) -> CoordinatorResult:
+        """End a producer's transaction on one offsets partition: write its marker.
+
+        Returns:
+            A `TransactionCompleted`, with this or a later verb, once the marker is committed.
+
+        Source: GroupCoordinatorService.completeTransaction.
+        """
+        runtime = self._runtime
+        runtime.now_ms = now_ms
+        parked = Parked(context.token, request, context.api_version)
+        partition = runtime.partitions.get(request.partition)
+        if partition is None or partition.state is not PartitionState.ACTIVE:
+            runtime.refuse(parked, partition_error(partition))
+        else:
+            handle_complete(runtime, partition, request, parked)
+        return runtime.take()
+
+    def topics_deleted(self, topics: Mapping[str, bytes | None], now_ms: int) -> CoordinatorResult:
+        """Topics are gone: their offsets go too, of whatever group.
+
+        Args:
+            topics: Name to id, in the order of the metadata change; None for an unknown id.
+            now_ms: Instant of the change.
+        """
+        runtime = self._runtime
+        runtime.now_ms = now_ms
+        topics_deleted(runtime, topics)
+        return runtime.take()
 
     def _heartbeat_at_once(
         self, request: HeartbeatRequest, context: RequestContext
@@ -252,6 +305,9 @@ class GroupCoordinator:
         if isinstance(data, Write):
             runtime.expire_write(data)
             return
+        if isinstance(data, Partition):
+            expire_offsets(runtime, data)
+            return
         group = runtime.groups.get(key.group_id)
         if group is None:
             return
@@ -284,7 +340,7 @@ class GroupCoordinator:
         part = runtime.partitions.get(partition)
         if part is not None and offset >= part.high_watermark:
             part.high_watermark = min(offset, part.end_offset)
-            part.offsets.settle(part.high_watermark)
+            part.offsets.committed(part.high_watermark)
             part.settle_removals()
             # In Scala an append outlives the leadership; its writer then finds its group dead.
             if part.state is PartitionState.ACTIVE or not runtime.profile.replies_wait_for_log:
@@ -312,7 +368,6 @@ class GroupCoordinator:
         """
         runtime = self._runtime
         runtime.now_ms = now_ms
-        runtime.timers.start(now_ms)
         part = runtime.partitions.get(partition)
         if part is None:
             part = runtime.partitions[partition] = Partition(partition)

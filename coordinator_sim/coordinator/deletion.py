@@ -10,9 +10,10 @@ GroupMetadataManager.cleanupGroupMetadata.
 
 from dataclasses import dataclass
 
+from coordinator_sim.coordinator.expiry import RemoveGroups, drop_group
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.inspection import PartitionOf, by_partition
-from coordinator_sim.coordinator.offset_store import LATEST
+from coordinator_sim.coordinator.offset_records import group_tombstone, offset_tombstones
 from coordinator_sim.coordinator.refusals import operation_error
 from coordinator_sim.coordinator.runtime import (
     Effect,
@@ -35,13 +36,9 @@ from coordinator_sim.protocol.iteration_order import (
 )
 from coordinator_sim.protocol.messages import RequestContext
 from coordinator_sim.protocol.records import (
-    GroupMetadataKey,
-    LogBatch,
     LogRecord,
-    OffsetCommitKey,
 )
 from coordinator_sim.protocol.states import GroupState
-from coordinator_sim.trace.events import Event
 
 Outcomes = tuple[DeletedGroup, ...]
 
@@ -71,35 +68,6 @@ def deletion_error(group: Group | None) -> ErrorCode:
     if group is None or group.state is GroupState.DEAD:
         return ErrorCode.GROUP_ID_NOT_FOUND
     return ErrorCode.NONE if group.state is GroupState.EMPTY else ErrorCode.NON_EMPTY_GROUP
-
-
-def group_tombstone(runtime: Runtime, group_id: str) -> LogRecord:
-    """The record that removes a group at the next load."""
-    version = runtime.profile.group_value_version
-    return LogRecord(GroupMetadataKey(group_id), None, version)
-
-
-def _offset_tombstones(
-    runtime: Runtime, partition: Partition, group_id: str
-) -> tuple[LogRecord, ...]:
-    version = runtime.profile.offset_value_version
-    return tuple(
-        LogRecord(OffsetCommitKey(group_id, topic, index), None, version)
-        for topic, offsets in partition.offsets.all_of(group_id, LATEST)
-        for index, _ in offsets
-    )
-
-
-def _remove(runtime: Runtime, partition: Partition, group: Group, position: int) -> None:
-    """Forget a group and its offsets; readers of what is committed see them up to `position`."""
-    group_id = group.group_id
-    for topic, offsets in list(partition.offsets.all_of(group_id, LATEST)):
-        for index, _ in offsets:
-            partition.offsets.remove(OffsetCommitKey(group_id, topic, index), position)
-    partition.remove_group(group_id, position)
-    runtime.groups.pop(group_id, None)
-    if runtime.tracing:
-        group.tell(Event.GROUP_DEAD, state_from=group.state, state_to=GroupState.DEAD)
 
 
 # -- Java ----------------------------------------------------------------------------------
@@ -144,18 +112,16 @@ class DeletionUnderWay:
         runtime = self._runtime
         outcomes: list[DeletedGroup] = []
         records: list[LogRecord] = []
-        doomed: list[Group] = []
         for group_id in group_ids:
             group = partition.groups.get(group_id)
             error = deletion_error(group)
             outcomes.append(DeletedGroup(group_id=group_id, error_code=error))
             if group is not None and error is ErrorCode.NONE:
-                doomed.append(group)
-                records += _offset_tombstones(runtime, partition, group_id)
-                records.append(group_tombstone(runtime, group_id))
+                records += offset_tombstones(partition.offsets.delete_all_offsets(group_id))
+                records.append(group_tombstone(group_id))
         effect = Effect(
             records=tuple(records),
-            apply=ApplyDeletion(runtime, partition, doomed),
+            apply=RemoveGroups(runtime, partition),
             follow=DeleteOfPartition(self, place, tuple(outcomes)),
         )
         runtime.submit(partition, None, effect)
@@ -174,20 +140,6 @@ class DeletionUnderWay:
     def _answer(self) -> None:
         results = tuple(outcome for outcomes in self._found for outcome in outcomes)
         self._runtime.reply(self._context.token, DeleteGroupsResponse(results=results))
-
-
-@dataclass(slots=True, eq=False)
-class ApplyDeletion:
-    """The groups of one partition that go as soon as their tombstones are in the log."""
-
-    runtime: Runtime
-    partition: Partition
-    doomed: list[Group]
-
-    def applied(self, batch: LogBatch) -> None:
-        """Remove the groups."""
-        for group in self.doomed:
-            _remove(self.runtime, self.partition, group, batch.base_offset + 1)
 
 
 @dataclass(slots=True, eq=False)
@@ -246,9 +198,9 @@ def _delete_at_once(runtime: Runtime, group_id: str, index: int) -> ErrorCode:
     error = deletion_error(group)
     if group is None or error is not ErrorCode.NONE:
         return error
-    tombstones = _offset_tombstones(runtime, partition, group_id)
-    own = (group_tombstone(runtime, group_id),) if group.generation_id > 0 else ()
-    _remove(runtime, partition, group, 0)
+    tombstones = offset_tombstones(partition.offsets.delete_all_offsets(group_id))
+    own = (group_tombstone(group_id),) if group.generation_id > 0 else ()
+    drop_group(runtime, partition, group, 0)
     if tombstones or own:
         runtime.append_unacknowledged(partition, tombstones + own)
     return ErrorCode.NONE

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from coordinator_sim.clock.timer_queue import Timer, TimerKey, TimerKind
 from coordinator_sim.coordinator.runtime import Parked, Runtime
+from coordinator_sim.coordinator.subscriptions import UNKNOWN_SUBSCRIPTIONS, subscriptions_of
 from coordinator_sim.coordinator.tracing import trace_leader_replaced
 from coordinator_sim.errors import IllegalTransition, InvariantViolation
 from coordinator_sim.protocol.errors import ErrorCode
@@ -119,6 +120,7 @@ class Group:
         "runtime",
         "state",
         "static_members",
+        "subscriptions",
         "visible_from",
     )
 
@@ -142,6 +144,7 @@ class Group:
         self.new_member_added = False
         self.visible_from = 0
         self._ordered: list[Member] | None = None
+        self.subscriptions = UNKNOWN_SUBSCRIPTIONS
         self._table_capacity = MIN_TABLE_CAPACITY
 
     # -- questions -------------------------------------------------------------------------
@@ -372,6 +375,7 @@ class Group:
         else:
             self.protocol_name = None
             self._transition(GroupState.EMPTY)
+        self.subscriptions = subscriptions_of(self)
         self.pending_sync.clear()
 
     def stabilise(self) -> None:
@@ -464,8 +468,6 @@ class Group:
             state_from=self.previous_state,
             state_to=to,
         )
-
-    # -- inside ----------------------------------------------------------------------------
 
     def _insert(self, member: Member) -> None:
         members = self.members

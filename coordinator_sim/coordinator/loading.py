@@ -6,11 +6,13 @@ Source: kafka trunk, GroupMetadataManager.replay, onLoaded and onUnloaded;
 OffsetMetadataManager.replay; CoordinatorRuntime.CoordinatorContext.unload.
 """
 
+from coordinator_sim.coordinator.expiry import arm_expiry, expiry_key
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.join_phase import complete_join_of, prepare_rebalance
 from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.sessions import start_session
+from coordinator_sim.coordinator.subscriptions import subscriptions_of
 from coordinator_sim.coordinator.timeline import timeline_order
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
@@ -41,6 +43,7 @@ def replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> Non
     end_offset = batch.next_offset
     if end_offset > partition.end_offset:
         partition.end_offset = partition.high_watermark = end_offset
+    partition.offsets.appended(batch, partition.high_watermark)
     seen_from = 0 if position <= partition.high_watermark else position
     partition.loaded_records += len(batch.records)
     for record in batch.records:
@@ -54,14 +57,10 @@ def replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> Non
                 _replay_group(runtime, partition, key.group_id, value, seen_from)
             else:
                 partition.groups.pop(key.group_id, None)
-        elif isinstance(value, OffsetCommitValue):
-            if key.group_id not in partition.groups:
-                group = Group(runtime, key.group_id, partition.index)
-                group.visible_from = seen_from
-                partition.groups[key.group_id] = group
-            partition.offsets.put(key, value, seen_from)
-        else:
-            partition.offsets.remove(key, seen_from)
+        elif isinstance(value, OffsetCommitValue) and key.group_id not in partition.groups:
+            group = Group(runtime, key.group_id, partition.index)
+            group.visible_from = seen_from
+            partition.groups[key.group_id] = group
 
 
 def _replay_group(
@@ -77,6 +76,7 @@ def _replay_group(
     group.restore(value)
     for stored in value.members:
         group.add(_member_of(stored, value))
+    group.subscriptions = subscriptions_of(group)
     partition.groups[group_id] = group
 
 
@@ -127,6 +127,7 @@ def finish_load(runtime: Runtime, partition: Partition, error: ErrorCode) -> Non
             )
             # Nobody has joined yet, so there is nothing to store.
             prepare_rebalance(runtime, group, RebalanceReason.OVER_CAPACITY, text)
+    arm_expiry(runtime, partition)
     if runtime.tracing:
         _trace_load_done(runtime, partition)
 
@@ -172,6 +173,7 @@ def unload(runtime: Runtime, partition: Partition) -> None:
 
 
 def _cancel_timers(runtime: Runtime, partition: Partition) -> None:
+    runtime.timers.cancel(expiry_key(partition))
     for timer in list(runtime.timers):
         if timer.key.group_id in partition.groups:
             runtime.timers.cancel(timer.key)

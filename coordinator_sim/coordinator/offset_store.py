@@ -1,98 +1,309 @@
-"""The committed offsets of one partition's groups, as applied and as committed.
+"""The offsets of one partition's groups as the Java coordinator keeps them.
 
-An offset is applied when its record is appended, and may be read once the record is committed.
-While a record is not committed, the value it replaced is kept for readers.
+Committed offsets, offsets of open transactions by producer, and which producers hold an offset
+open. All of it follows from the log: a batch that the log takes is applied at once, a batch that
+it refuses is applied and taken back. Readers choose a log position; see `timeline`.
 
-Source: kafka trunk, OffsetMetadataManager.Offsets on TimelineHashMap.
+Nothing here knows groups, requests or the forms of records.
+
+Source: kafka trunk, OffsetMetadataManager.java: Offsets, OpenTransactions, replay and
+replayEndTransactionMarker.
 """
 
 from collections.abc import Iterator
 from typing import Final
 
-from coordinator_sim.coordinator.timeline import timeline_order
-from coordinator_sim.protocol.iteration_order import integer_hash
-from coordinator_sim.protocol.records import OffsetCommitKey, OffsetCommitValue
+from coordinator_sim.coordinator.timeline import LATEST, Timeline, TimelineTable
+from coordinator_sim.protocol.iteration_order import integer_hash, long_hash
+from coordinator_sim.protocol.partitioning import java_string_hash
+from coordinator_sim.protocol.records import LogBatch, OffsetCommitKey, OffsetCommitValue
 
-LATEST: Final = 1 << 62
-"""A log position that sees everything applied."""
+__all__ = ["LATEST", "OffsetStore", "Stored"]
 
-Topics = dict[str, dict[int, OffsetCommitValue]]
+NO_PRODUCER_ID: Final = -1
+
+
+Stored = tuple[OffsetCommitValue, int]
+"""An offset and the log offset of its record."""
+
+_Partitions = TimelineTable[int, Stored]
+_Topics = TimelineTable[str, _Partitions]
+_Groups = TimelineTable[str, _Topics]
+_Producers = TimelineTable[int, None]
+_OpenPartitions = TimelineTable[int, _Producers]
+_OpenTopics = TimelineTable[str, _OpenPartitions]
 
 
 class OffsetStore:
-    """Offsets by group, topic and partition."""
+    """Offsets by group, topic and partition, committed and in transactions.
 
-    __slots__ = ("_groups", "_replaced")
+    Attributes:
+        timeline: The log positions that can be looked at.
+    """
+
+    __slots__ = ("_groups", "_open", "_pending", "timeline")
 
     def __init__(self) -> None:
-        self._groups: dict[str, Topics] = {}
-        self._replaced: dict[OffsetCommitKey, list[tuple[int, OffsetCommitValue | None]]] = {}
+        self.timeline = Timeline()
+        self._groups: _Groups = TimelineTable(self.timeline, java_string_hash)
+        self._pending: TimelineTable[int, _Groups] = TimelineTable(self.timeline, long_hash)
+        self._open: TimelineTable[str, _OpenTopics] = TimelineTable(self.timeline, java_string_hash)
 
-    def topics_of(self, group_id: str) -> Topics:
-        """The group's offsets by topic, for a writer whose records are committed already."""
-        topics = self._groups.get(group_id)
-        if topics is None:
-            topics = self._groups[group_id] = {}
-        return topics
+    # -- what the log says -----------------------------------------------------------------
 
-    def put(self, key: OffsetCommitKey, value: OffsetCommitValue, position: int) -> None:
-        """Apply an offset whose record is committed once `position` is.
+    def appended(self, batch: LogBatch, high_watermark: int) -> None:
+        """Apply a batch that the log took.
 
-        Args:
-            key: Group, topic and partition.
-            value: Replaces the one before.
-            position: The log position from which readers see it; 0 for at once.
+        Readers see it once the high watermark has passed it.
         """
-        partitions = self.topics_of(key.group_id).setdefault(key.topic, {})
-        if position:
-            previous = partitions.get(key.partition)
-            self._replaced.setdefault(key, []).append((position, previous))
-        partitions[key.partition] = value
+        end_offset = batch.next_offset
+        self.timeline.written = batch.base_offset
+        if high_watermark < end_offset:
+            self.timeline.is_remembering = True
+        self._apply(batch)
+        self.timeline.settle(end_offset, high_watermark)
 
-    def remove(self, key: OffsetCommitKey, position: int) -> None:
-        """Apply a tombstone; `position` as in `put`."""
-        topics = self._groups.get(key.group_id, {})
-        partitions = topics.get(key.topic, {})
-        previous = partitions.pop(key.partition, None)
-        if previous is not None and position:
-            self._replaced.setdefault(key, []).append((position, previous))
+    def refused(self, batch: LogBatch) -> None:
+        """Apply a batch and take it back, which is not the same as leaving it.
 
-    def settle(self, committed: int) -> None:
-        """Drop replaced values that no reader at `committed` or later can see."""
-        if not self._replaced:
+        Source: CoordinatorContext.append and failCurrentBatch.
+        """
+        timeline = self.timeline
+        was_remembering = timeline.is_remembering
+        timeline.is_remembering = True
+        timeline.written = batch.base_offset
+        self._apply(batch)
+        timeline.take_back()
+        timeline.is_remembering = was_remembering
+
+    def committed(self, high_watermark: int) -> None:
+        """The high watermark moved: forget what no reader can see any more."""
+        self.timeline.settle(self.timeline.written, high_watermark)
+
+    def _apply(self, batch: LogBatch) -> None:
+        if batch.marker is not None:
+            self.end_transaction(batch.producer_id, committed=batch.marker.committed)
             return
-        for key, versions in list(self._replaced.items()):
-            kept = [version for version in versions if version[0] > committed]
-            if kept:
-                self._replaced[key] = kept
+        producer_id = batch.producer_id
+        is_remembering = self.timeline.is_remembering
+        group_id = topic = None
+        for offset, record in enumerate(batch.records, batch.base_offset):
+            key, value = record.key, record.value
+            if type(key) is not OffsetCommitKey:
+                continue
+            if value is None:
+                self.remove(key)
+                group_id = None
+            elif producer_id != NO_PRODUCER_ID:
+                self.put(key, (value, offset), producer_id)  # type: ignore[arg-type]
             else:
-                del self._replaced[key]
+                if topic != key.topic or group_id != key.group_id:
+                    group_id, topic = key.group_id, key.topic
+                    table = self._partitions_of(self._groups, key)
+                    entries = table.entries
+                if is_remembering:
+                    table.put(key.partition, (value, offset))  # type: ignore[arg-type]
+                    continue
+                if len(entries) >= table.made_for:
+                    table.made_for = len(entries) + 1
+                entries[key.partition] = (value, offset)  # type: ignore[assignment]
+
+    # -- changes ---------------------------------------------------------------------------
+
+    def put(self, key: OffsetCommitKey, stored: Stored, producer_id: int = NO_PRODUCER_ID) -> None:
+        """Store an offset, or hold it until the transaction of its producer ends."""
+        if producer_id == NO_PRODUCER_ID:
+            self._partitions_of(self._groups, key).put(key.partition, stored)
+            return
+        held = self._pending.get(producer_id)
+        if held is None:
+            held = TimelineTable(self.timeline, java_string_hash)
+            self._pending.put(producer_id, held)
+        self._partitions_of(held, key).put(key.partition, stored)
+        self._producers_of(key).put(producer_id, None)
+
+    def remove(self, key: OffsetCommitKey) -> None:
+        """Apply a tombstone: it removes the offset, and those held by any producer."""
+        self._remove(self._groups, key)
+        producers = self._open_producers(key)
+        if producers is None:
+            return
+        for producer_id in producers.keys():  # noqa: SIM118 - in Kafka's order
+            held = self._pending.get(producer_id)
+            if held is not None:
+                self._remove(held, key)
+        self._close(key)
+
+    def end_transaction(self, producer_id: int, *, committed: bool) -> None:
+        """Apply a marker: what its producer held is stored, unless newer, or dropped.
+
+        Source: replayEndTransactionMarker.
+        """
+        held = self._pending.remove(producer_id)
+        if held is None:
+            return
+        ended = list(_places(held))
+        for key, _ in ended:
+            producers = self._open_producers(key)
+            if producers is not None:
+                producers.remove(producer_id)
+                if not producers:
+                    self._close(key)
+        if not committed:
+            return
+        for key, stored in ended:
+            existing = self.stored(key)
+            if existing is None or stored[1] > existing[1]:
+                self._partitions_of(self._groups, key).put(key.partition, stored)
+
+    def _partitions_of(self, groups: _Groups, key: OffsetCommitKey) -> _Partitions:
+        """The table of a topic's offsets, made when missing."""
+        topics = groups.get(key.group_id)
+        if topics is None:
+            topics = TimelineTable(self.timeline, java_string_hash)
+            groups.put(key.group_id, topics)
+        partitions = topics.get(key.topic)
+        if partitions is None:
+            partitions = TimelineTable(self.timeline, integer_hash)
+            topics.put(key.topic, partitions)
+        return partitions
+
+    def _remove(self, groups: _Groups, key: OffsetCommitKey) -> None:
+        topics = groups.get(key.group_id)
+        partitions = None if topics is None else topics.get(key.topic)
+        if topics is None or partitions is None:
+            return
+        partitions.remove(key.partition)
+        if not partitions:
+            topics.remove(key.topic)
+        if not topics:
+            groups.remove(key.group_id)
+
+    def _producers_of(self, key: OffsetCommitKey) -> _Producers:
+        """The table of producers that hold this offset open, made when missing."""
+        topics = self._open.get(key.group_id)
+        if topics is None:
+            topics = TimelineTable(self.timeline, java_string_hash)
+            self._open.put(key.group_id, topics)
+        partitions = topics.get(key.topic)
+        if partitions is None:
+            partitions = TimelineTable(self.timeline, integer_hash)
+            topics.put(key.topic, partitions)
+        producers = partitions.get(key.partition)
+        if producers is None:
+            producers = TimelineTable(self.timeline, long_hash)
+            partitions.put(key.partition, producers)
+        return producers
+
+    def _open_producers(self, key: OffsetCommitKey) -> _Producers | None:
+        topics = self._open.get(key.group_id)
+        partitions = None if topics is None else topics.get(key.topic)
+        return None if partitions is None else partitions.get(key.partition)
+
+    def _close(self, key: OffsetCommitKey) -> None:
+        """No producer holds this offset open any more. Source: OpenTransactions.clear."""
+        topics = self._open.get(key.group_id)
+        partitions = None if topics is None else topics.get(key.topic)
+        if topics is None or partitions is None:
+            return
+        partitions.remove(key.partition)
+        if not partitions:
+            topics.remove(key.topic)
+            if not topics:
+                self._open.remove(key.group_id)
+
+    # -- questions -------------------------------------------------------------------------
+
+    def stored(self, key: OffsetCommitKey, position: int = LATEST) -> Stored | None:
+        """The committed offset as a reader at that log position sees it."""
+        topics = self._groups.get(key.group_id, position)
+        partitions = None if topics is None else topics.get(key.topic, position)
+        return None if partitions is None else partitions.get(key.partition, position)
+
+    def get(self, key: OffsetCommitKey, position: int = LATEST) -> OffsetCommitValue | None:
+        """As `stored`, without the record's offset."""
+        stored = self.stored(key, position)
+        return None if stored is None else stored[0]
+
+    def all_of(
+        self, group_id: str, position: int = LATEST
+    ) -> Iterator[tuple[str, list[tuple[int, OffsetCommitValue]]]]:
+        """Every topic with its offsets, in the order of Kafka's tables."""
+        topics = self._groups.get(group_id, position)
+        if topics is None:
+            return
+        for topic, partitions in topics.items(position):
+            found = [(index, stored[0]) for index, stored in partitions.items(position)]
+            yield topic, found
 
     def count(self) -> int:
         """The offsets applied, of all groups. Source: gauge NumOffsets of both coordinators."""
-        return sum(len(parts) for topics in self._groups.values() for parts in topics.values())
+        return sum(
+            len(partitions)
+            for topics in self._groups.entries.values()
+            for partitions in topics.entries.values()
+        )
 
-    def get(self, key: OffsetCommitKey, committed: int) -> OffsetCommitValue | None:
-        """The offset as a reader at that log position sees it."""
-        value = self._groups.get(key.group_id, {}).get(key.topic, {}).get(key.partition)
-        for position, previous in reversed(self._replaced.get(key, ())):
-            if position > committed:
-                value = previous
-        return value
+    def is_open(self, key: OffsetCommitKey) -> bool:
+        """Whether a transaction holds this offset open."""
+        return self._open_producers(key) is not None
 
-    def all_of(
-        self, group_id: str, committed: int
-    ) -> Iterator[tuple[str, list[tuple[int, OffsetCommitValue]]]]:
-        """Every topic with the offsets a reader sees, in the order of Kafka's tables.
+    def has_open_transactions(self, group_id: str) -> bool:
+        """Whether a transaction holds any offset of the group open."""
+        return group_id in self._open
 
-        A topic whose offsets are all unseen yet is listed without partitions.
+    def has_offsets(self, group_id: str) -> bool:
+        """Whether the group has a committed offset."""
+        return group_id in self._groups
+
+    def delete_all_offsets(self, group_id: str) -> list[OffsetCommitKey]:
+        """The keys of every offset of a group, committed or held, in Kafka's order.
+
+        Nothing changes: tombstones of these keys do it, once appended.
+
+        Source: OffsetMetadataManager.deleteAllOffsets.
         """
-        topics = self._groups.get(group_id, {})
-        for topic in timeline_order(topics):
-            found: list[tuple[int, OffsetCommitValue]] = []
-            for partition in timeline_order(topics[topic], hash_of=integer_hash):
-                value = self.get(OffsetCommitKey(group_id, topic, partition), committed)
-                if value is not None:
-                    found.append((partition, value))
-            if found:
-                yield topic, found
+        keys = [
+            OffsetCommitKey(group_id, topic, index)
+            for topic, partitions in self.all_of(group_id)
+            for index, _ in partitions
+        ]
+        topics = self._open.get(group_id)
+        if topics is None:
+            return keys
+        for topic, open_partitions in topics.items():
+            for index in open_partitions.keys():  # noqa: SIM118 - in Kafka's order
+                key = OffsetCommitKey(group_id, topic, index)
+                if self.stored(key) is None:
+                    keys.append(key)
+        return keys
+
+    def of_topics(self, topics: dict[str, bytes | None]) -> list[OffsetCommitKey]:
+        """The keys of every offset of these topics, committed first, then held, in Kafka's order.
+
+        Args:
+            topics: Name to id. An offset stored under another id of the name is left out.
+
+        Source: OffsetMetadataManager.onTopicsDeleted.
+        """
+        found: list[OffsetCommitKey] = []
+        for groups in (self._groups, *(held for _, held in self._pending.items())):
+            for group_id, stored_topics in groups.items():
+                for name, topic_id in topics.items():
+                    partitions = stored_topics.get(name)
+                    if partitions is None:
+                        continue
+                    found += [
+                        OffsetCommitKey(group_id, name, index)
+                        for index, stored in partitions.items()
+                        if stored[0].topic_id in (None, topic_id)
+                    ]
+        return found
+
+
+def _places(groups: _Groups) -> Iterator[tuple[OffsetCommitKey, Stored]]:
+    """Every offset of a table of groups, in Kafka's order."""
+    for group_id, topics in groups.items():
+        for topic, partitions in topics.items():
+            for index, stored in partitions.items():
+                yield OffsetCommitKey(group_id, topic, index), stored

@@ -3,10 +3,9 @@
 Source: kafka trunk, OffsetMetadataManager.java and ClassicGroup.validateOffsetCommit.
 """
 
-from dataclasses import dataclass
-
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.join import create_group
+from coordinator_sim.coordinator.offset_records import commit_records
 from coordinator_sim.coordinator.offset_store import LATEST
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
 from coordinator_sim.coordinator.sessions import start_session
@@ -17,16 +16,9 @@ from coordinator_sim.protocol.messages import (
     FetchedTopic,
     OffsetCommitRequest,
     OffsetCommitResponse,
-    OffsetCommitTopicResult,
     OffsetFetchGroup,
-    PartitionError,
 )
-from coordinator_sim.protocol.records import (
-    LogBatch,
-    LogRecord,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
+from coordinator_sim.protocol.records import OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.protocol.states import GroupState
 from coordinator_sim.trace.events import Event
 
@@ -44,26 +36,15 @@ def handle_commit(
     if error is not ErrorCode.NONE:
         runtime.refuse(parked, error)
         return
-    records, response = _records(runtime, request)
-    apply = ApplyOffsets(partition) if records else None
-    runtime.submit(partition, parked, Effect(records=records, response=response, apply=apply))
-
-
-@dataclass(slots=True, eq=False)
-class ApplyOffsets:
-    """Appended offsets, applied at once and read once they are committed."""
-
-    partition: Partition
-
-    def applied(self, batch: LogBatch) -> None:
-        """Put the offsets; readers see them from the batch on."""
-        partition = self.partition
-        position = batch.base_offset + 1
-        if partition.high_watermark >= position:
-            position = 0
-        put = partition.offsets.put
-        for record in batch.records:
-            put(record.key, record.value, position)  # type: ignore[arg-type]
+    records, results = commit_records(
+        runtime,
+        request.group_id,
+        request.topics,
+        retention_ms=request.retention_time_ms,
+        with_topic_ids=True,
+    )
+    response = OffsetCommitResponse(topics=results)
+    runtime.submit(partition, parked, Effect(records=records, response=response))
 
 
 def _validate(
@@ -108,46 +89,6 @@ def _validate_member(runtime: Runtime, group: Group, request: OffsetCommitReques
     return ErrorCode.NONE
 
 
-def _records(
-    runtime: Runtime, request: OffsetCommitRequest
-) -> tuple[tuple[LogRecord, ...], OffsetCommitResponse]:
-    """One record for each partition whose metadata fits, and one outcome for each partition."""
-    now_ms = runtime.now_ms
-    retention_ms = request.retention_time_ms
-    expires_ms = -1 if retention_ms == _NO_RETENTION else now_ms + retention_ms
-    version = runtime.profile.offset_value_version if expires_ms == -1 else _EXPIRY_VALUE_VERSION
-    limit = runtime.config.offset_metadata_max_bytes
-    group_id = request.group_id
-    records: list[LogRecord] = []
-    results: list[OffsetCommitTopicResult] = []
-    for topic in request.topics:
-        name = topic.name
-        topic_id = topic.topic_id if version >= _TOPIC_ID_VALUE_VERSION else None
-        outcomes: list[PartitionError] = []
-        for p in topic.partitions:
-            metadata = p.metadata or ""
-            if len(metadata) * 2 > limit and _java_length(metadata) > limit:
-                outcomes.append(PartitionError(p.partition, ErrorCode.OFFSET_METADATA_TOO_LARGE))
-                continue
-            outcomes.append(PartitionError(p.partition, ErrorCode.NONE))
-            value = OffsetCommitValue(
-                offset=p.offset,
-                leader_epoch=p.leader_epoch,
-                metadata=metadata,
-                commit_timestamp_ms=now_ms,
-                expire_timestamp_ms=expires_ms,
-                topic_id=topic_id,
-            )
-            records.append(LogRecord(OffsetCommitKey(group_id, name, p.partition), value, version))
-        results.append(OffsetCommitTopicResult(name, tuple(outcomes)))
-    return tuple(records), OffsetCommitResponse(topics=tuple(results))
-
-
-def _java_length(text: str) -> int:
-    """The length in UTF-16 code units, which is what Kafka compares with the limit in bytes."""
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
-
-
 def fetch_group(
     partition: Partition, wanted: OffsetFetchGroup, *, sees_uncommitted: bool
 ) -> FetchedGroup:
@@ -160,16 +101,25 @@ def fetch_group(
             until it is committed; any other reads what is committed.
     """
     committed = LATEST if sees_uncommitted else partition.high_watermark
-    group = partition.groups.get(wanted.group_id)
-    is_visible = group is not None and group.visible_from <= committed
     store = partition.offsets
+    is_visible = partition.group_as_of(wanted.group_id, committed) is not None
+    # An open transaction shows to those only who ask for stable offsets.
+    is_open = sees_uncommitted and store.has_open_transactions(wanted.group_id)
     if wanted.topics is None:
         if not is_visible:
             return FetchedGroup(group_id=wanted.group_id)
         return FetchedGroup(
             group_id=wanted.group_id,
             topics=tuple(
-                FetchedTopic(name, tuple(_fetched(index, value) for index, value in found))
+                FetchedTopic(
+                    name,
+                    tuple(
+                        unstable(index)
+                        if is_open and store.is_open(OffsetCommitKey(wanted.group_id, name, index))
+                        else _fetched(index, value)
+                        for index, value in found
+                    ),
+                )
                 for name, found in store.all_of(wanted.group_id, committed)
             ),
         )
@@ -178,10 +128,18 @@ def fetch_group(
         offsets: list[FetchedOffset] = []
         for index in topic.partitions:
             key = OffsetCommitKey(wanted.group_id, topic.name, index)
+            if is_open and store.is_open(key):
+                offsets.append(unstable(index))
+                continue
             value = store.get(key, committed) if is_visible else None
             offsets.append(FetchedOffset(index) if value is None else _fetched(index, value))
         topics.append(FetchedTopic(topic.name, tuple(offsets)))
     return FetchedGroup(group_id=wanted.group_id, topics=tuple(topics))
+
+
+def unstable(index: int) -> FetchedOffset:
+    """The answer for an offset that may yet become another."""
+    return FetchedOffset(index, error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT)
 
 
 def _fetched(index: int, value: OffsetCommitValue) -> FetchedOffset:

@@ -6,6 +6,7 @@ each API) and GroupMetadataManager.appendGroupMetadataErrorToResponseError.
 
 from typing import Final
 
+from coordinator_sim.protocol.admin_messages import OffsetDeleteRequest, OffsetDeleteResponse
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
     HeartbeatRequest,
@@ -15,15 +16,21 @@ from coordinator_sim.protocol.messages import (
     LeaveGroupRequest,
     LeaveGroupResponse,
     LeftMember,
-    OffsetCommitRequest,
     OffsetCommitResponse,
+    OffsetCommitTopic,
     OffsetCommitTopicResult,
     PartitionError,
     SyncGroupRequest,
     SyncGroupResponse,
 )
 from coordinator_sim.protocol.profiles import Profile
-from coordinator_sim.protocol.requests import OneGroupRequest, Response
+from coordinator_sim.protocol.requests import Response, WaitingRequest
+from coordinator_sim.protocol.transaction_messages import (
+    CompleteTransaction,
+    TransactionCompleted,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
 
 _METADATA_ERRORS: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -67,23 +74,25 @@ def fetch_error(error: ErrorCode) -> ErrorCode:
     return _FETCH_ERRORS.get(error, error)
 
 
-def commit_response(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
+def same_outcomes(
+    topics: tuple[OffsetCommitTopic, ...], error: ErrorCode
+) -> tuple[OffsetCommitTopicResult, ...]:
     """The same outcome for every partition of a commit, which has no error of its own."""
-    return OffsetCommitResponse(
-        topics=tuple(
-            OffsetCommitTopicResult(
-                topic.name, tuple(PartitionError(p.partition, error) for p in topic.partitions)
-            )
-            for topic in request.topics
+    return tuple(
+        OffsetCommitTopicResult(
+            topic.name, tuple(PartitionError(p.partition, error) for p in topic.partitions)
         )
+        for topic in topics
     )
 
 
-def error_response(request: OneGroupRequest, error: ErrorCode, profile: Profile) -> Response:
+def error_response(request: WaitingRequest, error: ErrorCode, profile: Profile) -> Response:
     """The answer of an operation that failed with that error.
 
     Source: GroupCoordinatorService.joinGroup, syncGroup, heartbeat, leaveGroup and commitOffsets.
     """
+    if isinstance(request, CompleteTransaction):
+        return TransactionCompleted(error_code=error)
     code = operation_error(error, profile)
     match request:
         case JoinGroupRequest():
@@ -99,8 +108,12 @@ def error_response(request: OneGroupRequest, error: ErrorCode, profile: Profile)
             return HeartbeatResponse(error_code=code)
         case LeaveGroupRequest():
             return _leave_error(request, code)
+        case OffsetDeleteRequest():
+            return OffsetDeleteResponse(error_code=code)
+        case TxnOffsetCommitRequest():
+            return TxnOffsetCommitResponse(topics=same_outcomes(request.topics, code))
         case _:
-            return commit_response(request, code)
+            return OffsetCommitResponse(topics=same_outcomes(request.topics, code))
 
 
 def _leave_error(request: LeaveGroupRequest, error: ErrorCode) -> LeaveGroupResponse:

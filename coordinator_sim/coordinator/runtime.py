@@ -30,7 +30,7 @@ from coordinator_sim.coordinator.writes import settle_by_batch, settle_by_positi
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.records import EndTransactionMarker, LogBatch, LogRecord
-from coordinator_sim.protocol.requests import OneGroupRequest, Response
+from coordinator_sim.protocol.requests import Response, WaitingRequest
 from coordinator_sim.trace.events import Event, TraceEvent
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Parked:
     """A request that is not answered yet. It is answered once; later answers are dropped."""
 
     token: int
-    request: OneGroupRequest
+    request: WaitingRequest
     api_version: int
     is_answered: bool = False
 
@@ -314,6 +314,7 @@ class Runtime:
         if self.append_policy is not None:
             verdict = self.append_policy.verdict(batch)
             if verdict is not ErrorCode.NONE:
+                partition.offsets.refused(batch)
                 self._undo_groups(partition)
                 return verdict
         self._write(partition, batch)
@@ -338,6 +339,7 @@ class Runtime:
         partition.end_offset = batch.next_offset
         if not self.hold_high_watermark:
             partition.high_watermark = partition.end_offset
+        partition.offsets.appended(batch, partition.high_watermark)
         self._batches.append(batch)
 
     def release(self, partition: Partition) -> None:

@@ -1,25 +1,39 @@
-"""The order in which Kafka's timeline tables hand out their keys.
+"""Kafka's timeline tables: maps that remember what their readers may still see, and take back.
 
-Groups of a partition and offsets of a group live in such tables, and their order shows: in the
-answers at an unload, the timers of a load, an OffsetFetch of everything.
+Groups of a partition, offsets of a group and open transactions live in such tables. Readers see
+them as of the last committed log position; a failed append takes them back to the last written
+one. Their order shows: in the answers at an unload, the timers of a load, tombstones, an
+OffsetFetch of everything. What it is after a take-back shows too.
 
-Source: kafka trunk, server-common/.../timeline/BaseHashTable.java and SnapshottableHashTable.java.
+Here is no hash table: the order of one is computed from the insertions when somebody asks. And
+while every write is committed at once, nothing is remembered.
+
+Source: kafka trunk, server-common/.../timeline/{BaseHashTable,SnapshottableHashTable,Snapshot,
+SnapshotRegistry}.java and coordinator-common/.../runtime/SnapshottableCoordinator.java.
 """
 
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, Generic, TypeVar
 
 from coordinator_sim.protocol.partitioning import java_string_hash
 
 K = TypeVar("K")
+V = TypeVar("V")
+
+LATEST: Final = 1 << 62
+"""A log position that sees everything applied."""
 
 _MIN_CAPACITY = 2
+_ALWAYS: Final = -1
 
 
 def timeline_capacity(size: int) -> int:
-    """The slots of a table made empty that grew to hold `size` keys: above 3/4 full it doubles."""
+    """The slots of a table made empty that grew to hold `size` keys.
+
+    It doubles before an insertion that brings 3/4 of the keys above the number of slots.
+    """
     capacity = _MIN_CAPACITY
-    while size * 4 > capacity * 3:
+    while size * 3 > capacity * 4:
         capacity *= 2
     return capacity
 
@@ -49,3 +63,173 @@ def _slot(hashed: int, capacity: int) -> int:
     """The slot of a hash. Source: BaseHashTable.findSlot."""
     mixed = hashed * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF
     return mixed >> (65 - capacity.bit_length())
+
+
+class Timeline:
+    """The log positions that the tables of one partition are remembered at.
+
+    Attributes:
+        written: The last written log position; a failed append takes the tables back to it.
+        is_remembering: Whether changes are remembered: from `remember` to the `settle` that
+            commits all of them.
+    """
+
+    __slots__ = ("_touched", "is_remembering", "written")
+
+    def __init__(self) -> None:
+        self.written = 0
+        self.is_remembering = False
+        self._touched: dict[int, TimelineTable[Any, Any]] = {}
+
+    def remember(self) -> None:
+        """From now on changes may be looked behind, or taken back."""
+        self.is_remembering = True
+
+    def touch(self, table: "TimelineTable[Any, Any]") -> None:
+        """A table has something to forget later."""
+        self._touched[id(table)] = table
+
+    def settle(self, written: int, committed: int) -> None:
+        """The log ends at `written`, and is committed up to `committed`: forget what is older."""
+        self.written = written
+        if self._touched:
+            kept = [table for table in self._touched.values() if table.settle(committed)]
+            self._touched = {id(table): table for table in kept}
+        if committed >= written:
+            self.is_remembering = False
+
+    def take_back(self) -> None:
+        """The append of what was applied since the last written position failed.
+
+        Source: SnapshottableCoordinator.revertLastWrittenOffset.
+        """
+        for table in list(self._touched.values()):
+            table.take_back(self.written)
+
+
+class TimelineTable(Generic[K, V]):
+    """One table. Reads without a position see everything applied.
+
+    Args:
+        hash_of: The keys' `hashCode`.
+
+    Attributes:
+        entries: In order of insertion. A hot loop may set an entry itself while the timeline does
+            not remember, if it does to `made_for` what `put` does.
+        made_for: The table has had room for this many keys.
+    """
+
+    __slots__ = ("_hash_of", "_replaced", "_starts", "_timeline", "entries", "made_for")
+
+    def __init__(self, timeline: Timeline, hash_of: Callable[[K], int]) -> None:
+        self._timeline = timeline
+        self._hash_of = hash_of
+        self.entries: dict[K, V] = {}
+        self.made_for = 0
+        self._starts: dict[K, int] = {}
+        # What readers up to a written position still see, in the order in which it went, with the
+        # position from which they see it.
+        self._replaced: dict[tuple[int, K], tuple[V, int]] = {}
+
+    def put(self, key: K, value: V) -> None:
+        """Insert or replace."""
+        entries = self.entries
+        if len(entries) >= self.made_for:
+            # QUIRK: a table makes room before it knows that the key is there already.
+            self.made_for = len(entries) + 1
+        if self._timeline.is_remembering:
+            self._remember(key)
+            self._starts[key] = self._timeline.written + 1
+        entries[key] = value
+
+    def remove(self, key: K) -> V | None:
+        """Remove a key; its value, if it was there."""
+        if key not in self.entries:
+            return None
+        if self._timeline.is_remembering:
+            self._remember(key)
+            self._starts.pop(key, None)
+        return self.entries.pop(key)
+
+    def get(self, key: K, position: int = LATEST) -> V | None:
+        """The value as a reader at that log position sees it."""
+        if position == LATEST or not (self._starts or self._replaced):
+            return self.entries.get(key)
+        if key in self.entries and self._starts.get(key, _ALWAYS) <= position:
+            return self.entries[key]
+        for (written, old_key), (value, start) in self._replaced.items():
+            if old_key == key and written >= position:
+                return value if start <= position else None
+        return None
+
+    def items(self, position: int = LATEST) -> Iterator[tuple[K, V]]:
+        """The entries as a reader at that log position lists them, in Kafka's order.
+
+        A listing at a committed position may repeat an entry: see `take_back`.
+        """
+        entries = list(self.entries.items())
+        if position != LATEST and (self._starts or self._replaced):
+            starts = self._starts
+            entries = [entry for entry in entries if starts.get(entry[0], _ALWAYS) <= position]
+            entries += [
+                (key, value)
+                for (written, key), (value, start) in self._replaced.items()
+                if written >= position and start <= position
+            ]
+        if len(entries) > 1:
+            capacity = timeline_capacity(self.made_for)
+            hash_of = self._hash_of
+            entries.reverse()
+            entries.sort(key=lambda entry: _slot(hash_of(entry[0]), capacity))
+        return iter(entries)
+
+    def keys(self) -> list[K]:
+        """The keys in Kafka's order."""
+        return [key for key, _ in self.items()]
+
+    def __len__(self) -> int:
+        """The number of entries."""
+        return len(self.entries)
+
+    def __contains__(self, key: object) -> bool:
+        """Whether the key is there now."""
+        return key in self.entries
+
+    def settle(self, committed: int) -> bool:
+        """Forget what no reader at `committed` or later can see; whether anything is left."""
+        if self._replaced:
+            self._replaced = {
+                place: old for place, old in self._replaced.items() if place[0] >= committed
+            }
+        if self._starts:
+            starts = self._starts.items()
+            self._starts = {key: start for key, start in starts if start > committed}
+        return bool(self._replaced or self._starts)
+
+    def take_back(self, written: int) -> None:
+        """Undo what was applied after that position.
+
+        Source: SnapshottableHashTable.executeRevert.
+        """
+        entries, starts = self.entries, self._starts
+        for key in [key for key, start in starts.items() if start > written]:
+            del entries[key], starts[key]
+        # QUIRK: what comes back goes to the end of its slot, and readers at the position it was
+        # remembered for find it twice, until the next append is committed.
+        for (remembered, key), (value, start) in self._replaced.items():
+            if remembered == written:
+                if len(entries) >= self.made_for:
+                    self.made_for = len(entries) + 1
+                entries[key] = value
+                if start != _ALWAYS:
+                    starts[key] = start
+
+    def _remember(self, key: K) -> None:
+        """Keep the entry of that key for readers, if any of them can see it."""
+        timeline = self._timeline
+        timeline.touch(self)
+        if key not in self.entries:
+            return
+        start = self._starts.get(key, _ALWAYS)
+        if start <= timeline.written:
+            self._replaced[timeline.written, key] = (self.entries[key], start)

@@ -23,6 +23,7 @@ from coordinator_sim.protocol.messages import (
 )
 from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.requests import GroupRequest, Response
+from coordinator_sim.protocol.transaction_messages import CompleteTransaction
 from coordinator_sim.trace.events import Event, OffsetEntry
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ def trace_request(runtime: "Runtime", request: GroupRequest, context: RequestCon
 def trace_response(runtime: "Runtime", parked: "Parked", response: Response) -> None:
     """Tell of an answer."""
     request = parked.request
+    if isinstance(request, CompleteTransaction):
+        return
     common: dict[str, Any] = {
         "api_key": int(request.api_key),
         "api_version": parked.api_version,

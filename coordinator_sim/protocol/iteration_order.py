@@ -75,6 +75,11 @@ def integer_hash(key: int) -> int:
     return key
 
 
+def long_hash(key: int) -> int:
+    """The signed 32-bit hash of a boxed long. Source: java.lang.Long.hashCode."""
+    return _wrap((key & 0xFFFFFFFFFFFFFFFF) >> 32 ^ key)
+
+
 # UNSPECIFIED: a bucket of eight or more keys becomes a tree in Java, whose order we do not follow.
 def java_bucket(hashed: int, capacity: int) -> int:
     """The bucket of a 32-bit hash in a table of `capacity` buckets, a power of two."""

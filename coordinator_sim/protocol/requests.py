@@ -33,6 +33,7 @@ from coordinator_sim.protocol.messages import (
 from coordinator_sim.protocol.transaction_messages import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
+    CompleteTransaction,
     TransactionCompleted,
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
@@ -41,9 +42,18 @@ from coordinator_sim.protocol.transaction_messages import (
 )
 
 OneGroupRequest = (
-    JoinGroupRequest | SyncGroupRequest | HeartbeatRequest | LeaveGroupRequest | OffsetCommitRequest
+    JoinGroupRequest
+    | SyncGroupRequest
+    | HeartbeatRequest
+    | LeaveGroupRequest
+    | OffsetCommitRequest
+    | TxnOffsetCommitRequest
+    | OffsetDeleteRequest
 )
 """The requests that only the coordinator of their one group may answer."""
+
+WaitingRequest = OneGroupRequest | CompleteTransaction
+"""What one coordinator may be slow to answer."""
 
 SpanningRequest = (
     OffsetFetchRequest | DescribeGroupsRequest | ListGroupsRequest | DeleteGroupsRequest
@@ -65,8 +75,6 @@ Request = (
     FindCoordinatorRequest
     | MetadataRequest
     | GroupRequest
-    | OffsetDeleteRequest
-    | TxnOffsetCommitRequest
     | AddOffsetsToTxnRequest
     | WriteTxnMarkersRequest
 )

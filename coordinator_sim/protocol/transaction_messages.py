@@ -108,6 +108,10 @@ class CompleteTransaction(Struct, frozen=True, kw_only=True):
 
 
 class TransactionCompleted(Struct, frozen=True, kw_only=True):
-    """NONE when the marker is in the log, or the error that the transaction coordinator sees."""
+    """NONE when the marker is committed, or the group coordinator's own error.
+
+    The broker's answer to a WriteTxnMarkers says NOT_LEADER_OR_FOLLOWER where the coordinator is
+    not there. Source: KafkaApis.handleWriteTxnMarkersRequest.
+    """
 
     error_code: ErrorCode = ErrorCode.NONE

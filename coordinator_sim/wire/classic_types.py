@@ -86,6 +86,13 @@ class ClassicReader:
             raise self.error(f"{field} is null")
         return text
 
+    def java_string(self, field: str) -> str:
+        """The next string, which may not be null; what is not UTF-8 is replaced, as in Java."""
+        length = self.int16(field)
+        if length < 0:
+            raise self.error(f"{field} is null")
+        return self._take(length, field).decode(errors="replace")
+
     def nullable_bytes(self, field: str) -> bytes | None:
         """The next length-prefixed bytes; None for any negative length."""
         length = self.int32(field)

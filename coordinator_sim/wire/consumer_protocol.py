@@ -8,6 +8,7 @@ ConsumerProtocolSubscription.json and ConsumerProtocolAssignment.json, versions 
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 from coordinator_sim.errors import WireFormatError
@@ -23,6 +24,9 @@ from coordinator_sim.wire.classic_types import (
     int32_lists_bytes,
     string_bytes,
 )
+
+CONSUMER_PROTOCOL_TYPE: Final = "consumer"
+"""The protocol type of groups whose subscriptions a broker reads."""
 
 HIGHEST_VERSION: Final = 3
 """Written by default; a higher version is read as this one."""
@@ -89,6 +93,24 @@ def decode_subscription(data: bytes) -> Subscription:
         generation_id=max(generation_id, -1),
         rack_id=rack_id,
     )
+
+
+@lru_cache(maxsize=4_096)
+def subscribed_topics(data: bytes) -> tuple[str, ...] | None:
+    """The topics of a subscription as a broker reads them; None where it cannot.
+
+    A broker reads any version as version 0. Names that are not UTF-8 get replacement characters.
+
+    Source: ClassicGroup.computeSubscribedTopics.
+    """
+    reader = ClassicReader(data, "consumer subscription")
+    try:
+        reader.int16("version")
+        topics = reader.array("topics", lambda: reader.java_string("topic"))
+        reader.nullable_bytes("user_data")
+    except WireFormatError:
+        return None
+    return tuple(topics)
 
 
 def encode_assignment(assignment: ConsumerAssignment, version: int = HIGHEST_VERSION) -> bytes:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from conformance.checkers import Report, Verdict, check_all
 from conformance.scenario_timing import circumstances_of, with_calm
@@ -22,7 +23,7 @@ from coordinator_sim.protocol.messages import (
     RequestContext,
     SyncGroupResponse,
 )
-from coordinator_sim.protocol.records import GroupMetadataValue
+from coordinator_sim.protocol.records import GroupMetadataValue, LogBatch, OffsetCommitKey
 from coordinator_sim.protocol.requests import GroupRequest, Response
 from coordinator_sim.scenario import with_settings
 from coordinator_sim.sim.runner import run_scenario
@@ -130,13 +131,17 @@ def rebalances_for_ever(patch: pytest.MonkeyPatch) -> None:
 
 def commits_do_not_replace(patch: pytest.MonkeyPatch) -> None:
     """The first offset of a partition stays."""
-    put = OffsetStore.put
+    appended = OffsetStore.appended
 
-    def broken(self: OffsetStore, key: object, value: object, position: int) -> None:
-        if self.get(key, 0) is None:  # type: ignore[arg-type] # passed on as they came
-            put(self, key, value, position)  # type: ignore[arg-type] # as above
+    def broken(self: OffsetStore, batch: LogBatch, high_watermark: int) -> None:
+        kept = [
+            record
+            for record in batch.records
+            if not isinstance(record.key, OffsetCommitKey) or self.get(record.key) is None
+        ]
+        appended(self, replace(batch, records=tuple(kept)), high_watermark)
 
-    patch.setattr(OffsetStore, "put", broken)
+    patch.setattr(OffsetStore, "appended", broken)
 
 
 def load_forgets_generations(patch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,161 @@
+"""Offsets that nobody needs any more, and groups that are left without any.
+
+Each loaded partition is looked through at an interval, the first time one interval after its load.
+
+Source: kafka trunk, GroupCoordinatorShard.cleanupGroupMetadata, OffsetMetadataManager
+.cleanupExpiredOffsets, ClassicGroup.offsetExpirationCondition, OffsetExpirationConditionImpl.
+"""
+
+from dataclasses import dataclass
+
+from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
+from coordinator_sim.coordinator.group import Group
+from coordinator_sim.coordinator.offset_records import group_tombstone, offset_tombstones
+from coordinator_sim.coordinator.runtime import Effect, Partition, PartitionState, Runtime
+from coordinator_sim.coordinator.subscriptions import is_consumer, is_subscribed_to
+from coordinator_sim.coordinator.timeline import timeline_order
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.records import (
+    GroupMetadataKey,
+    LogBatch,
+    LogRecord,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.trace.events import Event
+
+_NOT_LED = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
+
+
+def expiry_key(partition: Partition) -> TimerKey:
+    """The name of a partition's expiry timer."""
+    return TimerKey(TimerKind.EXPIRY, "", str(partition.index))
+
+
+def arm_expiry(runtime: Runtime, partition: Partition) -> None:
+    """Look through the partition one interval from now. Source: scheduleGroupMetadataExpiration."""
+    deadline_ms = runtime.now_ms + runtime.config.offsets_retention_check_interval_ms
+    key = expiry_key(partition)
+    runtime.timers.schedule(key, deadline_ms, now_ms=runtime.now_ms, data=partition)
+
+
+def expire_offsets(runtime: Runtime, partition: Partition) -> None:
+    """Append a tombstone for every expired offset and every group that is left without any.
+
+    Source: GroupCoordinatorShard.cleanupGroupMetadata.
+    """
+    records: list[LogRecord] = []
+    doomed: list[str] = []
+    for group_id in timeline_order(partition.groups):
+        group = partition.groups[group_id]
+        keys, is_all = expired_offsets(runtime, partition, group)
+        records += offset_tombstones(keys)
+        if is_all and group.state is GroupState.EMPTY:
+            records.append(group_tombstone(group_id))
+            doomed.append(group_id)
+    arm_expiry(runtime, partition)
+    removal = RemoveGroups(runtime, partition)
+    effect = Effect(
+        records=tuple(records),
+        apply=removal if doomed else None,
+        follow=ExpiryRetry(runtime, partition),
+    )
+    runtime.submit(partition, None, effect)
+
+
+def expired_offsets(
+    runtime: Runtime, partition: Partition, group: Group
+) -> tuple[list[OffsetCommitKey], bool]:
+    """The expired offsets of a group in Kafka's order, and whether nothing else holds the group.
+
+    Source: OffsetMetadataManager.cleanupExpiredOffsets.
+    """
+    store = partition.offsets
+    group_id = group.group_id
+    is_open = store.has_open_transactions(group_id)
+    if not store.has_offsets(group_id):
+        return [], not is_open
+    if not may_expire_offsets(group):
+        return [], False
+    keys: list[OffsetCommitKey] = []
+    is_all = not is_open
+    for topic, offsets in store.all_of(group_id):
+        if is_subscribed_to(group, topic):
+            is_all = False
+            continue
+        for index, value in offsets:
+            key = OffsetCommitKey(group_id, topic, index)
+            if is_expired(runtime, group, value) and not (is_open and store.is_open(key)):
+                keys.append(key)
+            else:
+                is_all = False
+    return keys, is_all
+
+
+def may_expire_offsets(group: Group) -> bool:
+    """Whether offsets of the group expire at all while it is as it is.
+
+    Source: ClassicGroup.offsetExpirationCondition.
+    """
+    if group.protocol_type is None or group.state is GroupState.EMPTY:
+        return True
+    is_known = is_consumer(group) and group.subscriptions.topics() is not None
+    return is_known and group.state is GroupState.STABLE
+
+
+def is_expired(runtime: Runtime, group: Group, value: OffsetCommitValue) -> bool:
+    """Whether an offset's time is over: its own if it has one, else the broker's retention.
+
+    Retention counts from the commit, or in a group that is known to have lost its members from
+    the loss.
+
+    Source: OffsetExpirationConditionImpl.isOffsetExpired.
+    """
+    now_ms = runtime.now_ms
+    if value.expire_timestamp_ms != -1:
+        return now_ms >= value.expire_timestamp_ms
+    base_ms = value.commit_timestamp_ms
+    is_left = group.protocol_type is not None and group.state is GroupState.EMPTY
+    if is_left and group.current_state_timestamp_ms != -1:
+        base_ms = group.current_state_timestamp_ms
+    return now_ms - base_ms >= runtime.config.offsets_retention_ms
+
+
+@dataclass(slots=True, eq=False)
+class RemoveGroups:
+    """Groups whose tombstones are in a batch."""
+
+    runtime: Runtime
+    partition: Partition
+
+    def applied(self, batch: LogBatch) -> None:
+        """Remove them; readers see them until the batch is committed."""
+        for record in batch.records:
+            if record.value is None and isinstance(record.key, GroupMetadataKey):
+                group = self.partition.groups.get(record.key.group_id)
+                if group is not None:
+                    drop_group(self.runtime, self.partition, group, batch.next_offset)
+
+
+def drop_group(runtime: Runtime, partition: Partition, group: Group, position: int) -> None:
+    """Forget a group; readers see it until `position` is committed."""
+    partition.remove_group(group.group_id, position)
+    runtime.groups.pop(group.group_id, None)
+    if runtime.tracing:
+        group.tell(Event.GROUP_DEAD, state_from=group.state, state_to=GroupState.DEAD)
+
+
+@dataclass(slots=True, eq=False)
+class ExpiryRetry:
+    """A run whose write failed is repeated one interval later. Source: CoordinatorTimerImpl."""
+
+    runtime: Runtime
+    partition: Partition
+
+    def finish(self, error: ErrorCode) -> None:
+        """Arm the timer anew, counted from the failure."""
+        if error is ErrorCode.NONE or error in _NOT_LED:
+            return
+        if self.partition.state is PartitionState.ACTIVE:
+            arm_expiry(self.runtime, self.partition)

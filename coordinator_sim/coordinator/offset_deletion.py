@@ -1,0 +1,87 @@
+"""Offsets that go by name: OffsetDelete, and deleted topics.
+
+Source: kafka trunk, OffsetMetadataManager.deleteOffsets and onTopicsDeleted,
+ClassicGroup.validateOffsetDelete.
+"""
+
+from collections.abc import Mapping
+
+from coordinator_sim.coordinator.group import Group
+from coordinator_sim.coordinator.offset_records import offset_tombstones
+from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, PartitionState, Runtime
+from coordinator_sim.coordinator.subscriptions import is_consumer, is_subscribed_to
+from coordinator_sim.protocol.admin_messages import (
+    DeletedOffset,
+    DeletedOffsetTopic,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+)
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.iteration_order import concurrent_hash_order, topic_partition_hash
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
+from coordinator_sim.protocol.records import OffsetCommitKey
+from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.protocol.states import GroupState
+
+
+def handle_offset_delete(
+    runtime: Runtime, partition: Partition, request: OffsetDeleteRequest, parked: Parked
+) -> None:
+    """Delete offsets of topics that the group is not subscribed to.
+
+    Source: OffsetMetadataManager.deleteOffsets.
+    """
+    group = partition.groups.get(request.group_id)
+    error = offset_delete_error(group)
+    if group is None or error is not ErrorCode.NONE:
+        runtime.refuse(parked, error)
+        return
+    doomed: list[OffsetCommitKey] = []
+    outcomes: list[DeletedOffsetTopic] = []
+    store = partition.offsets
+    for topic in request.topics:
+        # An index named twice has two tombstones and one outcome.
+        indexes = tuple(dict.fromkeys(topic.partitions))
+        outcome = ErrorCode.NONE
+        if is_subscribed_to(group, topic.name):
+            outcome = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+        else:
+            keys = [
+                OffsetCommitKey(group.group_id, topic.name, index) for index in topic.partitions
+            ]
+            doomed += [key for key in keys if store.stored(key) is not None or store.is_open(key)]
+        outcomes.append(
+            DeletedOffsetTopic(
+                topic.name, tuple(DeletedOffset(index, outcome) for index in indexes)
+            )
+        )
+    effect = Effect(
+        records=offset_tombstones(doomed), response=OffsetDeleteResponse(topics=tuple(outcomes))
+    )
+    runtime.submit(partition, parked, effect)
+
+
+def offset_delete_error(group: Group | None) -> ErrorCode:
+    """Why no offset of a group may be deleted. Source: ClassicGroup.validateOffsetDelete."""
+    if group is None or group.state is GroupState.DEAD:
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    if group.state is not GroupState.EMPTY and not is_consumer(group):
+        return ErrorCode.NON_EMPTY_GROUP
+    return ErrorCode.NONE
+
+
+def topics_deleted(runtime: Runtime, topics: Mapping[str, bytes | None]) -> None:
+    """Remove the offsets of deleted topics, one write for each partition led here.
+
+    Args:
+        runtime: Its partitions.
+        topics: Name to id, or to None for a topic without one.
+
+    Source: GroupCoordinatorService.onMetadataUpdate, CoordinatorRuntime.scheduleWriteAllOperation.
+    """
+    places = [TopicPartition(OFFSETS_TOPIC, index) for index in runtime.partitions]
+    for place in concurrent_hash_order(places, hash_of=topic_partition_hash):
+        partition = runtime.partitions[place.partition]
+        if partition.state is PartitionState.ACTIVE:
+            keys = partition.offsets.of_topics(dict(topics))
+            runtime.submit(partition, None, Effect(records=offset_tombstones(keys)))

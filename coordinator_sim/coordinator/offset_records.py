@@ -1,0 +1,92 @@
+"""The records and outcomes of a commit, plain or in a transaction.
+
+Source: kafka trunk, OffsetMetadataManager.commitOffset and commitTransactionalOffset,
+GroupCoordinatorRecordHelpers.newOffsetCommitRecord and newOffsetCommitTombstoneRecord.
+"""
+
+from collections.abc import Iterable
+
+from coordinator_sim.coordinator.runtime import Runtime
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    OffsetCommitTopic,
+    OffsetCommitTopicResult,
+    PartitionError,
+)
+from coordinator_sim.protocol.records import (
+    GroupMetadataKey,
+    LogRecord,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+
+NO_RETENTION = -1
+_EXPIRY_VALUE_VERSION = 1
+_TOPIC_ID_VALUE_VERSION = 4
+
+
+def commit_records(
+    runtime: Runtime,
+    group_id: str,
+    topics: tuple[OffsetCommitTopic, ...],
+    *,
+    retention_ms: int = NO_RETENTION,
+    with_topic_ids: bool = False,
+) -> tuple[tuple[LogRecord, ...], tuple[OffsetCommitTopicResult, ...]]:
+    """One record for each partition whose metadata fits, and one outcome for each partition.
+
+    Args:
+        runtime: Its clock, limits and profile.
+        group_id: Whose offsets.
+        topics: As asked.
+        retention_ms: Until the offsets expire, or -1 for the broker's retention.
+        with_topic_ids: Whether the topics' ids are stored, by profiles whose records have them.
+    """
+    now_ms = runtime.now_ms
+    expires_ms = -1 if retention_ms == NO_RETENTION else now_ms + retention_ms
+    version = offset_value_version(runtime, expires_ms)
+    keeps_ids = with_topic_ids and version >= _TOPIC_ID_VALUE_VERSION
+    limit = runtime.config.offset_metadata_max_bytes
+    records: list[LogRecord] = []
+    results: list[OffsetCommitTopicResult] = []
+    for topic in topics:
+        name = topic.name
+        topic_id = topic.topic_id if keeps_ids else None
+        outcomes: list[PartitionError] = []
+        for p in topic.partitions:
+            metadata = p.metadata or ""
+            if len(metadata) * 2 > limit and java_length(metadata) > limit:
+                outcomes.append(PartitionError(p.partition, ErrorCode.OFFSET_METADATA_TOO_LARGE))
+                continue
+            outcomes.append(PartitionError(p.partition, ErrorCode.NONE))
+            value = OffsetCommitValue(
+                offset=p.offset,
+                leader_epoch=p.leader_epoch,
+                metadata=metadata,
+                commit_timestamp_ms=now_ms,
+                expire_timestamp_ms=expires_ms,
+                topic_id=topic_id,
+            )
+            records.append(LogRecord(OffsetCommitKey(group_id, name, p.partition), value, version))
+        results.append(OffsetCommitTopicResult(name, tuple(outcomes)))
+    return tuple(records), tuple(results)
+
+
+def offset_value_version(runtime: Runtime, expires_ms: int) -> int:
+    """The schema version of a stored offset: only version 1 can hold an expiry."""
+    return runtime.profile.offset_value_version if expires_ms == -1 else _EXPIRY_VALUE_VERSION
+
+
+def java_length(text: str) -> int:
+    """The length in UTF-16 code units, which is what Kafka compares with the limit in bytes."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def offset_tombstones(keys: Iterable[OffsetCommitKey]) -> tuple[LogRecord, ...]:
+    """Records that remove these offsets."""
+    return tuple(LogRecord(key, None, 0) for key in keys)
+
+
+def group_tombstone(group_id: str) -> LogRecord:
+    """A record that removes a group."""
+    return LogRecord(GroupMetadataKey(group_id), None, 0)

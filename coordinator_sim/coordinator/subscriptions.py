@@ -1,0 +1,63 @@
+"""What a generation's members subscribe to, as far as a broker reads it.
+
+A broker reads the subscriptions of consumers alone, and only to know which offsets are in use. It
+does so when a generation begins and when a group is loaded, not when a member changes its mind.
+
+Source: kafka trunk, ClassicGroup.computeSubscribedTopics and isSubscribedToTopic.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from coordinator_sim.wire.consumer_protocol import CONSUMER_PROTOCOL_TYPE, subscribed_topics
+
+if TYPE_CHECKING:
+    from coordinator_sim.coordinator.group import Group
+
+
+class Subscriptions:
+    """The subscriptions of one generation, read when somebody asks.
+
+    Args:
+        metadata: What each member brought for the chosen protocol; None if that is unreadable.
+    """
+
+    __slots__ = ("_metadata", "_topics")
+
+    def __init__(self, metadata: Iterable[bytes] | None) -> None:
+        self._metadata = None if metadata is None else tuple(metadata)
+        self._topics: frozenset[str] | None = None
+
+    def topics(self) -> frozenset[str] | None:
+        """Every topic that a member subscribes to; None if not known."""
+        if self._metadata is not None:
+            found: set[str] | None = set()
+            for metadata in self._metadata:
+                topics = subscribed_topics(metadata)
+                found = None if found is None or topics is None else found.union(topics)
+            self._metadata = None
+            self._topics = None if found is None else frozenset(found)
+        return self._topics
+
+
+UNKNOWN_SUBSCRIPTIONS: Final = Subscriptions(None)
+"""Of a group whose first generation has not begun."""
+
+
+def subscriptions_of(group: "Group") -> Subscriptions:
+    """What the members bring for the protocol chosen, as of now."""
+    name = group.protocol_name
+    if not is_consumer(group) or (group.members and name is None):
+        return UNKNOWN_SUBSCRIPTIONS
+    return Subscriptions(member.metadata(name) for member in group.members.values())
+
+
+def is_consumer(group: "Group") -> bool:
+    """Whether the members are consumers. Source: ClassicGroup.usesConsumerGroupProtocol."""
+    return group.protocol_type == CONSUMER_PROTOCOL_TYPE
+
+
+def is_subscribed_to(group: "Group", topic: str) -> bool:
+    """Whether the group may consume that topic; if in doubt, a group of consumers does."""
+    topics = group.subscriptions.topics()
+    return is_consumer(group) if topics is None else topic in topics

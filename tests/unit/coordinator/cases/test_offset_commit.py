@@ -1,0 +1,115 @@
+"""OffsetCommit: who may commit, what is stored, what an append that fails is called."""
+
+import pytest
+
+from tests.unit.coordinator.cases.stage import Case, read_cases
+
+CASES = """
+COMMIT-001 a simple commit creates a group without protocol type
+  commit - t-0=10           | - t-0=NONE
+  state Empty gen=0 type=-
+  log offset t-0=10
+COMMIT-002 an unknown group with a generation, below version 9
+  commit - t-0=10 gen=1 id=m1 v=8 | - t-0=ILLEGAL_GENERATION
+  state none
+COMMIT-003 an unknown group with a generation, version 9
+  commit - t-0=10 gen=1 id=m1 v=9 | - t-0=GROUP_ID_NOT_FOUND
+  state none
+COMMIT-005 a member of a Stable group
+  stable A
+  commit A t-0=10           | A t-0=NONE
+  fetch t-0                 | fetch t-0=10 t-0.epoch=-1 t-0.metadata=-
+COMMIT-007 generation -1 against a group with members
+  stable A
+  commit - t-0=10           | - t-0=UNKNOWN_MEMBER_ID
+  commit A t-0=10 gen=-1    | A t-0=ILLEGAL_GENERATION
+COMMIT-008 the old generation may commit while preparing
+  stable A B
+  join C
+  commit A t-0=10           | A t-0=NONE
+  state PreparingRebalance
+COMMIT-009 in the sync phase the errors of membership come first
+  completing A
+  commit A t-0=10           | A t-0=REBALANCE_IN_PROGRESS
+  commit - t-0=10 gen=1     | - t-0=UNKNOWN_MEMBER_ID
+  commit A t-0=10 gen=2     | A t-0=ILLEGAL_GENERATION
+  commit - t-0=10           | - t-0=UNKNOWN_MEMBER_ID
+COMMIT-012 an Empty group refuses a commit that names a generation
+  stable A
+  leave A
+  commit A t-0=10 gen=2     | A t-0=UNKNOWN_MEMBER_ID
+COMMIT-013 on an Empty group instance id and member id do not matter
+  commit - t-0=10 i=i1      | - t-0=NONE
+  commit - t-0=10 id=unknown | - t-0=NONE
+COMMIT-015 a stale static member is fenced, an unknown instance is an unknown member
+  stable M:i1
+  commit M t-0=10 id=old    | M t-0=FENCED_INSTANCE_ID
+  commit M t-0=10 i=nope    | M t-0=UNKNOWN_MEMBER_ID
+  commit M t-0=10           | M t-0=NONE
+COMMIT-016 a Dead group
+  stable A
+  force Dead
+  commit A t-0=10           | A t-0=COORDINATOR_NOT_AVAILABLE
+COMMIT-018 a commit keeps the session alive
+  stable A session=1000
+  wait 500
+  commit A t-0=10           | A t-0=NONE
+  wait 600
+  heartbeat A               | A NONE
+COMMIT-020 the limit of the metadata is inclusive and counts UTF-16 units
+  commit - t-0=1/4096 t-1=1/4097            | - t-0=NONE t-1=OFFSET_METADATA_TOO_LARGE
+  commit - t-0=2/2048 t-1=2/2049 unit=wide  | - t-0=NONE t-1=OFFSET_METADATA_TOO_LARGE
+  log offset t-0=1; offset t-0=2
+COMMIT-021 nothing is appended when all metadata is too long
+  commit - t-0=1/4097       | - t-0=OFFSET_METADATA_TOO_LARGE
+  log none
+COMMIT-023 metadata that is partly too long leaves nothing pending
+  commit - t-0=1 t-1=1/4097
+  fetch t-1 stable=1        | fetch t-1=-1
+COMMIT-025 the broker's errors are merged with the group's
+  broker topics=t
+  stable A
+  commit A t-0=1 nosuch-0=1 gen=9 | A t-0=ILLEGAL_GENERATION nosuch-0=UNKNOWN_TOPIC_OR_PARTITION
+COMMIT-027 the leader epoch comes back
+  commit - t-0=97 epoch=15 meta=text
+  fetch t-0                 | fetch t-0=97 t-0.epoch=15 t-0.metadata=text
+COMMIT-029 offsets may go backwards
+  commit - t-0=100
+  commit - t-0=5
+  fetch t-0                 | fetch t-0=5
+COMMIT-030 an empty group id may store offsets
+  group -
+  commit - t-0=10           | - t-0=NONE
+  fetch t-0                 | fetch t-0=10
+COMMIT-032 the coordinator is loading
+  resign
+  load begin
+  commit - t-0=10           | - t-0=COORDINATOR_LOAD_IN_PROGRESS
+COMMIT-036 the errors of an append
+  fail UNKNOWN_TOPIC_OR_PARTITION
+  commit - t-0=10           | - t-0=COORDINATOR_NOT_AVAILABLE
+  fail NOT_ENOUGH_REPLICAS
+  commit - t-0=10           | - t-0=COORDINATOR_NOT_AVAILABLE
+  fail REQUEST_TIMED_OUT
+  commit - t-0=10           | - t-0=COORDINATOR_NOT_AVAILABLE
+  fail NOT_LEADER_OR_FOLLOWER
+  commit - t-0=10           | - t-0=NOT_COORDINATOR
+  fail KAFKA_STORAGE_ERROR
+  commit - t-0=10           | - t-0=NOT_COORDINATOR
+  fail MESSAGE_TOO_LARGE
+  commit - t-0=10           | - t-0=UNKNOWN_SERVER_ERROR
+  fail RECORD_LIST_TOO_LARGE
+  commit - t-0=10           | - t-0=UNKNOWN_SERVER_ERROR
+  fail INVALID_FETCH_SIZE
+  commit - t-0=10           | - t-0=UNKNOWN_SERVER_ERROR
+  fail NETWORK_EXCEPTION
+  commit - t-0=10           | - t-0=COORDINATOR_LOAD_IN_PROGRESS
+  fetch t-0                 | fetch t-0=-1
+  state none
+"""
+
+
+@pytest.mark.parametrize("case", read_cases(CASES), ids=lambda case: case.case_id)
+def test_offset_commit(case: Case) -> None:
+    """An OffsetCommit is answered as Kafka 4.4 answers it."""
+    case.play()
