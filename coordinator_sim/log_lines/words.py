@@ -1,0 +1,74 @@
+"""What the words of every generation of coordinators have in common: a function for each event."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from coordinator_sim.log_lines.entries import Entry
+from coordinator_sim.log_lines.reasons import NOT_PROVIDED
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.profiles import Profile
+from coordinator_sim.trace.events import Event, TraceEvent
+
+OPERATIONS: Final = {
+    Event.HEARTBEAT: "heartbeat",
+    Event.SYNC_RESP: "sync-group",
+    Event.JOIN_RESP: "join-group",
+    Event.LEAVE_REQ: "leave-group",
+}
+"""What a coordinator calls a request whose static member is fenced."""
+
+
+class Words:
+    """One generation of coordinators: which events it logs, and how.
+
+    Args:
+        profile: Whose coordinator speaks.
+    """
+
+    holds_departures: bool = False
+    """A LeaveGroup is logged after the rebalance that it causes."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+        self.texts: dict[Event, Callable[[TraceEvent], Iterator[Entry]]] = {}
+
+    def entries(self, event: TraceEvent) -> Iterator[Entry]:
+        """What is logged of an event: nothing, one entry or several."""
+        tell = self.texts.get(event.event)
+        return iter(()) if tell is None else tell(event)
+
+    def removed(self, events: list[TraceEvent]) -> Iterator[Entry]:
+        """What is logged of members that did not rejoin in time; there is at least one."""
+        raise NotImplementedError
+
+    def rebalancing(self, event: TraceEvent, leaver: TraceEvent | None) -> Iterator[Entry]:
+        """What is logged of a PREPARE_REBALANCE.
+
+        Args:
+            event: The rebalance.
+            leaver: The departure that caused it, where the coordinator logs that one later.
+        """
+        raise NotImplementedError
+
+    def state(self, event: TraceEvent) -> str:
+        """The state that the event met, by the name that clients know."""
+        return self.shown(event.attrs.get("in_state", ""))
+
+    def shown(self, name: str) -> str:
+        """A state by the name that clients know."""
+        return name.replace("AwaitingSync", "CompletingRebalance")
+
+
+def client_reason(event: TraceEvent) -> str:
+    """Why the client left, as Kafka logs it. Source: LeaveGroupRequest.leaveReason."""
+    return event.client_reason or NOT_PROVIDED
+
+
+def listed(text: str) -> list[str]:
+    """The elements of an attribute that lists names."""
+    return text.split(", ") if text else []
+
+
+def raw_error(event: TraceEvent) -> ErrorCode:
+    """The error of an append, before it was put into what clients are told."""
+    return ErrorCode.__members__.get(event.reason_text or "", ErrorCode.UNKNOWN_SERVER_ERROR)
