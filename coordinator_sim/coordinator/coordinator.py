@@ -414,10 +414,7 @@ class GroupCoordinator:
         if part is not None and part.state is not PartitionState.CLOSED:
             is_newer = leader_epoch is None or part.leader_epoch < leader_epoch
             if is_newer:
-                if runtime.tracing:
-                    attrs = {} if leader_epoch is None else {"epoch": str(leader_epoch)}
-                    runtime.emit(Event.COORD_RESIGNED, offsets_partition=partition, attrs=attrs)
-                unload(runtime, part)
+                unload(runtime, part, leader_epoch)
         return runtime.take()
 
     # -- inspection ------------------------------------------------------------------------

@@ -52,7 +52,7 @@ def handle_join(runtime: Runtime, partition: Partition, join: Join) -> Effect | 
     if is_new_group and effect is NO_EFFECT and runtime.profile.records_new_group:
         return Effect(
             records=(group_record(runtime, group, empty_group_value(group)),),
-            follow=StoreNewGroup(runtime, group, join.parked),
+            follow=StoreNewGroup(runtime, group, join.parked, runtime.now_ms),
         )
     return effect
 
@@ -214,8 +214,9 @@ def _add_then_rebalance(runtime: Runtime, group: Group, join: Join, member_id: s
     if runtime.tracing:
         attrs = {"in_state": group.state.value, "member_id_was": how}
         group.emit(Event.MEMBER_ADDED, member, attrs=attrs)
+    instance = "null" if request.group_instance_id is None else request.group_instance_id
     text = (
-        f"Adding new member {member_id} with group instance id {request.group_instance_id}; "
+        f"Adding new member {member_id} with group instance id {instance}; "
         f"client reason: {join.client_reason}"
         if runtime.tracing
         else ""
@@ -260,11 +261,14 @@ class StoreNewGroup:
     runtime: Runtime
     group: Group
     parked: Parked
+    since_ms: int
 
     def finish(self, error: ErrorCode) -> None:
         """On error, answer the JoinGroup if it is still parked; the group is undone already."""
         if error is ErrorCode.NONE:
             return
-        trace_store_failure(self.runtime, self.group, error, "new group")
+        is_late = self.runtime.now_ms > self.since_ms
+        what = "new group, late" if is_late else "new group"
+        trace_store_failure(self.runtime, self.group, error, what)
         code = metadata_append_error(error, self.runtime.profile)
         self.runtime.answer(self.parked, JoinGroupResponse(error_code=code))

@@ -228,11 +228,14 @@ def trace_store_failure(runtime: Runtime, group: Group, error: ErrorCode, what: 
         runtime: Whose trace it is.
         group: Whose record it is.
         error: Of the append; clients are told another.
-        what: What was to be stored: `new group`, `empty generation`, `assignment` or
-            `static member`.
+        what: What was to be stored: `new group` (`new group, late` when it waited for
+            the log in vain), `empty generation`, `assignment` or `static member`.
     """
     if runtime.tracing:
         code = metadata_append_error(error, runtime.profile)
         group.emit(
-            Event.STORE_FAILED, reason_text=error.name, error_code=code, attrs={"what": what}
+            Event.STORE_FAILED,
+            reason_text=error.name,
+            error_code=code,
+            attrs={"what": what, "timeout_ms": str(runtime.config.offsets_commit_timeout_ms)},
         )

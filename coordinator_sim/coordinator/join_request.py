@@ -22,8 +22,8 @@ class Join:
 
     @property
     def client_reason(self) -> str:
-        """The client's reason as Kafka logs it. Source: JoinGroupRequest.joinReason."""
-        return self.request.reason or "not provided"
+        """The client's reason as Kafka logs it; Java's log takes an empty one for none."""
+        return "not provided" if self.request.reason is None else self.request.reason
 
 
 def refuse_join(runtime: Runtime, join: Join, error: ErrorCode, member_id: str = "") -> None:

@@ -153,8 +153,11 @@ def _trace_loaded(group: Group) -> None:
     )
 
 
-def unload(runtime: Runtime, partition: Partition) -> None:
+def unload(runtime: Runtime, partition: Partition, leader_epoch: int | None) -> None:
     """Close the partition: answer what is parked, drop timers, forget groups and offsets."""
+    epoch = {} if leader_epoch is None else {"epoch": str(leader_epoch)}
+    if runtime.tracing:
+        runtime.emit(Event.COORD_RESIGNED, offsets_partition=partition.index, attrs=epoch)
     _cancel_timers(runtime, partition)
     runtime.fail_deferred(partition, ErrorCode.NOT_COORDINATOR)
     for group_id in timeline_order(partition.groups):
@@ -169,7 +172,7 @@ def unload(runtime: Runtime, partition: Partition) -> None:
     partition.offsets = OffsetStore()
     partition.state = PartitionState.CLOSED
     if runtime.tracing:
-        runtime.emit(Event.UNLOAD_DONE, offsets_partition=partition.index, attrs=counts)
+        runtime.emit(Event.UNLOAD_DONE, offsets_partition=partition.index, attrs=epoch | counts)
 
 
 def _cancel_timers(runtime: Runtime, partition: Partition) -> None:

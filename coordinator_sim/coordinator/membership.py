@@ -17,6 +17,7 @@ from coordinator_sim.coordinator.join_phase import (
 )
 from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Partition, Runtime
 from coordinator_sim.coordinator.sessions import start_session
+from coordinator_sim.coordinator.tracing import trace_fenced_leave
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
     HeartbeatRequest,
@@ -107,6 +108,8 @@ def _leave(runtime: Runtime, group: Group, entry: LeavingMember) -> LeftMember:
         error = group.validate_member(entry.member_id, entry.group_instance_id)
         if error is ErrorCode.NONE:
             _remove_leaver(runtime, group, group.members[entry.member_id], entry)
+        elif error is ErrorCode.FENCED_INSTANCE_ID and runtime.tracing:
+            trace_fenced_leave(group, entry)
     return LeftMember(
         member_id=entry.member_id, group_instance_id=entry.group_instance_id, error_code=error
     )

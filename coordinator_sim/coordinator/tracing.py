@@ -14,6 +14,7 @@ from coordinator_sim.protocol.messages import (
     JoinGroupRequest,
     JoinGroupResponse,
     LeaveGroupRequest,
+    LeavingMember,
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetFetchResponse,
@@ -22,7 +23,7 @@ from coordinator_sim.protocol.messages import (
     SyncGroupResponse,
 )
 from coordinator_sim.protocol.partitioning import partition_for
-from coordinator_sim.protocol.requests import GroupRequest, Response
+from coordinator_sim.protocol.requests import GroupRequest, OneGroupRequest, Response
 from coordinator_sim.protocol.transaction_messages import CompleteTransaction
 from coordinator_sim.trace.events import Event, OffsetEntry
 
@@ -90,6 +91,7 @@ def trace_response(runtime: "Runtime", parked: "Parked", response: Response) -> 
         "api_version": parked.api_version,
         "correlation_id": parked.token,
     }
+    common |= _fencing(runtime, request, response)
     match request, response:
         case JoinGroupRequest(), JoinGroupResponse():
             runtime.emit(
@@ -143,6 +145,23 @@ def trace_response(runtime: "Runtime", parked: "Parked", response: Response) -> 
             return
 
 
+def _fencing(runtime: "Runtime", request: OneGroupRequest, response: Response) -> dict[str, Any]:
+    """Who has the instance id of a request that was fenced."""
+    if not isinstance(request, JoinGroupRequest | SyncGroupRequest | HeartbeatRequest):
+        return {}
+    if not isinstance(response, JoinGroupResponse | SyncGroupResponse | HeartbeatResponse):
+        return {}
+    group = runtime.groups.get(request.group_id)
+    instance_id = request.group_instance_id
+    if response.error_code is not ErrorCode.FENCED_INSTANCE_ID or group is None:
+        return {}
+    current = None if instance_id is None else group.static_members.get(instance_id)
+    is_returning = isinstance(request, JoinGroupRequest) and not request.member_id
+    if current is None or is_returning or current == request.member_id:
+        return {}
+    return {"attrs": {"current_member_id": current}}
+
+
 def trace_fetch(runtime: "Runtime", context: RequestContext, response: OffsetFetchResponse) -> None:
     """Tell of what was read, group by group."""
     for group in response.groups:
@@ -157,6 +176,17 @@ def trace_fetch(runtime: "Runtime", context: RequestContext, response: OffsetFet
         )
 
 
+def trace_fenced_leave(group: "Group", entry: LeavingMember) -> None:
+    """Tell that a member would leave whose instance id another one has."""
+    current = group.static_members.get(entry.group_instance_id or "", "")
+    group.tell(
+        Event.MEMBER_FENCED,
+        member_id=entry.member_id,
+        group_instance_id=entry.group_instance_id,
+        attrs={"current_member_id": current, "operation": "leave-group"},
+    )
+
+
 def trace_leader_replaced(group: "Group", leader: "Member", joined: "Member | None") -> None:
     """Tell that the leader did not rejoin: `joined` leads now, or nobody can."""
     attrs = {"old_leader_id": leader.member_id}
@@ -166,6 +196,7 @@ def trace_leader_replaced(group: "Group", leader: "Member", joined: "Member | No
         attrs["outcome"] = "no_member_joined"
         group.tell(Event.LEADER_REPLACED, attrs=attrs)
         return
+    attrs["protocols"] = ",".join(protocol.name for protocol in joined.protocols)
     group.emit(
         Event.LEADER_REPLACED,
         joined,

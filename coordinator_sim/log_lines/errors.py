@@ -48,8 +48,7 @@ _TEXTS: Final = {
         "This is not the correct coordinator.", "NotCoordinatorException"
     ),
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorText(
-        "The request included message batch larger than the configured segment size on the "
-        "server.",
+        "The request included message batch larger than the configured segment size on the server.",
         "RecordBatchTooLargeException",
     ),
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorText(

@@ -10,6 +10,7 @@ from typing import Final
 
 from coordinator_sim.log_lines.entries import ERROR, INFO, WARN, Entry
 from coordinator_sim.log_lines.errors import error_message
+from coordinator_sim.log_lines.reasons import NOT_PROVIDED
 from coordinator_sim.log_lines.words import (
     OPERATIONS,
     Words,
@@ -28,6 +29,7 @@ _OFFSETS: Final = f"{_PACKAGE}.group.OffsetMetadataManager"
 _SHARD: Final = f"{_PACKAGE}.group.GroupCoordinatorShard"
 _RUNTIME: Final = f"{_PACKAGE}.common.runtime.CoordinatorRuntime"
 _TOPIC: Final = "__consumer_offsets"
+_NO_REASON: Final = "; client reason: "
 
 
 class JavaWords(Words):
@@ -163,7 +165,7 @@ class JavaWords(Words):
                 ERROR,
             )
         else:
-            text += f". Member {event.leader_id} was elected as the new leader."
+            text += f". Member {_member(event)} was elected as the new leader."
             yield _shard(event, text, logger=_CLASSIC)
 
     # -- rebalances ------------------------------------------------------------------------
@@ -172,6 +174,8 @@ class JavaWords(Words):
         """A rebalance; its reason is in the core's own words. Source: prepareRebalance."""
         del leaver
         reason = self.shown(event.reason_text or "")
+        if reason.endswith(_NO_REASON):
+            reason += NOT_PROVIDED
         if event.reason is RebalanceReason.STORE_ERROR:
             # QUIRK: two pieces of this text are put together without a blank.
             # Source: kafka trunk, GroupMetadataManager.classicGroupSyncToClassicGroup.
@@ -221,8 +225,13 @@ class JavaWords(Words):
 
     def _store_failed(self, event: TraceEvent) -> Iterator[Entry]:
         what = event.attrs.get("what")
-        if what == "new group":
-            message = error_message(raw_error(event))
+        raw = raw_error(event)
+        if what == "new group, late" and raw is ErrorCode.REQUEST_TIMED_OUT:
+            timeout_ms = event.attrs.get("timeout_ms")
+            write = "CoordinatorWriteEvent(name=classic-group-join)"
+            message = f"{write} timed out after {timeout_ms}ms"
+        elif what in ("new group", "new group, late"):
+            message = error_message(raw)
         elif what == "empty generation":
             message = error_message(event.error_code or ErrorCode.UNKNOWN_SERVER_ERROR)
         else:
@@ -285,6 +294,18 @@ class JavaWords(Words):
                 "commit.",
                 logger=_OFFSETS,
             )
+
+
+def _member(event: TraceEvent) -> str:
+    """The member of an event with all that is known of it. Source: ClassicGroupMember.toString."""
+    protocols = event.attrs.get("protocols", "").replace(",", ", ")
+    return (
+        f"ClassicGroupMember(memberId='{event.member_id}', "
+        f"groupInstanceId='{event.group_instance_id or ''}', clientId='{event.client_id}', "
+        f"clientHost='{event.client_host}', rebalanceTimeoutMs={event.rebalance_timeout_ms}, "
+        f"sessionTimeoutMs={event.session_timeout_ms}, protocolType='{event.protocol_type}', "
+        f"supportedProtocols=[{protocols}])"
+    )
 
 
 def _epoch(event: TraceEvent) -> str:

@@ -67,7 +67,8 @@ def _client_reason(why: Told) -> str:
     leaver = why.leaver
     if why.cause.reason is RebalanceReason.MEMBER_LEFT and leaver is not None:
         return leaver.client_reason or NOT_PROVIDED
-    return why.cause.client_reason or NOT_PROVIDED
+    reason = why.cause.client_reason
+    return NOT_PROVIDED if reason is None else reason
 
 
 def _member(why: Told) -> str:

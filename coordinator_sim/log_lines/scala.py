@@ -10,7 +10,12 @@ from typing import Final
 from coordinator_sim.log_lines.entries import ERROR, INFO, WARN, Entry
 from coordinator_sim.log_lines.errors import error_message, exception_name
 from coordinator_sim.log_lines.reasons import scala_3_reason, told
-from coordinator_sim.log_lines.scala_values import member_metadata, option, scala_set
+from coordinator_sim.log_lines.scala_values import (
+    member_metadata,
+    option,
+    scala_key_set,
+    scala_set,
+)
 from coordinator_sim.log_lines.words import (
     OPERATIONS,
     Words,
@@ -156,7 +161,7 @@ class ScalaWords(Words):
 
     def removed(self, events: list[TraceEvent]) -> Iterator[Entry]:
         """Members that did not rejoin. Source: GroupCoordinator.onCompleteJoin."""
-        names = scala_set([str(event.member_id) for event in events])
+        names = scala_key_set([str(event.member_id) for event in events])
         yield self.coordinator(
             events[0],
             f"Group {events[0].group_id} removed dynamic members who haven't joined: {names}",
@@ -244,7 +249,9 @@ class ScalaWords(Words):
         append = f"Appending metadata message for group {group} generation {event.generation} "
         if raw in _TOO_LARGE:
             unknown = self.unknown_error
-            text = f"{append}failed due to {exception}, returning {unknown} error code to the client"
+            text = (
+                f"{append}failed due to {exception}, returning {unknown} error code to the client"
+            )
             yield self.manager(event, text, ERROR)
         elif raw not in _EXPECTED:
             text = f"{append}failed due to unexpected error: {exception}"
@@ -315,7 +322,9 @@ class ScalaWords(Words):
 
     def coordinator(self, event: TraceEvent, text: str, level: str = INFO) -> Entry:
         """An entry of GroupCoordinator."""
-        return Entry(self.coordinator_logger, f"[GroupCoordinator {event.broker_id}]: {text}", level)
+        return Entry(
+            self.coordinator_logger, f"[GroupCoordinator {event.broker_id}]: {text}", level
+        )
 
     def manager(self, event: TraceEvent, text: str, level: str = INFO) -> Entry:
         """An entry of GroupMetadataManager."""

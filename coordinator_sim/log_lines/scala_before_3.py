@@ -178,7 +178,9 @@ class LegacyWords(Words):
             f"Appending metadata message for group {event.group_id} generation {event.generation} "
         )
         if raw in _TOO_LARGE:
-            text = f"failed due to {exception_name(raw)}, returning UNKNOWN error code to the client"
+            text = (
+                f"failed due to {exception_name(raw)}, returning UNKNOWN error code to the client"
+            )
             yield _manager(event, append + text, ERROR)
         elif raw not in _EXPECTED:
             text = f"failed due to unexpected error: {exception_name(raw)}"

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from coordinator_sim.protocol.iteration_order import scala_set_order
 from coordinator_sim.trace.events import TraceEvent
 
 _SMALL: Final = 4
@@ -15,9 +16,15 @@ def option(value: str | None) -> str:
 
 
 def scala_set(names: Sequence[str]) -> str:
-    """An immutable set, in the order given. Source: scala 2.13, Set1 to Set4 and HashSet."""
-    kind = "Set" if len(names) <= _SMALL else "HashSet"
-    return f"{kind}({', '.join(names)})"
+    """An immutable set; a small one in the order given. Source: scala 2.13, Set1-4 and HashSet."""
+    if len(names) <= _SMALL:
+        return f"Set({', '.join(names)})"
+    return f"HashSet({', '.join(scala_set_order(names))})"
+
+
+def scala_key_set(names: Sequence[str]) -> str:
+    """The keys of an immutable map. Source: scala 2.13, Map1-4 and HashMap, their keySet."""
+    return f"Set({', '.join(scala_set_order(names))})"
 
 
 def member_metadata(event: TraceEvent, *, ending: str = "") -> str:

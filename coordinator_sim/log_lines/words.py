@@ -13,7 +13,7 @@ OPERATIONS: Final = {
     Event.HEARTBEAT: "heartbeat",
     Event.SYNC_RESP: "sync-group",
     Event.JOIN_RESP: "join-group",
-    Event.LEAVE_REQ: "leave-group",
+    Event.MEMBER_FENCED: "leave-group",
 }
 """What a coordinator calls a request whose static member is fenced."""
 
@@ -56,7 +56,7 @@ class Words:
 
     def shown(self, name: str) -> str:
         """A state by the name that clients know."""
-        return name.replace("AwaitingSync", "CompletingRebalance")
+        return name.replace("AwaitingSync", self.profile.awaiting_sync_name)
 
 
 def client_reason(event: TraceEvent) -> str:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.protocol.log_words import LogWords
 
 
 class Profile(Struct, frozen=True, kw_only=True):
@@ -75,6 +76,7 @@ class Profile(Struct, frozen=True, kw_only=True):
         offset_value_version: Schema version of OffsetCommit values without an expiry; those with
             one are version 1. Source: GroupCoordinatorRecordHelpers.newOffsetCommitRecord.
         static_membership: Group instance ids are honoured. Source: KIP-345, 2.3.
+        log_words: How its log lines read. Source: see `LogWords`.
     """
 
     name: str = "4.4"
@@ -106,12 +108,14 @@ class Profile(Struct, frozen=True, kw_only=True):
     group_value_version: int = 3
     offset_value_version: int = 4
     static_membership: bool = True
+    log_words: LogWords = LogWords.JAVA
 
 
 _JAVA: Final = Profile()
 _SCALA: Final = replace(
     _JAVA,
     name="3.9",
+    log_words=LogWords.CLIENT_REASONS,
     records_new_group=False,
     extends_initial_delay_only_at_generation_0=True,
     expiry_completes_initial_join=False,
@@ -138,6 +142,7 @@ PROFILES: Final[dict[str, Profile]] = {
         replace(
             _SCALA,
             name="0.10.2",
+            log_words=LogWords.RESTABILIZE,
             member_id_required=False,
             initial_rebalance_delay=False,
             sync_timeout=False,
@@ -149,7 +154,13 @@ PROFILES: Final[dict[str, Profile]] = {
             offset_value_version=1,
             static_membership=False,
         ),
-        replace(_SCALA, name="2.8", refreshes_timeouts=False, state_filter_is_exact=True),
+        replace(
+            _SCALA,
+            name="2.8",
+            log_words=LogWords.DEPARTURES_FIRST,
+            refreshes_timeouts=False,
+            state_filter_is_exact=True,
+        ),
         _SCALA,
         replace(_JAVA, name="4.0", offset_value_version=3, deletes_share_groups_first=False),
         replace(_JAVA, name="4.1", offset_value_version=3),
