@@ -19,7 +19,7 @@ def demo(session: nox.Session) -> None:
 @nox.session
 def test(session: nox.Session) -> None:
     """The default test suite; needs nothing but Python, and Java for the Spark part."""
-    session.run("pytest", "-m", "not property and not oracle", *session.posargs)
+    session.run("pytest", "-m", "not property and not oracle and not nightly", *session.posargs)
 
 
 @nox.session(name="property")
@@ -30,21 +30,18 @@ def property_(session: nox.Session) -> None:
 
 @nox.session
 def oracle(session: nox.Session) -> None:
-    """Comparison with Apache Kafka's own coordinator (builds the oracle with Maven)."""
-    folder = ROOT / "conformance" / "oracle"
-    if not (folder / "target" / "lib").is_dir():
-        session.run("mvn", "-q", "-f", str(folder / "pom.xml"), "package", external=True)
-    where = {"COORDINATOR_SIM_ORACLE": str(folder)}
-    session.run("pytest", "-m", "oracle", *session.posargs, env=where)
+    """Random programs against Apache Kafka's own coordinators (built with Maven, once)."""
+    session.run("pytest", "-m", "oracle", *session.posargs)
 
 
 @nox.session
 def nightly(session: nox.Session) -> None:
     """The same suites with larger numbers, then the benchmarks. Hours."""
     session.run("pytest", "-m", "property", "--hypothesis-profile", "nightly")
-    sizes = {"COORDINATOR_SIM_DIFFER_SEEDS": "2000", "COORDINATOR_SIM_DIFFER_STEPS": "500"}
-    session.env.update(sizes)
-    oracle(session)
+    session.run("pytest", "-m", "nightly")
+    for reference, steps in (("4.4.0", 1_000_000), ("4.3.1", 300_000), ("3.9.2", 300_000)):
+        wanted = ("--reference", f"kafka-{reference}", "--steps", str(steps))
+        session.run("conformance", "differ", *wanted)
     session.run("python", "-m", "benchmarks")
 
 

@@ -128,7 +128,7 @@ def heartbeats_per_second() -> float:
         now_ms += 3_000
         for request in requests:
             handle(request, sender, now_ms)
-        coordinator.next_deadline_ms()
+        coordinator.wake_up_ms()
     return HEARTBEATS / (process_time() - start)
 
 

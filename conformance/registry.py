@@ -1,38 +1,50 @@
 """Every requirement of the suite with its cases, in the order of the areas."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
-
-from msgspec import Struct
+from importlib import import_module
+from typing import Final
 
 from conformance.requirements import Requirement
+from conformance.script.play import Case
 from coordinator_sim.errors import ConfigError
 
-
-class Case(Struct, frozen=True):
-    """One way to check a requirement.
-
-    Args:
-        case_id: The requirement's id; behind a dot the name of a variant.
-        play: Plays it; raises when the target does not behave so.
-    """
-
-    case_id: str
-    requirement: Requirement
-    play: Callable[..., None]
+MODULES: Final = (
+    "partitions",
+    "join",
+    "member_id",
+    "initial_delay",
+    "rebalance",
+    "sync",
+    "pending_sync",
+    "heartbeat",
+    "leave",
+    "static_members",
+    "size",
+    "protocol_choice",
+    "states",
+    "load",
+    "replication",
+    "offset_commit",
+    "offset_fetch",
+    "offset_load",
+)
+"""The modules of `conformance.cases`, in the order of a report."""
 
 
 @cache
 def all_cases() -> tuple[Case, ...]:
     """Every case, by area."""
-    return ()
+    modules = [import_module(f"conformance.cases.{name}") for name in MODULES]
+    return tuple(case for module in modules for case in module.CASES)
 
 
 def all_requirements() -> tuple[Requirement, ...]:
     """Every requirement once, by area."""
-    return tuple(
-        {case.requirement.requirement_id: case.requirement for case in all_cases()}.values()
-    )
+    found: dict[str, Requirement] = {}
+    for case in all_cases():
+        found.setdefault(case.requirement.requirement_id, case.requirement)
+    return tuple(found.values())
 
 
 def chosen(

@@ -4,7 +4,9 @@ from typing import Annotated
 
 import typer
 
+from conformance.cli.differ import differ
 from conformance.cli.registry import coverage, list_requirements
+from conformance.cli.run import run
 from coordinator_sim import __version__
 from coordinator_sim.cli.ending import EXIT_MISUSE, run_command_line
 
@@ -18,7 +20,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("list", short_help="List the requirements.")(list_requirements)
+app.command(short_help="Play the cases on a target.")(run)
 app.command(short_help="Compare the requirements with catalogue files.")(coverage)
+app.command(short_help="Compare with Kafka's own coordinator, at random.")(differ)
 
 
 def print_version(wanted: bool) -> None:

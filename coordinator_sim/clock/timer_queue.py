@@ -1,25 +1,29 @@
 """Timers as data: the deadlines of a coordinator, named, inspectable and cancellable.
 
-One heap for everything. A timer that is pushed back (a session, by every heartbeat) only stores
-its new deadline; its heap entry notices when it comes up and is armed again then. So a heartbeat
-costs no heap work, and a silent member costs one entry.
+A port of Kafka's hierarchical timing wheel, because the wheel decides the order in which timers of
+one deadline fire. A timer armed far ahead waits in a coarse bucket and drops into finer ones when
+the coarse bucket comes up; there it lines up behind those armed straight into the finer bucket
+before. The wheel's own time is that of the bucket that came up last: while none does, it stands
+still, and a timer armed meanwhile goes by the old time.
 
-Timers of one deadline fire in the order in which Kafka's timing wheel delivers them, which is
-not the order in which they were armed: see `_tie_key`.
+A timer that is pushed back within its bucket (a session, by most heartbeats) only stores its new
+deadline and its new place in line; the bucket is put in order when it comes up.
 
-Source: kafka trunk, server-common TimingWheel.java and SystemTimer.java (tick 1 ms, 20 slots).
+Source: kafka trunk, server-common TimingWheel.java, TimerTaskList.java and SystemTimer.java (tick
+1 ms, 20 slots).
 """
 
+from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, unique
-from heapq import heapify, heappop, heappush
+from operator import attrgetter
 from typing import Final, NamedTuple
+
+from coordinator_sim.clock.bucket_queue import BucketQueue
 
 WHEEL_SIZE: Final = 20
 """Slots of a wheel; a wheel's tick is the span of the one below it."""
-_COMPACT_ABOVE: Final = 1_024
-"""Below this many heap entries, dead ones are not worth a sweep."""
 
 
 @unique
@@ -50,114 +54,118 @@ class Timer:
 
     Args:
         deadline_ms: When it fires.
-        armed_at_ms: When it was last armed; decides ties, with `arm_seq`.
+        arm_seq: Its place in line; a new one whenever it is armed or drops into a finer bucket.
         data: What its owner wants back when it fires.
-        entry_seq: Names the one heap entry that stands for this timer.
-        entry_deadline_ms: That entry's deadline, never later than `deadline_ms`.
+        bucket: Where it waits; None while it is ready to fire.
+        bucket_end_ms: First instant after the bucket.
+        wheel_ms: The wheel's time when the bucket was chosen.
     """
 
     key: TimerKey
     deadline_ms: int
-    armed_at_ms: int
     arm_seq: int
     data: object = None
-    entry_seq: int = -1
-    entry_deadline_ms: int = 0
+    bucket: "Bucket | None" = None
+    bucket_end_ms: int = 0
+    wheel_ms: int = 0
     active: bool = True
 
 
-_Entry = tuple[int, tuple[int, ...], int, Timer]
+@dataclass(slots=True, eq=False)
+class Bucket:
+    """The timers of one slot of one wheel: those from `start_ms` on, for `tick_ms`."""
+
+    start_ms: int
+    tick_ms: int
+    timers: dict[Timer, None] = field(default_factory=dict)
 
 
-def _tie_key(deadline_ms: int, armed_at_ms: int) -> tuple[int, ...]:
-    """Orders timers of one deadline as a wheel of wheels hands them out.
-
-    A timer armed far ahead waits in a coarse bucket and drops into finer ones when the coarse
-    bucket comes up; there it lines up behind those armed straight into the finer bucket before.
-    So each level contributes the instant of the drop, and the last item is the arming itself.
-    Drops are even and armings odd: at one instant the wheel turns before requests arrive.
-    A timer that is already due fires after everything else that is.
-    """
-    # DEVIATION: Kafka's wheel stands still until a bucket comes up, and an arming meanwhile goes
-    # by its old time; we take it to be on time, as it is on a busy broker. Only the order of
-    # timers of one deadline, armed by different waits, can show it.
-    if deadline_ms <= armed_at_ms:
-        return (deadline_ms * 2 + 2,)
-    drops: list[int] = []
-    tick = 1
-    span = WHEEL_SIZE
-    while deadline_ms >= armed_at_ms - armed_at_ms % tick + span:
-        tick = span
-        span *= WHEEL_SIZE
-        drops.append((deadline_ms - deadline_ms % tick) * 2)
-    drops.append(armed_at_ms * 2 + 1)
-    return tuple(drops)
+_in_line = attrgetter("arm_seq")
 
 
 class TimerQueue:
     """All timers of one coordinator."""
 
-    __slots__ = ("_heap", "_seq", "_timers")
+    __slots__ = ("_buckets", "_queue", "_ready", "_seq", "_timers", "_wheel_ms")
 
     def __init__(self) -> None:
         self._timers: dict[TimerKey, Timer] = {}
-        self._heap: list[_Entry] = []
+        self._buckets: dict[tuple[int, int], Bucket] = {}
+        self._queue = BucketQueue[Bucket]()
+        self._ready: deque[Timer] = deque()
+        self._wheel_ms = -1
         self._seq = 0
+
+    def start(self, now_ms: int) -> None:
+        """The wheel begins to turn, unless it has begun; at the latest with the first timer."""
+        if self._wheel_ms < 0:
+            self._wheel_ms = now_ms
 
     def schedule(
         self, key: TimerKey, deadline_ms: int, *, now_ms: int, data: object = None
     ) -> Timer:
         """Arm the timer of that name, replacing its deadline and data if it is armed already."""
+        if self._wheel_ms < 0:
+            self._wheel_ms = now_ms
         timer = self._timers.get(key)
-        self._seq = seq = self._seq + 1
         if timer is None:
-            timer = self._timers[key] = Timer(key, deadline_ms, now_ms, seq, data)
-            self._push(timer)
-            return timer
-        timer.deadline_ms = deadline_ms
-        timer.armed_at_ms = now_ms
-        timer.arm_seq = seq
-        timer.data = data
-        if deadline_ms < timer.entry_deadline_ms:
-            self._push(timer)
+            timer = self._timers[key] = Timer(key, deadline_ms, 0, data)
+        else:
+            self._withdraw(timer)
+            timer.deadline_ms = deadline_ms
+            timer.data = data
+        self._place(timer)
         return timer
 
-    def postpone(self, timer: Timer, deadline_ms: int, now_ms: int) -> None:
-        """Move an active timer's deadline; no heap work unless it moves ahead of its entry."""
+    def postpone(self, timer: Timer, deadline_ms: int) -> None:
+        """Move an active timer's deadline; next to no work while it stays in its bucket."""
+        if (
+            timer.deadline_ms <= deadline_ms < timer.bucket_end_ms
+            and timer.wheel_ms == self._wheel_ms
+        ):
+            timer.deadline_ms = deadline_ms
+            self._seq = timer.arm_seq = self._seq + 1
+            return
+        self._withdraw(timer)
         timer.deadline_ms = deadline_ms
-        timer.armed_at_ms = now_ms
-        self._seq = seq = self._seq + 1
-        timer.arm_seq = seq
-        if deadline_ms < timer.entry_deadline_ms:
-            self._push(timer)
+        self._place(timer)
 
     def cancel(self, key: TimerKey) -> None:
         """Drop the timer of that name, if it is armed."""
         timer = self._timers.pop(key, None)
         if timer is not None:
             timer.active = False
+            self._withdraw(timer)
 
     def pop_due(self, now_ms: int) -> Timer | None:
-        """Take the next timer whose deadline is not after `now_ms`; None when there is none."""
-        timer = self._head()
-        if timer is None or timer.deadline_ms > now_ms:
-            return None
-        heappop(self._heap)
-        del self._timers[timer.key]
-        timer.active = False
-        return timer
+        """Take the next timer whose deadline is not after `now_ms`; None when there is none.
+
+        Each round fires one, or empties one bucket into finer ones, of which there are few.
+        """
+        while True:
+            if self._ready:
+                timer = self._ready.popleft()
+                del self._timers[timer.key]
+                timer.active = False
+                return timer
+            bucket = self._queue.first()
+            if bucket is None or bucket.start_ms > now_ms:
+                return None
+            self._turn(bucket)
 
     def next_deadline_ms(self) -> int | None:
-        """The earliest deadline, None when nothing is armed."""
-        timer = self._head()
-        return None if timer is None else timer.deadline_ms
+        """The earliest deadline, None when nothing is armed. Looks at every timer."""
+        return min((timer.deadline_ms for timer in self._timers.values()), default=None)
 
     def wake_up_ms(self) -> int | None:
-        """An instant not after the earliest deadline, None when nothing is armed; for alarms.
+        """An instant not after the earliest deadline, None when nothing is queued; for alarms.
 
-        Timers that were postponed are not looked at, so that a heartbeat costs no heap work.
+        It is the start of the next bucket, which may hold nothing that is due, or nothing at all.
         """
-        return self._heap[0][0] if self._heap else None
+        if self._ready:
+            return self._ready[0].deadline_ms
+        bucket = self._queue.first()
+        return None if bucket is None else bucket.start_ms
 
     def get(self, key: TimerKey) -> Timer | None:
         """The armed timer of that name."""
@@ -169,43 +177,54 @@ class TimerQueue:
 
     def __iter__(self) -> Iterator[Timer]:
         """The armed timers in the order in which they would fire."""
-        return iter(
-            sorted(
-                self._timers.values(),
-                key=lambda t: (t.deadline_ms, _tie_key(t.deadline_ms, t.armed_at_ms), t.arm_seq),
-            )
-        )
+        return iter(sorted(self._timers.values(), key=_firing_order))
 
-    def _push(self, timer: Timer) -> None:
-        timer.entry_seq = timer.arm_seq
-        timer.entry_deadline_ms = timer.deadline_ms
-        tie = _tie_key(timer.deadline_ms, timer.armed_at_ms)
-        heappush(self._heap, (timer.deadline_ms, tie, timer.arm_seq, timer))
-        if len(self._heap) > _COMPACT_ABOVE and len(self._heap) > 4 * len(self._timers):
-            self._compact()
+    def _place(self, timer: Timer) -> None:
+        """Line the timer up where the wheel puts it now. Source: TimingWheel.add."""
+        deadline_ms = timer.deadline_ms
+        wheel_ms = self._wheel_ms
+        self._seq = timer.arm_seq = self._seq + 1
+        if deadline_ms <= wheel_ms:
+            timer.bucket = None
+            timer.bucket_end_ms = 0
+            self._ready.append(timer)
+            return
+        tick = 1
+        span = WHEEL_SIZE
+        # Ends because each wheel spans twenty times the one below it.
+        while deadline_ms >= wheel_ms - wheel_ms % tick + span:
+            tick = span
+            span *= WHEEL_SIZE
+        start_ms = deadline_ms - deadline_ms % tick
+        bucket = self._buckets.get((start_ms, tick))
+        if bucket is None:
+            bucket = self._buckets[start_ms, tick] = Bucket(start_ms, tick)
+            self._queue.add(start_ms, bucket)
+        bucket.timers[timer] = None
+        timer.bucket = bucket
+        timer.bucket_end_ms = start_ms + tick
+        timer.wheel_ms = wheel_ms
 
-    def _compact(self) -> None:
-        """Drop the entries of timers that were cancelled or moved ahead."""
-        self._heap = [entry for entry in self._heap if _is_live(entry)]
-        heapify(self._heap)
+    def _withdraw(self, timer: Timer) -> None:
+        """Take the timer out of its bucket, which stays queued even if it is empty now."""
+        if timer.bucket is not None:
+            del timer.bucket.timers[timer]
+            timer.bucket = None
+        else:
+            self._ready.remove(timer)
 
-    def _head(self) -> Timer | None:
-        """Bring a live, current entry to the top of the heap. Each round removes or re-arms one."""
-        heap = self._heap
-        while heap:
-            entry = heap[0]
-            timer = entry[3]
-            if not _is_live(entry):
-                heappop(heap)
-            elif timer.arm_seq == entry[2]:
-                return timer
-            else:
-                heappop(heap)
-                self._push(timer)
-                heap = self._heap
-        return None
+    def _turn(self, bucket: Bucket) -> None:
+        """Advance the wheel to its first bucket and empty that, in line, into finer ones.
+
+        Source: SystemTimer.advanceClock and TimerTaskList.flush.
+        """
+        self._queue.remove_first()
+        del self._buckets[bucket.start_ms, bucket.tick_ms]
+        self._wheel_ms = max(self._wheel_ms, bucket.start_ms)
+        for timer in sorted(bucket.timers, key=_in_line):
+            self._place(timer)
 
 
-def _is_live(entry: _Entry) -> bool:
-    timer = entry[3]
-    return timer.active and timer.entry_seq == entry[2]
+def _firing_order(timer: Timer) -> tuple[int, int, int]:
+    tick_ms = 0 if timer.bucket is None else timer.bucket.tick_ms
+    return timer.deadline_ms, tick_ms, timer.arm_seq

@@ -368,6 +368,7 @@ class GroupCoordinator:
         """
         runtime = self._runtime
         runtime.now_ms = now_ms
+        runtime.timers.start(now_ms)
         part = runtime.partitions.get(partition)
         if part is None:
             part = runtime.partitions[partition] = Partition(partition)

@@ -24,7 +24,7 @@ def _arm(runtime: Runtime, group: Group, member: Member, timeout_ms: int) -> Non
     now_ms = runtime.now_ms
     timer = member.session
     if timer is not None and timer.active:
-        runtime.timers.postpone(timer, now_ms + timeout_ms, now_ms)
+        runtime.timers.postpone(timer, now_ms + timeout_ms)
         return
     key = TimerKey(TimerKind.SESSION, group.group_id, member.member_id)
     member.session = runtime.timers.schedule(key, now_ms + timeout_ms, now_ms=now_ms)

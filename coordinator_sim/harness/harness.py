@@ -151,10 +151,10 @@ class Harness:
         """Let `ms` milliseconds pass, firing each timer at its own instant."""
         target_ms = self.now_ms + ms
         while True:
-            deadline_ms = self.coordinator.next_deadline_ms()
-            if deadline_ms is None or deadline_ms > target_ms:
+            wake_up_ms = self.coordinator.wake_up_ms()
+            if wake_up_ms is None or wake_up_ms > target_ms:
                 break
-            self.now_ms = max(deadline_ms, self.now_ms)
+            self.now_ms = max(wake_up_ms, self.now_ms)
             self._take(self.coordinator.expire(self.now_ms))
         self.now_ms = target_ms
         return self._step()
@@ -191,6 +191,10 @@ class Harness:
                 partition=partition, base_offset=end, timestamp_ms=self.now_ms, records=records
             )
         )
+
+    def truncate(self, partition: int) -> None:
+        """Take every record out of a log, for an `append` of what should stand there."""
+        self._log.pop(partition, None)
 
     def hold(self, *, high_watermark: bool) -> None:
         """Whether appends wait for `commit` from now on."""
@@ -231,8 +235,8 @@ class Harness:
 
     def _settle(self) -> None:
         """Fire what is due already: a delay of 0 ms ends within the verb that armed it."""
-        deadline_ms = self.coordinator.next_deadline_ms()
-        if deadline_ms is not None and deadline_ms <= self.now_ms:
+        wake_up_ms = self.coordinator.wake_up_ms()
+        if wake_up_ms is not None and wake_up_ms <= self.now_ms:
             self._take(self.coordinator.expire(self.now_ms))
 
     def _take(self, result: CoordinatorResult) -> None:

@@ -132,6 +132,15 @@ class Lines:
             ]
 
     @property
+    def harness(self) -> Harness:
+        """The world of the last `init`, for whoever looks inside.
+
+        Raises:
+            LineError: there is none yet.
+        """
+        return self._world
+
+    @property
     def _world(self) -> Harness:
         if self._harness is None:
             raise LineError("no world yet: begin with the op init")
@@ -144,7 +153,8 @@ class Lines:
         if "profile" in command:
             profile = profile_named(_text(command, "profile"))
         partitions = _number(command, "partitions", OFFSETS_PARTITIONS)
-        base = CoordinatorConfig(offsets_topic_num_partitions=partitions, trace=False)
+        trace = _flag(command, "trace", default=False)
+        base = CoordinatorConfig(offsets_topic_num_partitions=partitions, trace=trace)
         properties = _object(command, "config")
         self._harness = Harness(
             configured(base, {name: str(value) for name, value in properties.items()}),

@@ -115,7 +115,7 @@ class Driver:
         for step in self._plan.steps:
             self._at(step.at_ms, _STEP, self._stepper(step))
         while True:
-            due_ms = None if self._holds else self._coordinator.next_deadline_ms()
+            due_ms = None if self._holds else self._coordinator.wake_up_ms()
             next_ms = self._queue[0][0] if self._queue else None
             if due_ms is not None and (next_ms is None or due_ms <= next_ms):
                 if due_ms > self._horizon_ms:

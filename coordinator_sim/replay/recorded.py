@@ -172,7 +172,7 @@ class RecordedDriver:
             due = [
                 (deadline, broker_id)
                 for broker_id, coordinator in self._coordinators.items()
-                if (deadline := coordinator.next_deadline_ms()) is not None and deadline <= now_ms
+                if (deadline := coordinator.wake_up_ms()) is not None and deadline <= now_ms
             ]
             if not due:
                 return

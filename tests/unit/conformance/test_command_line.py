@@ -7,8 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from conformance.cli.main import app, main
+from conformance.script.play import read_cases
 
-COMMANDS = ("list", "coverage")
+COMMANDS = ("list", "run", "coverage")
 
 
 def output_of(*arguments: str | Path, code: int = 0) -> str:
@@ -37,6 +38,52 @@ def test_coverage_takes_a_list_or_a_mapping_and_prints_what_is_deferred(tmp_path
     assert json.loads(output_of("coverage", mapped, "--json", code=1))[0]["missing"] == [
         "NOBODY-001"
     ]
+
+
+def test_run_counts_by_area_and_exits_1_when_a_case_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What passes is counted; what fails shows its transcript."""
+    shown = output_of("run", "--profile", "4.4", "--profile", "3.9", "--area", "partition")
+    assert "simulator as 3.9: 2 passed, 0 failed" in shown
+
+    wrong = read_cases("PARTITION", "PART-999 wrong\n  @ J model\n  partition otherGroup 35\n")
+    monkeypatch.setattr("conformance.cli.run.all_cases", lambda: wrong)
+    shown = output_of("run", code=1)
+    assert "failed PART-999 as 4.4" in shown
+    assert "partition otherGroup" in shown
+    assert [each["verdict"] for each in json.loads(output_of("run", "--json", code=1))] == [
+        "failed"
+    ]
+
+
+def test_list_shows_the_requirements_of_a_profile() -> None:
+    """A requirement is listed with the profiles that must meet it."""
+    rows = json.loads(output_of("list", "--area", "JOIN", "--profile", "legacy-0.10.2", "--json"))
+    assert "JOIN-002" in [row["requirement_id"] for row in rows]
+    assert "JOIN-001" not in [row["requirement_id"] for row in rows]
+    assert "PART-001" in output_of("list", "--area", "partition")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "--target", "kafka"),
+        ("run", "--target", "oracle:kafka-1.0.0"),
+        ("run", "--profile", "9.9"),
+        ("run", "-k", "no-such-case"),
+        ("list", "--area", "nowhere"),
+    ],
+)
+def test_a_name_of_nothing_is_misuse(
+    arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The error lists what there is."""
+    monkeypatch.setattr("sys.argv", ["conformance", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("error: ")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""The cases, one module an area: `CASES` of each is read by the registry."""

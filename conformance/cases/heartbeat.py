@@ -1,0 +1,118 @@
+"""Heartbeat: what it answers and whether it keeps the session."""
+
+from typing import Final
+
+from conformance.script.play import read_cases
+
+CASES: Final = read_cases(
+    "HEARTBEAT",
+    """
+HB-002 an unknown group
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinatorTest.testHeartbeatUnknownGroup
+  @ java GroupMetadataManagerTest.testHeartbeatUnknownGroup
+  @ 0.10.2 GroupCoordinatorResponseTest.testHeartbeatUnknownGroup
+  heartbeat A gen=1 id=a    | A UNKNOWN_MEMBER_ID
+  state none
+HB-003 an unknown member
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinatorTest.testHeartbeatUnknownConsumerExistingGroup
+  @ java GroupMetadataManagerTest.testHeartbeatUnknownMemberExistingGroup
+  @ 0.10.2 GroupCoordinatorResponseTest.testHeartbeatUnknownConsumerExistingGroup
+  stable A
+  heartbeat A id=x          | A UNKNOWN_MEMBER_ID
+  state Stable gen=1
+HB-004 another generation
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinatorTest.testHeartbeatIllegalGeneration
+  @ java GroupMetadataManagerTest.testHeartbeatIllegalGeneration
+  @ 0.10.2 GroupCoordinatorResponseTest.testHeartbeatIllegalGeneration
+  stable A
+  heartbeat A gen=2         | A ILLEGAL_GENERATION
+  state Stable gen=1
+HB-005 while preparing, and the session restarts
+  @ LSJ must seen=0.10.2-4.4
+  @ java GroupMetadataManagerTest.testHeartbeatDuringPreparingRebalance
+  @ scala GroupCoordinatorTest.testHeartbeatDuringRebalanceCausesRebalanceInProgress
+  stable A
+  join B
+  wait 9000
+  heartbeat A               | A REBALANCE_IN_PROGRESS
+  wait 9000
+  state PreparingRebalance gen=1 members=A,B
+HB-006 in the sync phase, and the session restarts
+  @ SJ must since=2.6 seen=2.8-4.4
+  @ scala GroupCoordinatorTest.testHeartbeatRebalanceInProgress
+  @ java GroupMetadataManagerTest.testHeartbeatDuringCompletingRebalance
+  completing A
+  wait 9000
+  heartbeat A               | A NONE
+  wait 9000
+  state AwaitingSync gen=1 members=A
+HB-009 an Empty group
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinatorTest.testHeartbeatEmptyGroup
+  @ java GroupMetadataManagerTest.testHeartbeatEmptyGroup
+  stable A
+  leave A
+  heartbeat A gen=2         | A UNKNOWN_MEMBER_ID
+  state Empty
+HB-010 a Dead group
+  @ SJ model since=2.3
+  @ scala GroupCoordinatorTest.testHeartbeatDeadGroup
+  @ java GroupMetadataManagerTest.testHeartbeatDeadGroup
+  stable A
+  force Dead
+  heartbeat A               | A COORDINATOR_NOT_AVAILABLE
+HB-013 heartbeats keep the session
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinatorTest.testHeartbeatMaintainsSession
+  @ java GroupMetadataManagerTest.testClassicGroupMemberHeartbeatMaintainsSession
+  @ 0.10.2 GroupCoordinatorResponseTest.testHeartbeatMaintainsSession
+  stable A
+  wait 5000
+  heartbeat A               | A NONE
+  wait 5100
+  heartbeat A               | A NONE
+  state Stable gen=1
+HB-014 a refused heartbeat does not keep the session
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinator.handleHeartbeat
+  stable A
+  --
+  wait 3333
+  heartbeat A gen=99        | A ILLEGAL_GENERATION
+  wait 3333
+  heartbeat A gen=99        | A ILLEGAL_GENERATION
+  wait 3334
+  heartbeat A gen=99        | A UNKNOWN_MEMBER_ID
+  state Empty gen=2
+  log group gen=2 protocol=- leader=- members=-
+HB-015 commits keep the session
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinatorTest.testCommitMaintainsSession
+  @ 0.10.2 GroupCoordinatorResponseTest.testCommitMaintainsSession
+  stable A
+  --
+  wait 5000
+  commit A t-0=1            | A t-0=NONE
+  wait 5100
+  heartbeat A               | A NONE
+  log offset t-0=1
+HB-021 an absent static member gets a fresh session when the join phase ends
+  @ SJ must since=2.3 seen=2.8-4.4
+  @ scala GroupCoordinator.onCompleteJoin
+  stable L:i1 F:i2 session=1000 rebalance=600
+  join L                    | -
+  wait 600                  | L NONE gen=3
+  --
+  wait 500
+  state AwaitingSync members=F,L
+  log none
+HB-EMPTY a member of an Empty group, which only a bug can make
+  @ J model
+  stable A
+  force Empty
+  heartbeat A               | A UNKNOWN_MEMBER_ID
+""",
+)

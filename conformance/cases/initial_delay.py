@@ -1,0 +1,149 @@
+"""The delay in front of a group's first generation."""
+
+from typing import Final
+
+from conformance.script.play import read_cases
+
+CASES: Final = read_cases(
+    "INITIAL",
+    """
+INIT-002 a joiner inside the window extends it
+  @ SJ must seen=2.8-4.4
+  @ scala GroupCoordinatorTest.shouldResetRebalanceDelayWhenNewMemberJoinsGroupInInitialRebalance
+  @ java GroupMetadataManagerTest.testResetRebalanceDelayWhenNewMemberJoinsGroupDuringInitialRebalance
+  broker delay=300
+  join A rebalance=900  | -
+  wait 299              | -
+  join B rebalance=900  | -
+  wait 300              | -
+  wait 1                | A NONE gen=1; B NONE gen=1
+  state AwaitingSync gen=1
+INIT-003 the extension is bounded by the rebalance timeout
+  @ SJ must seen=2.8-4.4
+  @ scala GroupCoordinatorTest.shouldDelayRebalanceUptoRebalanceTimeout
+  @ java GroupMetadataManagerTest.testDelayRebalanceUptoRebalanceTimeout
+  broker delay=300
+  join A rebalance=600
+  join B rebalance=600
+  wait 301              | -
+  join C rebalance=600
+  wait 298              | -
+  wait 1                | A NONE gen=1; B NONE gen=1; C NONE gen=1
+INIT-004 the last extension is shortened
+  @ SJ must seen=2.8-4.4
+  @ scala InitialDelayedJoin.onComplete
+  broker delay=300
+  join A rebalance=750
+  wait 200
+  join B rebalance=750
+  wait 200
+  join C rebalance=750
+  wait 300
+  join D rebalance=750
+  wait 49               | -
+  wait 1                | A NONE; B NONE; C NONE; D NONE
+INIT-005 a rebalance timeout below the delay still waits for it
+  @ SJ must seen=2.8-4.4
+  @ scala GroupCoordinator.prepareRebalance
+  broker delay=300
+  join A rebalance=100
+  wait 299              | -
+  wait 1                | A NONE gen=1
+INIT-007 that all have joined does not end it early
+  @ SJ must seen=2.8-4.4
+  @ scala InitialDelayedJoin.tryComplete
+  broker delay=300
+  join A
+  join B
+  wait 299              | -
+  state PreparingRebalance gen=0 members=A,B
+INIT-008 a pending member does not hold it
+  @ SJ must seen=2.8-4.4
+  @ scala GroupCoordinator.onCompleteJoin
+  broker delay=300
+  join A                | -
+  join B v=9            | B MEMBER_ID_REQUIRED
+  --
+  wait 300              | A NONE gen=1 members=A
+  state AwaitingSync gen=1 pending=B
+  log none
+INIT-009 everybody leaves during the delay
+  @ SJ must seen=2.8-4.4
+  @ scala GroupCoordinator.onCompleteJoin
+  broker delay=300
+  join A
+  --
+  leave A               | A UNKNOWN_MEMBER_ID id=-; leave NONE entries=NONE
+  state PreparingRebalance gen=0
+  wait 300              | -
+  state Empty gen=1
+  log group gen=1 protocol=- leader=- members=-
+INIT-010 a group that is Empty again waits for the delay
+  @ SJ must seen=2.8-4.4
+  @ scala GroupCoordinator.prepareRebalance
+  broker delay=300
+  stable A
+  leave A
+  --
+  join A id=            | -
+  wait 299              | -
+  wait 1                | A NONE gen=3
+  log none
+INIT-011 a joiner does not extend the delay of a used group
+  @ S must seen=2.8-3.9
+  @ scala GroupCoordinator.addMemberAndRebalance
+  broker delay=300
+  stable A
+  leave A
+  --
+  join B rebalance=900
+  wait 150
+  join C rebalance=900
+  wait 149              | -
+  wait 1                | B NONE gen=3; C NONE gen=3
+INIT-012 the extension serves a used group too
+  @ J must seen=4.0-4.4
+  @ java GroupMetadataManager.addMemberThenRebalanceOrCompleteJoin
+  broker delay=300
+  stable A
+  leave A
+  --
+  join B rebalance=900
+  wait 150
+  join C rebalance=900
+  wait 449              | -
+  wait 1                | B NONE gen=3; C NONE gen=3
+  log none
+INIT-013 a joiner in the last window leaves its mark for the next initial rebalance
+  @ SJ model
+  @ scala InitialDelayedJoin.onComplete
+  broker delay=300
+  join A rebalance=300
+  join B rebalance=300
+  wait 300              | A NONE gen=1; B NONE gen=1
+  leave A B
+  state Empty gen=2
+  --
+  join C rebalance=900  | -
+  wait 300              | -
+  wait 300              | C NONE gen=3
+INIT-014 an expiry ends the delay early
+  @ J model
+  @ java GroupMetadataManagerTest.testHeartbeatExpirationShouldRemoveMember
+  broker delay=1000000
+  join A session=1800000 rebalance=2000000
+  --
+  wait 300000           | A UNKNOWN_MEMBER_ID id=-
+  state Empty gen=1
+  log group gen=1 protocol=- leader=- members=-
+INIT-015 an expiry does not shorten the delay
+  @ S model
+  @ scala GroupCoordinator.removeMemberAndUpdateGroup
+  broker delay=1000000
+  join A session=1800000 rebalance=2000000
+  wait 300000           | A UNKNOWN_MEMBER_ID
+  state PreparingRebalance gen=0
+  wait 700000
+  state Empty gen=1
+""",
+)

@@ -1,0 +1,285 @@
+"""JoinGroup: who is admitted, who is told what, what rebalances."""
+
+from typing import Final
+
+from conformance.script.play import read_cases
+
+CASES: Final = read_cases(
+    "JOIN",
+    """
+JOIN-001 first member of a new group
+  @ SJ must seen=2.8-4.4
+  @ scala GroupCoordinatorTest.testValidJoinGroup
+  broker delay=3000
+  join A v=3        | -
+  [S] log none
+  [J] log group gen=0 leader=- members=- protocol=-
+  --
+  wait 2999         | -
+  wait 1            | A NONE gen=1 leader=A id=A members=A protocol=range
+  state AwaitingSync gen=1
+  log none
+JOIN-002 no initial delay in 0.10.2
+  @ L must seen=0.10.2
+  @ 0.10.2 GroupCoordinator.prepareRebalance
+  @ 0.10.2 GroupCoordinatorResponseTest.testValidJoinGroup
+  broker delay=3000
+  join A                | A NONE gen=1 leader=A
+  state AwaitingSync gen=1
+  log none
+JOIN-003 an unknown member id in a new group
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinatorTest.testJoinGroupUnknownConsumerNewGroup
+  @ 0.10.2 GroupCoordinatorResponseTest.testJoinGroupUnknownConsumerNewGroup
+  join A id=ghost   | A UNKNOWN_MEMBER_ID id=ghost gen=-1
+  state none
+  log none
+JOIN-004 an unknown member id in an existing group
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinatorTest.testJoinGroupUnknownConsumerExistingGroup
+  @ java GroupMetadataManagerTest.testJoinGroupUnknownConsumerExistingGroup
+  @ 0.10.2 GroupCoordinatorResponseTest.testJoinGroupUnknownConsumerExistingGroup
+  stable A
+  --
+  join B id=ghost   | B UNKNOWN_MEMBER_ID id=ghost
+  state Stable gen=1
+  log none
+JOIN-006 not the coordinator
+  @ LSJ must seen=3.9,4.4
+  @ scala GroupCoordinatorTest.testJoinGroupWrongCoordinator
+  @ scala GroupCoordinatorTest.testSyncGroupNotCoordinator
+  @ scala GroupCoordinatorTest.testHeartbeatWrongCoordinator
+  @ scala GroupCoordinatorTest.testLeaveGroupWrongCoordinator
+  @ scala GroupCoordinatorTest.testDescribeGroupWrongCoordinator
+  @ scala GroupCoordinatorTest.testDeleteGroupWithWrongCoordinator
+  @ 0.10.2 GroupCoordinatorResponseTest.testJoinGroupWrongCoordinator
+  @ 0.10.2 GroupCoordinatorResponseTest.testHeartbeatWrongCoordinator
+  stable A
+  resign
+  --
+  join B            | B NOT_COORDINATOR id=-
+  sync A            | A NOT_COORDINATOR
+  heartbeat A       | A NOT_COORDINATOR
+  leave A           | leave NOT_COORDINATOR entries=-
+  commit A t-0=1    | A t-0=NOT_COORDINATOR
+  log none
+JOIN-010 another protocol type
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinatorTest.testJoinGroupInconsistentProtocolType
+  @ java GroupMetadataManagerTest.testClassicGroupJoinInconsistentProtocolType
+  @ 0.10.2 GroupCoordinatorResponseTest.testJoinGroupInconsistentProtocolType
+  stable A
+  --
+  join B type=connect | B INCONSISTENT_GROUP_PROTOCOL id=-
+  state Stable gen=1
+  log none
+JOIN-012 an empty protocol type on an Empty group
+  @ SJ must since=1.0 seen=2.8-4.4
+  @ scala GroupCoordinatorTest.testJoinGroupWithEmptyProtocolType
+  @ java GroupMetadataManagerTest.testJoinGroupWithEmptyProtocolType
+  join A type=      | A INCONSISTENT_GROUP_PROTOCOL
+  join B:i1 type=   | B INCONSISTENT_GROUP_PROTOCOL
+  state Empty gen=0
+JOIN-015 a Dead group
+  @ SJ model since=2.3
+  @ scala GroupCoordinatorTest.testJoinGroupUnknownConsumerNewDeadGroup
+  @ java GroupMetadataManagerTest.testJoinGroupUnknownConsumerNewDeadGroup
+  @ scala GroupCoordinatorTest.staticMemberRejoinWithLeaderIdAndUnexpectedDeadGroup
+  @ java GroupMetadataManagerTest.testExistingMemberJoinDeadGroup
+  stable A
+  force Dead
+  --
+  join B            | B COORDINATOR_NOT_AVAILABLE id=-
+  join A            | A COORDINATOR_NOT_AVAILABLE id=A
+  log none
+JOIN-019 a follower rejoins a Stable group unchanged
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinatorTest.testJoinGroupFromUnchangedFollowerDoesNotRebalance
+  @ java GroupMetadataManagerTest.testJoinGroupFromUnchangedFollowerDoesNotRebalance
+  @ java GroupMetadataManagerTest.testJoinGroupExistingMemberDoesNotTriggerRebalanceInStableState
+  @ 0.10.2 GroupCoordinatorResponseTest.testJoinGroupFromUnchangedFollowerDoesNotRebalance
+  stable A B
+  --
+  join B            | B NONE gen=2 members=- leader=A
+  state Stable gen=2
+  log none
+JOIN-020 a leader that rejoins a Stable group always rebalances it
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinatorTest.testJoinGroupFromUnchangedLeaderShouldRebalance
+  @ java GroupMetadataManagerTest.testJoinGroupFromUnchangedLeaderShouldRebalance
+  @ java GroupMetadataManagerTest.testJoinGroupAsExistingLeaderTriggersRebalanceInStableState
+  @ 0.10.2 GroupCoordinatorResponseTest.testJoinGroupFromUnchangedLeaderShouldRebalance
+  stable A
+  --
+  join A            | A NONE gen=2 leader=A members=A
+  state AwaitingSync gen=2
+  log none
+JOIN-021 a follower with new metadata in a Stable group
+  @ LSJ must seen=0.10.2-4.4
+  @ java GroupMetadataManagerTest.testJoinGroupAsExistingMemberWithUpdatedMetadataTriggersRebalanceInStableState
+  @ scala GroupCoordinator.doCurrentMemberJoinGroup
+  stable A B
+  --
+  join B meta=2     | -
+  state PreparingRebalance gen=2
+  join A            | A NONE gen=3 members=A,B; B NONE gen=3
+  log none
+JOIN-022 the order of the protocols counts as a change
+  @ LSJ must seen=0.10.2-4.4
+  @ scala MemberMetadataTest.testMatchesSupportedProtocols
+  stable A B protocols=range,roundrobin
+  --
+  join B protocols=roundrobin,range | -
+  state PreparingRebalance
+  log none
+JOIN-025 a rejoin in the sync phase with new metadata
+  @ LSJ must seen=0.10.2-4.4
+  @ java GroupMetadataManagerTest.testJoinGroupExistingMemberUpdatedMetadataTriggersRebalance
+  @ scala GroupCoordinator.doCurrentMemberJoinGroup
+  @ scala GroupCoordinatorTest.staticMemberRejoinWithKnownLeaderIdToTriggerRebalanceAndFollowerWithChangeOfProtocol
+  completing A B C
+  sync C            | -
+  --
+  join B meta=2     | C REBALANCE_IN_PROGRESS work=-
+  state PreparingRebalance gen=3
+  log none
+JOIN-025.leader a leader that rejoins in the sync phase unchanged is told its members again
+  completing A B
+  join A            | A NONE gen=2 members=A,B
+  join B            | B NONE gen=2 members=-
+  state AwaitingSync gen=2
+JOIN-026 a lone member cannot switch to a disjoint list
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupMetadata.supportsProtocols
+  stable A
+  --
+  join A protocols=roundrobin | A INCONSISTENT_GROUP_PROTOCOL id=A
+  state Stable gen=1
+  log none
+JOIN-027 an Empty group accepts another protocol type
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupMetadata.supportsProtocols, add
+  stable A
+  leave A
+  --
+  join B v=9 type=connect protocols=default
+  join B            | B NONE gen=3 protocol=default
+  [SJ] sync B       | B NONE type=connect name=default
+  [L] state AwaitingSync gen=3 type=connect
+  [SJ] state Stable gen=3 type=connect
+JOIN-028 the generation grows on each rebalance
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinatorTest.testGenerationIdIncrementsOnRebalance
+  @ java GroupMetadataManagerTest.testGenerationIdIncrementsOnRebalance
+  @ 0.10.2 GroupCoordinatorResponseTest.testGenerationIdIncrementsOnRebalance
+  stable A
+  --
+  join A            | A NONE gen=2
+  state AwaitingSync gen=2
+  log none
+JOIN-029 the answer carries the protocol type
+  @ SJ must since=2.5 seen=2.8-4.4
+  @ scala GroupCoordinatorTest.testJoinGroupReturnsTheProtocolType
+  @ java GroupMetadataManagerTest.testJoinGroupReturnsTheProtocolType
+  broker delay=300
+  join A v=7        | A MEMBER_ID_REQUIRED
+  join A v=7        | -
+  join B v=7        | B MEMBER_ID_REQUIRED
+  join B v=7        | -
+  wait 600          | A NONE gen=1 type=consumer; B NONE gen=1 type=consumer
+  state AwaitingSync gen=1
+JOIN-033 version 0 uses the session timeout as rebalance timeout
+  @ LSJ model
+  @ clients JoinGroupRequest.maybeOverrideRebalanceTimeout
+  join A v=0 session=6000   | A NONE gen=1
+  sync A
+  join B session=4000 rebalance=4000 | -
+  --
+  wait 5999 beating=A       | -
+  wait 1                    | B NONE gen=2 leader=B members=B
+  state AwaitingSync
+  log none
+JOIN-034 only the leader gets the member list
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinator.onCompleteJoin
+  stable A
+  join B            | -
+  join A            | A NONE gen=2 leader=A members=A,B; B NONE gen=2 leader=A members=-
+JOIN-036 a second parked JoinGroup replaces the first
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinatorTest.testDynamicMembersCanReJoinGroupWithMaxSizeWhileRebalancing
+  @ scala GroupMetadata.updateMember
+  @ scala GroupCoordinator.doSyncGroup
+  stable A B
+  join A            | -
+  join A            | -
+  join B            | A NONE gen=3; B NONE gen=3
+  wait 300000       | -
+JOIN-036.sync a second parked SyncGroup replaces the first
+  completing A B
+  sync B            | -
+  sync B            | -
+  sync A B=b        | A NONE; B NONE work=b
+JOIN-038 client id and host are those of the first join
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupMetadata.updateMember
+  stable A
+  --
+  join A client=other | A NONE gen=2
+  sync A A=a
+  log group gen=2 members=A clients=A
+JOIN-039 timeouts are refreshed by a rejoin
+  @ SJ model since=3.3
+  @ scala GroupCoordinatorTest.staticMemberRejoinWithUpdatedSessionAndRebalanceTimeoutsAndPersistChange
+  @ scala GroupMetadataTest.testUpdateMember
+  stable A B
+  --
+  join B session=20000 rebalance=70000 meta=2 | -
+  join A            | A NONE; B NONE
+  sync A A=a
+  log group gen=3 session=10000,20000/20000,10000 rebalance=60000,70000/70000,60000
+JOIN-039.frozen up to 3.2 a rejoin does not refresh the timeouts
+  @ LS model until=3.2
+  stable A
+  --
+  join A session=20000  | A NONE
+  sync A A=a
+  log group session=10000
+JOIN-EMPTY a member of an Empty group, which only a bug can make
+  @ J model
+  stable A
+  force Empty
+  join A                | A UNKNOWN_MEMBER_ID id=A
+JOIN-GROUP-ID an empty group id
+  @ J model
+  group -
+  join A                | A INVALID_GROUP_ID id=-
+  sync A gen=1          | A INVALID_GROUP_ID
+  heartbeat A gen=1     | A INVALID_GROUP_ID
+  leave A               | leave INVALID_GROUP_ID
+JOIN-MANY a group beyond the first size of Java's table
+  @ J model
+  broker delay=1000
+  join A
+  join B
+  join C
+  join D
+  join E
+  join F
+  join G
+  join H
+  join I
+  join J
+  join K
+  join L
+  join M
+  wait 1000
+  wait 1000
+  state AwaitingSync gen=1 members=A,B,C,D,E,F,G,H,I,J,K,L,M
+JOIN-SESSION a session timeout below the broker's least
+  @ J model
+  broker session_min=6000
+  join A session=5999   | A INVALID_SESSION_TIMEOUT id=-
+  state none
+""",
+)

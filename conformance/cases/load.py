@@ -1,0 +1,107 @@
+"""Partitions taken over and given up, as members see it."""
+
+from typing import Final
+
+from conformance.script.play import read_cases
+
+CASES: Final = read_cases(
+    "LOAD",
+    """
+LOAD-001 requests while loading
+  @ S model
+  @ scala GroupCoordinatorTest.testRequestHandlingWhileLoadingInProgress
+  stable A
+  resign
+  load begin
+  join A                | A COORDINATOR_LOAD_IN_PROGRESS
+  sync A                | A REBALANCE_IN_PROGRESS
+  heartbeat A           | A NONE
+  leave A               | leave COORDINATOR_LOAD_IN_PROGRESS
+LOAD-002 requests while loading
+  @ J model
+  @ java GroupCoordinatorServiceTest.testHeartbeatCoordinatorNotAvailableException
+  @ java GroupCoordinatorServiceTest.testListGroupsWithFailure
+  @ java GroupCoordinatorService.syncGroup
+  stable A
+  resign
+  load begin
+  --
+  join A                | A COORDINATOR_LOAD_IN_PROGRESS
+  sync A                | A COORDINATOR_LOAD_IN_PROGRESS
+  heartbeat A           | A NONE
+  log none
+LOAD-004 a Stable group survives a failover
+  @ LSJ must seen=3.9,4.4
+  @ java GroupMetadataManagerTest.testReplayGroupMetadataRecords
+  @ java GroupMetadataManagerTest.testOnLoadedSchedulesClassicGroupMemberHeartbeats
+  stable A B
+  resign
+  elect
+  --
+  heartbeat A           | A NONE
+  heartbeat B           | B NONE
+  sync B                | B NONE work=b
+  state Stable gen=2
+  log none
+LOAD-005 a rebalancing group falls back
+  @ LSJ model
+  @ scala GroupMetadataManager.doLoadGroupsAndOffsets
+  stable A
+  join B
+  join A                | A NONE gen=2; B NONE gen=2
+  resign
+  elect
+  --
+  heartbeat A gen=2     | A ILLEGAL_GENERATION
+  heartbeat A gen=1     | A NONE
+  heartbeat B gen=2     | B UNKNOWN_MEMBER_ID
+  join A                | A NONE gen=2
+  state AwaitingSync gen=2
+  log none
+LOAD-006 over capacity after a load
+  @ SJ model since=2.2
+  @ java GroupMetadataManagerTest.testOnLoadedExceedGroupMaxSizeTriggersRebalance
+  @ scala GroupCoordinator.onGroupLoaded
+  broker size=1
+  append group gen=1 members=A,B
+  resign
+  elect
+  state PreparingRebalance gen=1 members=A,B
+LOAD-007 an unload while preparing
+  @ LSJ model
+  @ java GroupMetadataManagerTest.testClassicGroupOnUnloadedEmptyAndPreparingRebalance
+  @ scala GroupCoordinator.onGroupUnloaded
+  stable A B C
+  join A                | -
+  join B                | -
+  resign                | A NOT_COORDINATOR id=A; B NOT_COORDINATOR id=B
+LOAD-008 an unload in the sync phase
+  @ LSJ model
+  @ java GroupMetadataManagerTest.testClassicGroupOnUnloadedCompletingRebalance
+  @ scala GroupCoordinator.onGroupUnloaded
+  @ scala GroupCoordinatorTest.testCompleteHeartbeatWithGroupDead
+  @ scala GroupCoordinatorTest.testCompleteHeartbeatWithMemberAlreadyRemoved
+  completing A B
+  sync B                | -
+  resign                | B NOT_COORDINATOR
+  wait 300000           | -
+LOAD-009 a follower with two protocols rebalances after a load
+  @ LSJ model
+  @ scala GroupMetadataManager.readGroupMessageValue
+  stable A B protocols=range,roundrobin
+  resign
+  elect
+  --
+  join B                | -
+  state PreparingRebalance
+  log none
+LOAD-010 pending ids are lost
+  @ SJ model
+  @ scala GroupMetadataManager.doLoadGroupsAndOffsets
+  stable A
+  join C v=9            | C MEMBER_ID_REQUIRED
+  resign
+  elect
+  join C                | C UNKNOWN_MEMBER_ID
+""",
+)

@@ -1,0 +1,159 @@
+"""OffsetCommit: who may, what is stored, what an append error becomes."""
+
+from typing import Final
+
+from conformance.script.play import read_cases
+
+CASES: Final = read_cases(
+    "COMMIT",
+    """
+COMMIT-001 a simple commit creates a group without protocol type
+  @ LSJ must seen=0.10.2-4.4
+  @ GroupCoordinatorTest.scala testCommitOffsetWithDefaultGeneration (trunk)
+  commit - t-0=10           | - t-0=NONE
+  state Empty gen=0 type=-
+  log offset t-0=10
+COMMIT-002 an unknown group with a generation, below version 9
+  @ LSJ must seen=0.10.2-4.4
+  @ GroupCoordinatorTest.scala testCommitOffsetFromUnknownGroup (trunk)
+  commit - t-0=10 gen=1 id=m1 v=8 | - t-0=ILLEGAL_GENERATION
+  state none
+COMMIT-003 an unknown group with a generation, version 9
+  @ J must seen=4.0-4.4
+  @ OffsetMetadataManagerTest.java testOffsetCommitWithUnknownGroup (trunk)
+  commit - t-0=10 gen=1 id=m1 v=9 | - t-0=GROUP_ID_NOT_FOUND
+  state none
+COMMIT-004 an unknown group with a generation, version 9, Scala coordinator
+  @ S must since=3.6 seen=3.9
+  @ GroupCoordinator.scala (trunk)
+  commit - t-0=10 gen=1 id=m1 v=9 | - t-0=ILLEGAL_GENERATION
+  state none
+COMMIT-005 a member of a Stable group
+  @ LSJ must seen=0.10.2-4.4
+  @ GroupCoordinatorTest.scala (trunk)
+  stable A
+  commit A t-0=10           | A t-0=NONE
+  fetch t-0                 | fetch t-0=10 t-0.epoch=-1 t-0.metadata=-
+COMMIT-007 generation -1 against a group with members
+  @ SJ must since=2.4 seen=2.8-4.4
+  @ GroupCoordinator.scala (trunk)
+  stable A
+  commit - t-0=10           | - t-0=UNKNOWN_MEMBER_ID
+  commit A t-0=10 gen=-1    | A t-0=ILLEGAL_GENERATION
+COMMIT-008 the old generation may commit while preparing
+  @ LSJ must seen=0.10.2-4.4
+  @ GroupCoordinator.scala (trunk)
+  stable A B
+  join C
+  commit A t-0=10           | A t-0=NONE
+  state PreparingRebalance
+COMMIT-009 in the sync phase the errors of membership come first
+  @ SJ must since=2.4 seen=2.8-4.4
+  @ GroupCoordinatorTest.scala testCommitOffsetInCompletingRebalance and siblings (trunk)
+  completing A
+  commit A t-0=10           | A t-0=REBALANCE_IN_PROGRESS
+  commit - t-0=10 gen=1     | - t-0=UNKNOWN_MEMBER_ID
+  commit A t-0=10 gen=2     | A t-0=ILLEGAL_GENERATION
+  commit - t-0=10           | - t-0=UNKNOWN_MEMBER_ID
+COMMIT-012 an Empty group refuses a commit that names a generation
+  @ LSJ must seen=0.10.2-4.4
+  @ GroupCoordinator.scala (trunk)
+  stable A
+  leave A
+  commit A t-0=10 gen=2     | A t-0=UNKNOWN_MEMBER_ID
+COMMIT-013 on an Empty group instance id and member id do not matter
+  @ SJ must since=3.3 seen=2.8-4.4
+  @ GroupCoordinatorTest.scala testManualCommitOffsetShouldNotValidateMemberIdAndInstanceId (trunk)
+  commit - t-0=10 i=i1      | - t-0=NONE
+  commit - t-0=10 id=unknown | - t-0=NONE
+COMMIT-015 a stale static member is fenced, an unknown instance is an unknown member
+  @ SJ must since=3.0 seen=3.9-4.4
+  @ OffsetMetadataManagerTest.java testGenericGroupOffsetCommitWithFencedInstanceId, ...WithUnknownInstanceId (trunk)
+  stable M:i1
+  commit M t-0=10 id=old    | M t-0=FENCED_INSTANCE_ID
+  commit M t-0=10 i=nope    | M t-0=UNKNOWN_MEMBER_ID
+  commit M t-0=10           | M t-0=NONE
+COMMIT-016 a Dead group
+  @ SJ model since=2.3
+  @ GroupCoordinatorTest.scala testOffsetCommitDeadGroup (trunk)
+  stable A
+  force Dead
+  commit A t-0=10           | A t-0=COORDINATOR_NOT_AVAILABLE
+COMMIT-018 a commit keeps the session alive
+  @ LSJ must seen=0.10.2-4.4
+  @ GroupCoordinatorTest.scala testCommitMaintainsSession (trunk)
+  stable A session=1000
+  wait 500
+  commit A t-0=10           | A t-0=NONE
+  wait 600
+  heartbeat A               | A NONE
+COMMIT-020 the limit of the metadata is inclusive and counts UTF-16 units
+  @ LSJ must seen=0.10.2-4.4
+  @ GroupMetadataManagerTest.scala testOffsetMetadataTooLargePartialFailure (trunk)
+  commit - t-0=1/4096 t-1=1/4097            | - t-0=NONE t-1=OFFSET_METADATA_TOO_LARGE
+  commit - t-0=2/2048 t-1=2/2049 unit=wide  | - t-0=NONE t-1=OFFSET_METADATA_TOO_LARGE
+  log offset t-0=1; offset t-0=2
+COMMIT-021 nothing is appended when all metadata is too long
+  @ LSJ must seen=0.10.2-4.4
+  @ GroupMetadataManagerTest.scala testOffsetMetadataTooLarge (trunk)
+  commit - t-0=1/4097       | - t-0=OFFSET_METADATA_TOO_LARGE
+  log none
+COMMIT-023 metadata that is partly too long leaves nothing pending
+  @ SJ must since=3.7 seen=3.9-4.4
+  @ GroupMetadataManager.scala (3.7)
+  commit - t-0=1 t-1=1/4097
+  fetch t-1 stable=1        | fetch t-1=-1
+COMMIT-025 the broker's errors are merged with the group's
+  @ LSJ must seen=0.10.2-4.4
+  @ KafkaApis.scala (trunk)
+  broker topics=t
+  stable A
+  commit A t-0=1 nosuch-0=1 gen=9 | A t-0=ILLEGAL_GENERATION nosuch-0=UNKNOWN_TOPIC_OR_PARTITION
+COMMIT-027 the leader epoch comes back
+  @ SJ must since=2.1 seen=2.8-4.4
+  @ GroupCoordinatorTest.scala testFetchOffsets (trunk)
+  commit - t-0=97 epoch=15 meta=text
+  fetch t-0                 | fetch t-0=97 t-0.epoch=15 t-0.metadata=text
+COMMIT-029 offsets may go backwards
+  @ LSJ must seen=0.10.2-4.4
+  @ GroupMetadata.scala (trunk)
+  commit - t-0=100
+  commit - t-0=5
+  fetch t-0                 | fetch t-0=5
+COMMIT-030 an empty group id may store offsets
+  @ LSJ must seen=0.10.2-4.4
+  @ GroupCoordinatorTest.scala testCommitAndFetchOffsetsWithEmptyGroup (trunk)
+  group -
+  commit - t-0=10           | - t-0=NONE
+  fetch t-0                 | fetch t-0=10
+COMMIT-032 the coordinator is loading
+  @ SJ model since=2.0
+  @ GroupCoordinator.scala (trunk)
+  resign
+  load begin
+  commit - t-0=10           | - t-0=COORDINATOR_LOAD_IN_PROGRESS
+COMMIT-036 the errors of an append
+  @ J model
+  @ CoordinatorOperationExceptionHelper.java (trunk)
+  fail UNKNOWN_TOPIC_OR_PARTITION
+  commit - t-0=10           | - t-0=COORDINATOR_NOT_AVAILABLE
+  fail NOT_ENOUGH_REPLICAS
+  commit - t-0=10           | - t-0=COORDINATOR_NOT_AVAILABLE
+  fail REQUEST_TIMED_OUT
+  commit - t-0=10           | - t-0=COORDINATOR_NOT_AVAILABLE
+  fail NOT_LEADER_OR_FOLLOWER
+  commit - t-0=10           | - t-0=NOT_COORDINATOR
+  fail KAFKA_STORAGE_ERROR
+  commit - t-0=10           | - t-0=NOT_COORDINATOR
+  fail MESSAGE_TOO_LARGE
+  commit - t-0=10           | - t-0=UNKNOWN_SERVER_ERROR
+  fail RECORD_LIST_TOO_LARGE
+  commit - t-0=10           | - t-0=UNKNOWN_SERVER_ERROR
+  fail INVALID_FETCH_SIZE
+  commit - t-0=10           | - t-0=UNKNOWN_SERVER_ERROR
+  fail NETWORK_EXCEPTION
+  commit - t-0=10           | - t-0=COORDINATOR_LOAD_IN_PROGRESS
+  fetch t-0                 | fetch t-0=-1
+  state none
+""",
+)

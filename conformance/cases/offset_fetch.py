@@ -1,0 +1,67 @@
+"""OffsetFetch: what is shown, and what has to wait."""
+
+from typing import Final
+
+from conformance.script.play import read_cases
+
+CASES: Final = read_cases(
+    "FETCH",
+    """
+FETCH-002 a fetch of everything
+  @ LSJ must seen=0.10.2-4.4
+  @ GroupCoordinatorTest.scala testFetchAllOffsets (trunk)
+  commit - t-0=15 t-1=16 u-0=17
+  fetch *                   | fetch t-0=15 t-1=16 u-0=17
+FETCH-003 the group's state does not matter
+  @ LSJ must seen=0.10.2-4.4
+  @ GroupCoordinator.scala (trunk)
+  commit - t-0=15
+  completing A
+  state AwaitingSync
+  fetch t-0                 | fetch t-0=15
+FETCH-004 not the coordinator
+  @ SJ must since=3.0 seen=3.9,4.4
+  @ GroupCoordinatorTest.scala testFetchOffsetNotCoordinatorForGroup (trunk)
+  commit - t-0=15
+  resign
+  fetch t-0                 | fetch NOT_COORDINATOR
+FETCH-009 a commit in flight delays a require-stable fetch
+  @ J model
+  @ GroupCoordinatorService.java (trunk)
+  hold
+  commit - t-0=10           | -
+  fetch t-0 stable=1        | -
+  release                   | - t-0=NONE; fetch t-0=10
+FETCH-010 a commit in flight is invisible to an ordinary fetch
+  @ LSJ model
+  @ OffsetMetadataManagerTest.java testFetchOffsetsAtDifferentCommittedOffset (trunk)
+  commit - t-0=5
+  hold
+  commit - t-0=10           | -
+  fetch t-0                 | fetch t-0=5
+FETCH-011 a require-stable fetch that waits too long
+  @ J model
+  @ GroupCoordinatorService.java (trunk)
+  hold
+  commit - t-0=10
+  fetch t-0 stable=1        | -
+  wait 4999                 | -
+  wait 1                    | - t-0=COORDINATOR_NOT_AVAILABLE; fetch NOT_COORDINATOR
+FETCH-012 a fetch of several groups fails group by group
+  @ SJ must since=3.0 seen=3.9,4.4
+  @ KafkaApis.scala (trunk)
+  group g1
+  commit - t-0=5
+  resign group=g2
+  fetch t-0 groups=g1,g2    | fetch g1/t-0=5 g2/error=NOT_COORDINATOR
+FETCH-013 a classic group ignores the member's id and epoch
+  @ SJ must since=3.7 seen=3.9-4.4
+  @ ClassicGroup.java (trunk)
+  commit - t-0=5
+  fetch t-0 v=9 member=zzz epoch=77 | fetch t-0=5
+FETCH-UNKNOWN a group that does not exist
+  @ J model
+  fetch *                   | fetch NONE
+  fetch t-0                 | fetch t-0=-1
+""",
+)

@@ -1,0 +1,106 @@
+"""State read back from the offsets log."""
+
+from typing import Final
+
+from conformance.script.play import read_cases
+
+CASES: Final = read_cases(
+    "OFFSETLOAD",
+    """
+OLOAD-001 offsets without a group record become a simple group
+  @ LSJ model
+  @ GroupMetadataManagerTest.scala testLoadOffsetsWithoutGroup (trunk)
+  append foo-0=23
+  append foo-1=455
+  append bar-0=8992
+  resign
+  elect
+  state Empty gen=0 type=-
+  fetch *               | fetch foo-0=23 foo-1=455 bar-0=8992
+OLOAD-002 a group with members loads as Stable with its generation
+  @ LSJ model
+  @ GroupMetadataManagerTest.scala testLoadOffsetsAndGroup (trunk)
+  append t-0=5
+  append group gen=935 members=A
+  resign
+  elect
+  state Stable gen=935 members=A
+  wait 9999
+  state Stable
+  wait 1
+  state Empty gen=936
+OLOAD-004 a tombstone of an offset
+  @ LSJ model
+  @ GroupMetadataManagerTest.scala testLoadOffsetsWithTombstones (trunk)
+  append foo-0=23
+  append foo-1=455
+  append foo-1=
+  resign
+  elect
+  fetch foo-0 foo-1     | fetch foo-0=23 foo-1=-1
+OLOAD-005 a tombstone of a group removes the group only
+  @ LSJ model
+  @ GroupMetadataManagerTest.scala testLoadGroupWithTombstone, testOffsetWriteAfterGroupRemoved (trunk)
+  append group gen=293 members=A
+  append group=
+  resign
+  elect
+  state none
+OLOAD-005.offsets offsets after a group's tombstone make a simple group
+  append group gen=293 members=A
+  append group=
+  append foo-0=23
+  resign
+  elect
+  state Empty gen=0 type=-
+  fetch foo-0           | fetch foo-0=23
+OLOAD-012 a load that fails leaves the partition refused
+  @ J model
+  @ CoordinatorLoaderImpl.scala and CoordinatorRuntime.java (trunk)
+  append t-0=5
+  resign
+  load begin
+  load failed
+  fetch t-0             | fetch NOT_COORDINATOR
+  join A                | A NOT_COORDINATOR
+OLOAD-016 a group over capacity rebalances
+  @ SJ model since=2.2
+  @ GroupCoordinator.scala (trunk) onGroupLoaded
+  broker size=1
+  append group gen=1 members=A,B
+  resign
+  elect
+  state PreparingRebalance
+OLOAD-017 a stale epoch is ignored
+  @ SJ model since=2.8
+  @ GroupMetadataManagerTest.scala testUnloadOffsetsAndGroupIgnored (trunk)
+  stable A
+  elect epoch=2
+  --
+  resign epoch=1
+  elect epoch=1
+  heartbeat A           | A NONE
+  state Stable gen=1
+OLOAD-018 pending members are lost by a failover
+  @ SJ model since=2.2
+  @ GroupCoordinator.scala (trunk)
+  commit - t-0=1
+  join M v=9            | M MEMBER_ID_REQUIRED
+  resign
+  elect
+  join M                | M UNKNOWN_MEMBER_ID
+OLOAD-020 compaction does not change the loaded state
+  @ LSJ model
+  @ LogCleaner.scala (trunk)
+  commit - t-0=1 t-1=7
+  stable A B
+  commit A t-0=5
+  resign
+  compact
+  elect
+  state Stable gen=2 leader=A members=A,B
+  fetch *               | fetch t-0=5 t-1=7 count=2
+  heartbeat A           | A NONE
+  sync B                | B NONE work=b
+""",
+)

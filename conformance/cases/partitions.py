@@ -1,0 +1,30 @@
+"""Which partition of the offsets topic a group lives on."""
+
+from typing import Final
+
+from conformance.script.play import read_cases
+
+CASES: Final = read_cases(
+    "PARTITION",
+    """
+PART-001 Java's hash of the group id, over 50 partitions
+  @ LSJ model
+  @ clients Utils.abs; scala GroupMetadataManager.partitionFor; java GroupCoordinatorServiceTest.testPartitionFor
+  partition - 0
+  partition a 47
+  partition groupId 18
+  partition otherGroup 13
+  partition my-group 12
+  partition connect-cluster 13
+  partition group-éè 13
+  partition 消费者组 38
+  partition group-😀 7
+  partition 🚀🚀 24
+  partition 𐀀 46
+  partition group-ajxoaS 0
+PART-014 the absolute value of the hash, not a sign mask
+  @ LSJ model
+  @ clients Utils.abs
+  partition otherGroup 13
+""",
+)

@@ -1,0 +1,50 @@
+"""Which protocol a generation uses."""
+
+from typing import Final
+
+from conformance.script.play import read_cases
+
+CASES: Final = read_cases(
+    "PROTOCOL",
+    """
+PROTO-001 a majority chooses among the common protocols
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupMetadataTest.testSelectProtocol
+  @ java ClassicGroupTest.testSelectProtocol
+  join A protocols=range,roundrobin
+  join B protocols=roundrobin,range
+  join C protocols=roundrobin,range
+  join A                | A NONE protocol=roundrobin; B NONE; C NONE
+PROTO-002 only common protocols are candidates
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupMetadataTest.testSelectProtocolChoosesCompatibleProtocol
+  @ java ClassicGroupTest.testSelectProtocolChoosesCompatibleProtocol
+  join A protocols=range,roundrobin
+  join B protocols=roundrobin,blah
+  join A                | A NONE protocol=roundrobin; B NONE protocol=roundrobin
+PROTO-003 a tie goes to the first in the order of the map
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupMetadataTest.testSelectProtocol
+  join A protocols=roundrobin,range
+  join B protocols=range,roundrobin
+  [J] join A            | A NONE protocol=range; B NONE protocol=range
+  [S] join A            | A NONE protocol=roundrobin; B NONE protocol=roundrobin
+  [L] join A            | A NONE protocol=range/roundrobin; B NONE protocol=range/roundrobin
+PROTO-004 a joiner must share a protocol common to all
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupMetadataTest.testSupportsProtocols
+  @ java ClassicGroupTest.testSupportsProtocols
+  join A protocols=range,roundrobin
+  join B protocols=roundrobin,blah
+  join C protocols=range,foo      | C INCONSISTENT_GROUP_PROTOCOL
+  join C protocols=roundrobin,foo | -
+  join A                | A NONE members=A,B,C; B NONE; C NONE
+PROTO-005 the leader keeps its role
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupMetadata.maybeElectNewJoinedLeader
+  stable A B
+  join C
+  join B
+  join A                | A NONE gen=3 leader=A; B NONE leader=A; C NONE leader=A
+""",
+)

@@ -1,0 +1,150 @@
+"""How a rebalance takes its course, and whom it removes."""
+
+from typing import Final
+
+from conformance.script.play import read_cases
+
+CASES: Final = read_cases(
+    "REBALANCE",
+    """
+REB-003 a dynamic member missing at the rebalance timeout is removed
+  @ LSJ must seen=0.10.2-4.4
+  @ 0.10.2 GroupCoordinatorResponseTest.testRebalanceCompletesBeforeMemberJoins
+  @ java GroupMetadataManagerTest.testCompleteJoinRemoveNotYetRejoinedDynamicMembers
+  stable A rebalance=5000
+  join B rebalance=5000     | -
+  --
+  wait 4999 beating=A       | -
+  wait 1                    | B NONE gen=2 leader=B members=B
+  heartbeat A               | A UNKNOWN_MEMBER_ID
+  state AwaitingSync gen=2
+  log none
+REB-004 the rebalance timeout is the largest of the members
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupMetadata.rebalanceTimeoutMs
+  stable A rebalance=3000
+  join B rebalance=1000
+  join A
+  join C rebalance=1000     | -
+  wait 2999 beating=A,B     | -
+  wait 1                    | C NONE
+REB-006 a session expires during the rebalance
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinatorTest.testSessionTimeoutDuringRebalance
+  @ java GroupMetadataManagerTest.testClassicGroupMemberSessionTimeoutDuringRebalance
+  @ 0.10.2 GroupCoordinatorResponseTest.testSessionTimeoutDuringRebalance
+  stable A session=1000 rebalance=2000
+  join B                    | -
+  --
+  wait 999                  | -
+  wait 1                    | B NONE gen=2 members=B
+  state AwaitingSync gen=2
+  log none
+REB-007 heartbeats keep the old member during the rebalance
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinatorTest.testRebalanceCompletesBeforeMemberJoins
+  @ java GroupMetadataManagerTest.testRebalanceCompletesBeforeMemberJoins
+  stable A session=1000 rebalance=5000
+  join B
+  --
+  wait 500
+  heartbeat A               | A REBALANCE_IN_PROGRESS
+  wait 900
+  heartbeat A               | A REBALANCE_IN_PROGRESS
+  wait 900
+  heartbeat A               | A REBALANCE_IN_PROGRESS
+  state PreparingRebalance gen=1 members=A,B
+  log none
+REB-008 parked members do not expire
+  @ LSJ must seen=0.10.2-4.4
+  @ scala MemberMetadata.hasSatisfiedHeartbeat
+  stable A B session=1000 rebalance=5000
+  join A                    | -
+  --
+  wait 3000 beating=B       | -
+  state PreparingRebalance members=A,B
+  log none
+REB-009 a new joiner is dropped after 300 s
+  @ SJ model since=2.1
+  @ scala GroupCoordinatorTest.testNewMemberJoinExpiration
+  @ java GroupMetadataManagerTest.testNewMemberJoinExpiration
+  @ scala GroupCoordinatorTest.testNewMemberTimeoutCompletion
+  stable A rebalance=600000
+  join B                    | -
+  --
+  wait 299999 beating=A     | -
+  wait 1                    | B UNKNOWN_MEMBER_ID id=-
+  state PreparingRebalance members=A
+  log none
+REB-011 the normal session applies after the join phase
+  @ SJ must seen=2.8-4.4
+  @ scala GroupCoordinatorTest.testNewMemberFailureAfterJoinGroupCompletion
+  @ java GroupMetadataManagerTest.testNewMemberFailureAfterJoinGroupCompletion
+  @ scala GroupCoordinatorTest.testNewMemberFailureAfterSyncGroupCompletion
+  completing A B
+  --
+  wait 10000                | -
+  state Empty gen=3 members=-
+  log group gen=3 members=-
+REB-011.synced the normal session applies after the sync
+  stable A B
+  --
+  wait 10000                | -
+  state Empty members=-
+  log group gen=3 members=-
+REB-013 the last member times out
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinatorTest.testSessionTimeout
+  @ java GroupMetadataManagerTest.testClassicGroupMemberSessionTimeout
+  @ 0.10.2 GroupCoordinatorResponseTest.testSessionTimeout
+  stable A
+  --
+  wait 10000                | -
+  heartbeat A               | A UNKNOWN_MEMBER_ID
+  state Empty gen=2
+  log group gen=2 protocol=- leader=- members=-
+REB-014 a rebalance out of the sync phase cancels parked syncs
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinator.prepareRebalance
+  completing A B
+  sync B                    | -
+  --
+  join C                    | B REBALANCE_IN_PROGRESS work=-
+  state PreparingRebalance gen=2
+  log none
+REB-016 no rebalance comes late
+  @ SJ must seen=2.8-4.4
+  @ scala GroupCoordinatorTest.testRebalanceCompletesBeforeMemberJoins
+  stable A session=20000 rebalance=5000
+  join B session=20000 rebalance=5000
+  wait 5000 beating=A       | B NONE gen=2 members=B
+  sync B                    | B NONE
+  --
+  wait 40000 beating=B      | -
+  heartbeat B               | B NONE
+  state Stable gen=2
+  log none
+REB-017 the generation also grows when the group empties
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupMetadataTest.testInitNextGenerationEmptyGroup
+  @ java ClassicGroupTest.testInitNextGenerationEmptyGroup
+  stable A
+  --
+  leave A                   | leave NONE
+  state Empty gen=2
+  log group gen=2 protocol=- leader=- members=-
+REB-019 a generation that was never synced is lost by a failover
+  @ LSJ model
+  @ scala GroupMetadataManager.doLoadGroupsAndOffsets
+  stable A B
+  join C
+  join A
+  join B                    | A NONE gen=3; B NONE gen=3; C NONE gen=3
+  --
+  resign
+  elect
+  state Stable gen=2 members=A,B
+  sync B gen=2              | B NONE work=b
+  log none
+""",
+)

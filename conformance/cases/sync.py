@@ -1,0 +1,204 @@
+"""SyncGroup: who brings the assignment and who gets it."""
+
+from typing import Final
+
+from conformance.script.play import read_cases
+
+CASES: Final = read_cases(
+    "SYNC",
+    """
+SYNC-001 the leader syncs first, the follower later
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinatorTest.testSyncGroupFollowerAfterLeader
+  @ java GroupMetadataManagerTest.testSyncGroupFollowerAfterLeader
+  @ 0.10.2 GroupCoordinatorResponseTest.testSyncGroupFollowerAfterLeader
+  completing A B
+  --
+  sync A A=a B=b        | A NONE work=a
+  sync B                | B NONE work=b
+  state Stable gen=2
+  log group gen=2 protocol=range leader=A members=A,B
+SYNC-002 the follower syncs first
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinatorTest.testSyncGroupLeaderAfterFollower
+  @ java GroupMetadataManagerTest.testSyncGroupLeaderAfterFollower
+  @ 0.10.2 GroupCoordinatorResponseTest.testSyncGroupLeaderAfterFollower
+  completing A B
+  --
+  sync B                | -
+  sync A A=a B=b        | A NONE work=a; B NONE work=b
+  state Stable gen=2
+  log group gen=2 protocol=range leader=A members=A,B
+SYNC-003 a missing assignment becomes empty
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinatorTest.testSyncGroupEmptyAssignment
+  @ java GroupMetadataManagerTest.testSyncGroupEmptyAssignment
+  @ 0.10.2 GroupCoordinatorResponseTest.testSyncGroupEmptyAssignment
+  completing A
+  --
+  sync A                | A NONE work=-
+  state Stable gen=1
+  log group gen=1 protocol=range leader=A members=A
+SYNC-004 an assignment for a stranger is ignored
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinator.doSyncGroup
+  completing A B
+  --
+  sync A A=a Z=z        | A NONE work=a
+  sync B                | B NONE work=-
+  state Stable
+  log group leader=A members=A,B
+SYNC-005 assignments from a follower are ignored
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinator.doSyncGroup
+  completing A B
+  --
+  sync B A=x B=y        | -
+  sync A A=a B=b        | A NONE work=a; B NONE work=b
+  log group leader=A members=A,B
+SYNC-006 an unknown group
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinatorTest.testSyncGroupFromUnknownGroup
+  @ java GroupMetadataManagerTest.testSyncGroupFromUnknownGroup
+  @ 0.10.2 GroupCoordinatorResponseTest.testSyncGroupFromUnknownGroup
+  sync A gen=1 id=a     | A UNKNOWN_MEMBER_ID
+  state none
+  log none
+SYNC-011 a sync while preparing
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinator.doSyncGroup
+  stable A
+  join B
+  --
+  sync A                | A REBALANCE_IN_PROGRESS
+  state PreparingRebalance gen=1
+  log none
+SYNC-012 a sync on a Stable group returns the stored assignment
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinator.doSyncGroup
+  stable A B
+  --
+  [L] sync B            | B NONE work=b
+  [SJ] sync B           | B NONE work=b type=consumer name=range
+  state Stable gen=2
+  log none
+SYNC-012.session a sync on a Stable group restarts the session
+  @ S model
+  stable A
+  wait 9000
+  sync A                | A NONE
+  wait 9000
+  state Stable
+SYNC-013 a leader's sync on a Stable group changes nothing
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinator.doSyncGroup
+  stable A B
+  --
+  sync A A=x B=y        | A NONE work=a
+  sync B                | B NONE work=b
+  state Stable gen=2
+  log none
+SYNC-014 the leader fails in the sync phase
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinatorTest.testLeaderFailureInSyncGroup
+  @ java GroupMetadataManagerTest.testLeaderFailureInSyncGroup
+  @ 0.10.2 GroupCoordinatorResponseTest.testLeaderFailureInSyncGroup
+  completing A B
+  sync B                | -
+  --
+  wait 10000            | B REBALANCE_IN_PROGRESS
+  join B                | B NONE gen=3 leader=B
+  state AwaitingSync gen=3
+  log none
+SYNC-015 a Dead group
+  @ SJ model since=2.3
+  @ scala GroupCoordinatorTest.testSyncDeadGroup
+  stable A
+  force Dead
+  --
+  sync A                | A COORDINATOR_NOT_AVAILABLE
+  log none
+SYNC-016 an Empty group
+  @ LSJ must seen=0.10.2-4.4
+  @ scala GroupCoordinator.validateSyncGroup
+  stable A
+  leave A
+  --
+  sync A gen=2          | A UNKNOWN_MEMBER_ID
+  state Empty gen=2
+  log none
+SYNC-016.scala an Empty group is asked like any other
+  @ S model
+  stable A
+  leave A
+  sync A gen=2          | A UNKNOWN_MEMBER_ID
+SYNC-020 a consistent type and name are echoed
+  @ SJ must since=2.5 seen=2.8-4.4
+  @ scala GroupCoordinatorTest.testSyncGroupSucceedWhenProtocolTypeAndNameAreConsistent
+  @ java GroupMetadataManagerTest.testSyncGroupSucceedWhenProtocolTypeAndNameAreConsistent
+  @ scala GroupCoordinatorTest.testSyncGroupSucceedWhenProtocolTypeAndNameAreNotProvided
+  completing A B
+  --
+  sync A type=consumer name=range | A NONE type=consumer name=range
+  state Stable
+  log group gen=2 protocol=range leader=A members=A,B
+SYNC-025 the append of the assignment fails
+  @ LSJ model
+  @ java GroupMetadataManagerTest.testSyncGroupAsLeaderAppendFailureTransformsError
+  @ scala GroupCoordinator.doSyncGroup
+  completing A B
+  sync B                | -
+  --
+  fail NOT_LEADER_OR_FOLLOWER
+  sync A A=a B=b        | A NOT_COORDINATOR work=-; B NOT_COORDINATOR work=-
+  state PreparingRebalance gen=2
+  log none
+SYNC-026 the errors of an append
+  @ SJ model
+  @ java GroupMetadataManagerTest.testJoinGroupAppendErrorConversion
+  @ scala GroupMetadataManager.storeGroup
+  completing A
+  --
+  fail UNKNOWN_TOPIC_OR_PARTITION
+  sync A A=a            | A COORDINATOR_NOT_AVAILABLE work=-
+  join A                | A NONE
+  fail NOT_ENOUGH_REPLICAS
+  sync A A=a            | A COORDINATOR_NOT_AVAILABLE work=-
+  join A                | A NONE
+  fail NOT_ENOUGH_REPLICAS_AFTER_APPEND
+  [S] sync A A=a        | A COORDINATOR_NOT_AVAILABLE work=-
+  [J] sync A A=a        | A NOT_ENOUGH_REPLICAS_AFTER_APPEND work=-
+  join A                | A NONE
+  fail KAFKA_STORAGE_ERROR
+  sync A A=a            | A NOT_COORDINATOR work=-
+  join A                | A NONE
+  fail REQUEST_TIMED_OUT
+  [S] sync A A=a        | A REBALANCE_IN_PROGRESS work=-
+  [J] sync A A=a        | A COORDINATOR_NOT_AVAILABLE work=-
+  join A                | A NONE
+  fail MESSAGE_TOO_LARGE
+  sync A A=a            | A UNKNOWN_SERVER_ERROR work=-
+  join A                | A NONE
+  fail RECORD_LIST_TOO_LARGE
+  sync A A=a            | A UNKNOWN_SERVER_ERROR work=-
+  join A                | A NONE
+  fail INVALID_FETCH_SIZE
+  sync A A=a            | A UNKNOWN_SERVER_ERROR work=-
+  state PreparingRebalance
+  log none
+SYNC-GENERATION another generation
+  @ J model
+  completing A
+  --
+  sync A gen=2          | A ILLEGAL_GENERATION
+  state AwaitingSync gen=1
+  log none
+SYNC-PROTOCOL an inconsistent type or name
+  @ J model
+  completing A
+  --
+  sync A type=connect name=range    | A INCONSISTENT_GROUP_PROTOCOL
+  sync A type=consumer name=sticky  | A INCONSISTENT_GROUP_PROTOCOL
+  log none
+""",
+)

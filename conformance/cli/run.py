@@ -1,0 +1,98 @@
+"""`run`: play the cases on a target, count what passed, show what did not."""
+
+from collections import Counter
+from typing import Annotated
+
+import msgspec
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from conformance.registry import all_cases, chosen
+from conformance.requirements import RELEASES
+from conformance.running import Ending, Verdict, play_cases
+from conformance.targets.choice import opened
+from coordinator_sim.cli.ending import EXIT_PROBLEMS_FOUND
+from coordinator_sim.errors import ConfigError
+from coordinator_sim.protocol.profiles import profile_named
+
+_BAD = (Verdict.FAILED, Verdict.UNKNOWN)
+
+
+def run(
+    target: Annotated[
+        str,
+        typer.Option(help="simulator, or oracle:kafka-4.4.0, -4.3.1, -3.9.2.", metavar="TARGET"),
+    ] = "simulator",
+    profile: Annotated[
+        list[str] | None,
+        typer.Option(help="Kafka to be; may be given again; all for every one.", metavar="PROFILE"),
+    ] = None,
+    area: Annotated[
+        list[str] | None, typer.Option(help="Only this area; may be given again.", metavar="AREA")
+    ] = None,
+    wanted: Annotated[
+        list[str] | None,
+        typer.Option("-k", help="Only ids with this text; may be given again.", metavar="TEXT"),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print a JSON array of endings instead of counts.")
+    ] = False,
+) -> None:
+    """Play the cases on a target; exit 1 when one fails.
+
+    A case that fails prints its transcript. A case that wants more than the target offers is
+    skipped.
+
+    Example: conformance run --target simulator --profile 4.4 --area JOIN
+    """
+    cases = chosen(all_cases(), areas=area or (), wanted=wanted or ())
+    if not cases:
+        raise ConfigError("no case has such an id; `conformance list` prints them")
+    with opened(target, _say) as (subject, own_profile):
+        profiles = _profiles(profile, own_profile)
+        endings = list(play_cases(cases, subject, profiles))
+    if json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(endings)).decode())
+    else:
+        _print_failures(endings)
+        _print_counts(endings, target)
+    if any(ending.verdict in _BAD for ending in endings):
+        raise typer.Exit(EXIT_PROBLEMS_FOUND)
+
+
+def _say(message: str) -> None:
+    typer.echo(message, err=True)
+
+
+def _profiles(asked: list[str] | None, own: str | None) -> list[str]:
+    """The profiles to be, without doubles; a target that is one Kafka is that one."""
+    if not asked:
+        return [own or profile_named("java-4.x").name]
+    names = list(RELEASES) if "all" in asked else [profile_named(name).name for name in asked]
+    if own is not None and names != [own]:
+        raise ConfigError(f"this target is Kafka {own}: leave --profile out, or say {own}")
+    return list(dict.fromkeys(names))
+
+
+def _print_failures(endings: list[Ending]) -> None:
+    for ending in endings:
+        if ending.verdict in _BAD:
+            typer.echo(f"{ending.verdict.value} {ending.case_id} as {ending.profile}")
+            for line in ending.transcript:
+                typer.echo(f"  {line}")
+            typer.echo(f"  {ending.reason}\n")
+
+
+def _print_counts(endings: list[Ending], target: str) -> None:
+    table = Table("area", "profile", *(verdict.value for verdict in Verdict), box=box.SIMPLE_HEAD)
+    counts = Counter((each.profile, each.area, each.verdict) for each in endings)
+    for profile, area in dict.fromkeys((each.profile, each.area) for each in endings):
+        found = [counts[profile, area, verdict] for verdict in Verdict]
+        table.add_row(area, profile, *(str(count) if count else "" for count in found))
+    Console().print(table)
+    for profile in dict.fromkeys(each.profile for each in endings):
+        totals = Counter(each.verdict for each in endings if each.profile == profile)
+        said = ", ".join(f"{totals[verdict]} {verdict.value}" for verdict in Verdict)
+        typer.echo(f"{target} as {profile}: {said}")

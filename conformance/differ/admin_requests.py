@@ -1,0 +1,48 @@
+"""Draws requests of administrators: DescribeGroups, ListGroups, DeleteGroups."""
+
+from typing import Any, Final
+
+from conformance.differ.memory import Memory
+
+Json = dict[str, Any]
+Call = tuple[str, int, Json]
+
+_STATES: Final = (
+    "Stable",
+    "stable",
+    "Empty",
+    "PreparingRebalance",
+    "CompletingRebalance",
+    "AwaitingSync",
+    "Dead",
+    "Assigning",
+    "no such state",
+)
+_TYPES: Final = ("classic", "Classic", "consumer", "share", "no such type")
+
+
+def describe(memory: Memory) -> Call:
+    """A DescribeGroups, now and then with a name twice."""
+    version = memory.version("DescribeGroups")
+    names = memory.random.choices((*memory.fetchable, ""), k=memory.pick((1, 1, 2, 4)))
+    data: Json = {"groups": names}
+    if version >= 3:
+        data["includeAuthorizedOperations"] = False
+    return "DescribeGroups", version, data
+
+
+def list_groups(memory: Memory) -> Call:
+    """A ListGroups with filters of states and types, where the version has them."""
+    version = memory.version("ListGroups")
+    data: Json = {}
+    if version >= 4:
+        data["statesFilter"] = memory.random.choices(_STATES, k=memory.pick((0, 0, 1, 2)))
+    if version >= 5:
+        data["typesFilter"] = memory.random.choices(_TYPES, k=memory.pick((0, 0, 1, 2)))
+    return "ListGroups", version, data
+
+
+def delete_groups(memory: Memory) -> Call:
+    """A DeleteGroups, now and then with a name twice."""
+    names = memory.random.choices((*memory.fetchable, ""), k=memory.pick((1, 1, 2, 3)))
+    return "DeleteGroups", memory.version("DeleteGroups"), {"groupsNames": names}

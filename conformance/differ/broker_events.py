@@ -1,0 +1,136 @@
+"""Draws what happens to a broker: time, appends that fail or wait, leadership, topics, markers."""
+
+from typing import Any, Final
+
+from conformance.differ.foreign_records import foreign_records
+from conformance.differ.memory import Memory
+from conformance.differ.offset_requests import PRODUCERS
+
+Json = dict[str, Any]
+
+WAITS: Final = (1, 2, 10, 19, 20, 21, 100, 399, 400, 500, 1_000, 2_999, 3_000, 5_000, 8_000, 10_000)
+LONG_WAITS: Final = (12_000, 20_000, 30_000, 60_000, 61_000, 300_000, 600_000)
+FAILURES: Final = (
+    "NOT_LEADER_OR_FOLLOWER",
+    "NOT_ENOUGH_REPLICAS",
+    "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+    "UNKNOWN_TOPIC_OR_PARTITION",
+    "MESSAGE_TOO_LARGE",
+    "RECORD_LIST_TOO_LARGE",
+    "INVALID_FETCH_SIZE",
+    "KAFKA_STORAGE_ERROR",
+    "REQUEST_TIMED_OUT",
+)
+VERIFY_FAILURES: Final = (
+    "INVALID_TXN_STATE",
+    "INVALID_PRODUCER_ID_MAPPING",
+    "NOT_ENOUGH_REPLICAS",
+    "NETWORK_EXCEPTION",
+    "COORDINATOR_LOAD_IN_PROGRESS",
+    "INVALID_PRODUCER_EPOCH",
+)
+
+
+def advance(memory: Memory) -> Json:
+    """Time: most often little, sometimes as much as a timer waits."""
+    waits = LONG_WAITS if memory.chance(0.15) else WAITS
+    return {"op": "advance", "ms": memory.pick(waits)}
+
+
+def fail_appends(memory: Memory) -> Json:
+    """The next appends are refused."""
+    return {"op": "fail", "append": memory.pick(FAILURES), "count": memory.pick((1, 1, 2))}
+
+
+def fail_verification(memory: Memory) -> Json:
+    """Transactions are not verified from now on, or are again."""
+    error = memory.pick((None, None, *VERIFY_FAILURES))
+    return {"op": "fail", "verify": error}
+
+
+def hold(memory: Memory) -> Json:
+    """Appends wait for the high watermark, or no more."""
+    memory.is_held = not memory.is_held
+    return {"op": "hold", "hw": memory.is_held}
+
+
+def commit_log(memory: Memory) -> Json:
+    """The high watermark reaches the end of one partition or of all."""
+    if memory.chance(0.5):
+        return {"op": "commit"}
+    return {"op": "commit", "partition": memory.random.randrange(memory.partitions)}
+
+
+def change_leadership(memory: Memory) -> Json:
+    """A partition is taken over, given up, or taken over again; sometimes by an old epoch."""
+    memory.epoch += 1
+    kind = memory.random.random()
+    partition = memory.random.randrange(memory.partitions)
+    if memory.resigned and kind < 0.5:
+        elected = memory.resigned.pop()
+        return {"op": "elect", "partition": elected, "epoch": memory.epoch}
+    if kind < 0.65:
+        memory.resigned.append(partition)
+        return {"op": "resign", "partition": partition, **_resign_epoch(memory)}
+    if kind < 0.75:
+        return {"op": "elect", "partition": partition, "epoch": memory.pick((0, 1, memory.epoch))}
+    if kind < 0.9:
+        return {"op": "elect", "partition": partition, "epoch": memory.epoch}
+    memory.resigned.clear()
+    return {"op": "elect", "epoch": memory.epoch}
+
+
+def _resign_epoch(memory: Memory) -> Json:
+    kind = memory.random.random()
+    if kind < 0.6:
+        return {}
+    return {"epoch": memory.epoch if kind < 0.9 else 0}
+
+
+def append_foreign(memory: Memory) -> Json | None:
+    """Another leader writes to a partition that was given up; None when none is."""
+    if not memory.resigned:
+        return None
+    partition = memory.pick(memory.resigned)
+    return {
+        "op": "append",
+        "partition": partition,
+        "records": foreign_records(memory, partition),
+    }
+
+
+def change_topics(memory: Memory) -> Json | None:
+    """A topic appears, grows or is deleted; None while the log is held.
+
+    A reference waits for the writes of a deletion, which must not have to wait for the log.
+    """
+    if memory.is_held:
+        return None
+    name = memory.pick(("t", "u", "v", "w"))
+    if name in memory.topics and memory.chance(0.6):
+        del memory.topics[name]
+        return {"op": "topics", "remove": [name]}
+    return set_topic(memory, name, memory.pick((4, 6)))
+
+
+def set_topic(memory: Memory, name: str, count: int) -> Json:
+    """A topic with that many partitions; a topic that was deleted gets another id."""
+    known = memory.topics.get(name)
+    if known is None:
+        memory.topic_count += 1
+        known = (0, f"AAAAVE9QSUMAAAAAAAA{memory.topic_count:02d}A")
+    memory.topics[name] = (max(count, known[0]), known[1])
+    return {"op": "topics", "set": [{"name": name, "partitions": count, "id": known[1]}]}
+
+
+def end_transaction(memory: Memory) -> Json:
+    """A marker for a producer on the partition of a group; the producer may be unknown."""
+    return {
+        "op": "endTxn",
+        "group": memory.group_id(),
+        "producerId": memory.pick((*PRODUCERS, *PRODUCERS, 99)),
+        "producerEpoch": memory.pick((0, 0, 0, 1)),
+        "coordinatorEpoch": 0,
+        "commit": memory.chance(0.6),
+        "transactionVersion": memory.pick((1, 2)),
+    }

@@ -1,0 +1,59 @@
+"""Building a reference with Maven the first time it is asked for."""
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from conformance.differ.references import Reference
+from coordinator_sim.errors import DataError, MissingDependencyError
+
+ORACLE: Final = Path(__file__).parents[1] / "oracle"
+"""Where the harnesses are, in a checkout of the project; a wheel has none."""
+MAIN_CLASS: Final = "org.apache.kafka.coordinator.group.Oracle"
+JVM_OPTIONS: Final = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+
+def built(reference: Reference, say: Callable[[str], None]) -> tuple[list[str], Path]:
+    """The command that runs a reference and the folder to run it in; builds it if need be.
+
+    Args:
+        reference: What to run.
+        say: Told that something takes long.
+
+    Raises:
+        MissingDependencyError: Java, Maven or the harness's source is absent.
+        DataError: The build failed.
+    """
+    _require("java", "a Java 17 runtime")
+    folder = ORACLE / reference.harness
+    target = folder / "target" / f"kafka-{reference.kafka_version}"
+    if not (target / "classes").is_dir() or not (target / "lib").is_dir():
+        _build(reference, folder, say)
+    java = ["java", *JVM_OPTIONS, "-cp", f"{target / 'classes'}:{target / 'lib'}/*", MAIN_CLASS]
+    return java, folder
+
+
+def _require(program: str, what: str) -> None:
+    if shutil.which(program) is None:
+        raise MissingDependencyError(f"{program} is not installed: {what} is needed")
+
+
+def _build(reference: Reference, folder: Path, say: Callable[[str], None]) -> None:
+    if not (folder / "pom.xml").is_file():
+        raise MissingDependencyError(
+            f"{folder} has no sources of the harness: run from a checkout of the project"
+        )
+    _require("mvn", f"Maven builds {reference.name} from its artefacts, once")
+    say(f"building {reference.name} with Maven, once ...")
+    done = subprocess.run(  # noqa: S603 - Maven on our own harness
+        ["mvn", "-q", "-B", "package", f"-Dkafka.version={reference.kafka_version}"],  # noqa: S607 - as found by `which`
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        lines = [line for line in done.stdout.splitlines() if "ERROR" in line] or ["no output"]
+        raise DataError(f"Maven could not build {reference.name}: {lines[0]}")

@@ -1,0 +1,73 @@
+"""Differences that are understood: each an entry of `explained.toml` with its source."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from conformance.differ.comparison import Difference
+from coordinator_sim.errors import DataError
+
+EXPLAINED: Final = Path(__file__).with_name("explained.toml")
+
+
+class Explanation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One understood difference.
+
+    Args:
+        explanation_id: Its name in the summary.
+        references: The Kafkas in which it shows.
+        what: The reference does this, and we do that.
+        source: Where in Kafka it comes from.
+        kind: The API of the reply, `record`, or the op.
+        path: A regular expression that the whole path of the differing field matches.
+        ours: A regular expression that our value, as text, matches.
+        theirs: The same for the reference's.
+    """
+
+    explanation_id: str = msgspec.field(name="id")
+    references: tuple[str, ...]
+    what: str
+    source: str
+    kind: str
+    path: str
+    ours: str = ".*"
+    theirs: str = ".*"
+
+    def covers(self, reference: str, difference: Difference) -> bool:
+        """Whether it explains that difference."""
+        return (
+            reference in self.references
+            and difference.what == self.kind
+            and re.fullmatch(self.path, difference.path) is not None
+            and re.fullmatch(self.ours, str(difference.ours), re.DOTALL) is not None
+            and re.fullmatch(self.theirs, str(difference.theirs), re.DOTALL) is not None
+        )
+
+
+class _File(Struct, frozen=True, forbid_unknown_fields=True):
+    explained: tuple[Explanation, ...] = ()
+
+
+def read_explanations(path: Path = EXPLAINED) -> tuple[Explanation, ...]:
+    """The explanations of a file.
+
+    Raises:
+        DataError: The file is not of that form.
+    """
+    try:
+        return msgspec.toml.decode(path.read_bytes(), type=_File).explained
+    except msgspec.DecodeError as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def explanation_of(
+    explanations: tuple[Explanation, ...], reference: str, difference: Difference
+) -> Explanation | None:
+    """The explanation of a difference, or None."""
+    for explanation in explanations:
+        if explanation.covers(reference, difference):
+            return explanation
+    return None

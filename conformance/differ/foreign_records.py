@@ -1,0 +1,93 @@
+"""Draws records that another leader put into the log, as bytes: groups, offsets, tombstones."""
+
+from base64 import b64decode, b64encode
+from typing import Any, Final
+
+from conformance.differ.membership import SUBSCRIPTION
+from conformance.differ.memory import Memory
+from coordinator_sim.protocol.partitioning import partition_for
+from coordinator_sim.protocol.records import (
+    GroupMetadataKey,
+    GroupMetadataMember,
+    GroupMetadataValue,
+    LogKey,
+    LogRecord,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from coordinator_sim.wire.offsets_records import encode_key, encode_value
+
+Json = dict[str, Any]
+
+_NOW_MS: Final = 1_000_000
+
+
+def foreign_records(memory: Memory, partition: int) -> list[Json]:
+    """One to three records of groups that live on that partition."""
+    groups = [name for name in memory.groups if partition_for(name, memory.partitions) == partition]
+    records = []
+    for _ in range(memory.pick((1, 2, 3))):
+        group_id = memory.pick([*groups, *groups, f"foreign-{memory.number}"])
+        record = memory.pick((_group, _offset, _offset, _tombstone))(memory, group_id)
+        value = None if record.value is None else encode_value(record.value, record.value_version)
+        records.append(
+            {
+                "key": b64encode(encode_key(record.key)).decode(),
+                "value": None if value is None else b64encode(value).decode(),
+            }
+        )
+    return records
+
+
+def _offset(memory: Memory, group_id: str) -> LogRecord:
+    version = memory.pick((0, 1, 2, 3))
+    value = OffsetCommitValue(
+        offset=memory.number,
+        leader_epoch=4 if version == 3 else -1,
+        metadata="foreign",
+        commit_timestamp_ms=_NOW_MS,
+        expire_timestamp_ms=_NOW_MS + 600_000 if version == 1 else -1,
+    )
+    key = OffsetCommitKey(group_id, memory.pick(("t", "gone")), memory.random.randrange(3))
+    return LogRecord(key, value, version)
+
+
+def _tombstone(memory: Memory, group_id: str) -> LogRecord:
+    keys: tuple[LogKey, ...] = (
+        GroupMetadataKey(group_id),
+        OffsetCommitKey(group_id, "t", memory.random.randrange(3)),
+    )
+    key = memory.pick(keys)
+    return LogRecord(key, None, 0)
+
+
+def _group(memory: Memory, group_id: str) -> LogRecord:
+    version = memory.pick((0, 1, 2, 3))
+    generation = memory.random.randrange(1, 5)
+    names = memory.pick(((), ("f1",), ("f1", "f2")))
+    members = tuple(_member(memory, name, version) for name in names)
+    if group_id in memory.groups:
+        memory.groups[group_id].members.update(dict.fromkeys(names, generation))
+    value = GroupMetadataValue(
+        protocol_type="consumer",
+        generation_id=generation,
+        protocol_name="range" if names else None,
+        leader=names[0] if names else None,
+        current_state_timestamp_ms=_NOW_MS if version >= 2 else -1,
+        members=members,
+    )
+    return LogRecord(GroupMetadataKey(group_id), value, version)
+
+
+def _member(memory: Memory, name: str, version: int) -> GroupMetadataMember:
+    is_static = version == 3 and memory.chance(0.3)
+    return GroupMetadataMember(
+        member_id=name,
+        group_instance_id="i1" if is_static and name == "f1" else None,
+        client_id="c1",
+        client_host="/127.0.0.1",
+        rebalance_timeout_ms=20_000 if version >= 1 else -1,
+        session_timeout_ms=10_000,
+        subscription=b64decode(SUBSCRIPTION),
+        assignment=name.encode(),
+    )

@@ -1,0 +1,203 @@
+"""The loop: random programs on both sides, the reference some commands behind ours.
+
+Programs learn from our answers, so the reference's need not be waited for: it works on one chunk
+of commands while ours works on the next. Up to the first difference both have said the same, so
+what a program learnt is right for both.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from time import perf_counter
+from typing import Any, Final, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from conformance.differ.comparison import Difference, first_difference
+from conformance.differ.explained import Explanation, explanation_of
+from conformance.differ.programs import Program
+from conformance.differ.references import Reference
+from conformance.differ.sides import LinesProcess
+
+Json = dict[str, Any]
+
+CHUNK: Final = 64
+"""Commands that are sent at once; few enough to fit into a pipe."""
+PROGRAM_STEPS: Final = 400
+"""Commands of one world, unless told otherwise."""
+SEED_STRIDE: Final = 1_000_003
+"""Distance between the seeds of two runs: their programs have nothing in common."""
+
+
+class Side(Protocol):
+    """Something that answers commands one by one."""
+
+    def answer(self, command: Json) -> Json:
+        """The answer to one command."""
+        ...
+
+
+class Exchange(Struct, frozen=True):
+    """One command and both answers to it."""
+
+    command: Json
+    ours: Json
+    theirs: Json
+
+
+class Failure(Struct, frozen=True):
+    """A program up to its first difference that nothing explains.
+
+    Args:
+        seed: Of the program.
+        exchanges: Everything up to and with the command whose answers differ.
+    """
+
+    seed: int
+    exchanges: tuple[Exchange, ...]
+    difference: Difference
+
+
+class Outcome(Struct, frozen=True):
+    """What a run showed.
+
+    Args:
+        steps: Commands that both sides answered.
+        seconds: Of wall time.
+        failure: The first difference that nothing explains.
+        explained: How often each explanation was needed.
+        kinds: Every signature of an unexplained difference, with the seeds of its programs.
+    """
+
+    steps: int
+    programs: int
+    seconds: float
+    failure: Failure | None
+    explained: dict[str, int]
+    kinds: dict[str, list[int]]
+
+    @property
+    def steps_per_second(self) -> float:
+        """Commands that both sides answered, in a second of wall time."""
+        return self.steps / self.seconds if self.seconds else 0.0
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """What to run.
+
+    Args:
+        steps: Commands in all.
+        program_steps: Commands of one world.
+        without: What programs leave out.
+        keeps_going: After a difference, whether to go on with the next program.
+    """
+
+    reference: Reference
+    profile: str
+    steps: int
+    seed: int
+    program_steps: int = PROGRAM_STEPS
+    without: tuple[str, ...] = ()
+    explanations: tuple[Explanation, ...] = ()
+    keeps_going: bool = False
+
+
+def run(plan: Plan, ours: Side, theirs: LinesProcess, progress: Callable[[int], None]) -> Outcome:
+    """Run programs until the steps are used up or a difference shows.
+
+    Args:
+        plan: What to run.
+        ours: The simulator.
+        theirs: The reference.
+        progress: Told the steps compared so far.
+    """
+    started = perf_counter()
+    judge = _Judge(plan)
+    done = programs = 0
+    waiting: deque[tuple[int, list[tuple[Json, Json]]]] = deque()
+    for seed, chunk in _chunks(plan, ours):
+        theirs.send([msgspec.json.encode(command) for command, _ in chunk])
+        waiting.append((seed, chunk))
+        programs += chunk[0][0]["op"] == "init"
+        if len(waiting) > 1:
+            done += judge.compare(*waiting.popleft(), theirs)
+            progress(done)
+        if judge.failure is not None and not plan.keeps_going:
+            break
+    while waiting:
+        done += judge.compare(*waiting.popleft(), theirs)
+    return Outcome(
+        done, programs, perf_counter() - started, judge.failure, judge.explained, judge.kinds
+    )
+
+
+def _chunks(plan: Plan, ours: Side) -> Iterator[tuple[int, list[tuple[Json, Json]]]]:
+    """Chunks of commands with our answers; a chunk never reaches into the next program."""
+    left = plan.steps
+    number = 0
+    while left > 0:
+        program = Program(plan.reference, plan.seed * SEED_STRIDE + number, plan.without)
+        number += 1
+        size = min(left, plan.program_steps)
+        left -= size
+        chunk: list[tuple[Json, Json]] = []
+        for command in _commands(program, size):
+            command_here = command
+            if command["op"] == "init":
+                command_here = {**command, "profile": plan.profile}
+            answer = ours.answer(command_here)
+            program.learn(answer)
+            chunk.append((command, answer))
+            if len(chunk) == CHUNK:
+                yield program.seed, chunk
+                chunk = []
+        if chunk:
+            yield program.seed, chunk
+
+
+def _commands(program: Program, size: int) -> Iterator[Json]:
+    opening = program.opening()
+    yield from opening[:size]
+    for number in range(len(opening), size):
+        yield program.next(number)
+
+
+class _Judge:
+    """Compares chunk after chunk and keeps the current program's exchanges."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.failure: Failure | None = None
+        self.explained: dict[str, int] = {}
+        self.kinds: dict[str, list[int]] = {}
+        self._plan = plan
+        self._exchanges: list[Exchange] = []
+        self._is_abandoned = False
+
+    def compare(self, seed: int, chunk: list[tuple[Json, Json]], theirs: LinesProcess) -> int:
+        """Compare one chunk with the reference's answers; returns the commands compared.
+
+        After a difference the rest of its program is passed over: the two worlds have gone apart.
+        """
+        for command, mine in chunk:
+            answer = theirs.receive()
+            if command["op"] == "init":
+                self._exchanges = []
+                self._is_abandoned = False
+            if self._is_abandoned:
+                continue
+            self._exchanges.append(Exchange(command, mine, answer))
+            difference = first_difference(command, mine, answer)
+            if difference is not None:
+                self._judge(seed, difference)
+        return len(chunk)
+
+    def _judge(self, seed: int, difference: Difference) -> None:
+        self._is_abandoned = True
+        found = explanation_of(self._plan.explanations, self._plan.reference.name, difference)
+        if found is not None:
+            name = found.explanation_id
+            self.explained[name] = self.explained.get(name, 0) + 1
+            return
+        self.kinds.setdefault(difference.signature, []).append(seed)
+        if self.failure is None:
+            self.failure = Failure(seed, tuple(self._exchanges), difference)

@@ -1,0 +1,128 @@
+"""Draws requests of members: JoinGroup, SyncGroup, Heartbeat, LeaveGroup."""
+
+from base64 import b64encode
+from typing import Any, Final
+
+from conformance.differ.memory import INSTANCES, Member, Memory
+
+Json = dict[str, Any]
+Call = tuple[str, int, Json]
+
+SUBSCRIPTION: Final = b64encode(bytes.fromhex("000000000001000174ffffffff")).decode()
+"""A consumer's subscription, version 0, to the topic `t`."""
+OTHER_SUBSCRIPTION: Final = b64encode(bytes.fromhex("000000000001000175ffffffff")).decode()
+"""The same to the topic `u`: a member that changed its mind."""
+_TWO_TOPICS: Final = b64encode(bytes.fromhex("00010000000200017400017500000000ffffffff")).decode()
+_JUNK: Final = "AAE="
+_PROTOCOLS: Final = (
+    *(("range",),) * 4,
+    ("range", "roundrobin"),
+    ("roundrobin", "range"),
+    ("sticky", "range", "roundrobin"),
+    ("cooperative-sticky", "range"),
+    ("sticky",),
+    (),
+)
+_METADATA: Final = (*(SUBSCRIPTION,) * 12, OTHER_SUBSCRIPTION, _TWO_TOPICS, _JUNK, "")
+
+
+def join(memory: Memory) -> Call:
+    """A JoinGroup."""
+    who = memory.member()
+    version = memory.version("JoinGroup")
+    sessions = (10_000, 30_000, 10_000) if memory.is_patient else (6_000, 10_000, 3_000, 50)
+    metadata = memory.pick(_METADATA)
+    data: Json = {
+        "groupId": memory.pick([who.group_id] * 40 + [""]),
+        "sessionTimeoutMs": memory.pick(sessions),
+        "memberId": who.member_id,
+        "protocolType": memory.pick(
+            ["consumer"] * (80 if memory.is_orderly else 14) + ["connect", ""]
+        ),
+        "protocols": [{"name": name, "metadata": metadata} for name in memory.pick(_PROTOCOLS)],
+    }
+    if version >= 1:
+        data["rebalanceTimeoutMs"] = memory.pick((5_000, 20_000, 60_000, 1, 10_000))
+    if version >= 5:
+        data["groupInstanceId"] = who.instance
+    if version >= 8:
+        data["reason"] = memory.pick((None, "", "why"))
+    return "JoinGroup", version, data
+
+
+def sync(memory: Memory) -> Call:
+    """A SyncGroup, most often with assignments when it is the leader's."""
+    who = memory.member()
+    group = memory.groups[who.group_id]
+    version = memory.version("SyncGroup")
+    if memory.chance(0.3):
+        who = Member(
+            who.group_id,
+            group.leader or who.member_id,
+            group.members.get(group.leader, who.generation),
+            group.instances.get(group.leader),
+        )
+    assigns = memory.chance(0.9 if group.leader == who.member_id else 0.1)
+    data: Json = {
+        "groupId": memory.pick([who.group_id] * 40 + [""]),
+        "generationId": who.generation,
+        "memberId": who.member_id,
+        "assignments": _assignments(memory, list(group.members)) if assigns else [],
+    }
+    if version >= 3:
+        data["groupInstanceId"] = memory.pick((None, None, None, who.instance))
+    if version >= 5:
+        right_type, right_name = group.protocol_type, group.protocol_name
+        data["protocolType"] = memory.pick([right_type] * 12 + ["consumer", "connect", None])
+        data["protocolName"] = memory.pick([right_name] * 12 + ["sticky", "range", None])
+    return "SyncGroup", version, data
+
+
+def _assignments(memory: Memory, members: list[str]) -> list[Json]:
+    """Every member's, or all but one's, or somebody's besides."""
+    if members and memory.chance(0.1):
+        members = members[:-1]
+    if memory.chance(0.05):
+        members = [*members, "stranger"]
+    return [
+        {"memberId": name, "assignment": b64encode(name[-4:].encode()).decode()} for name in members
+    ]
+
+
+def heartbeat(memory: Memory) -> Call:
+    """A Heartbeat."""
+    who = memory.member()
+    version = memory.version("Heartbeat")
+    data: Json = {
+        "groupId": memory.pick([who.group_id] * 40 + [""]),
+        "generationId": who.generation,
+        "memberId": who.member_id,
+    }
+    if version >= 3:
+        data["groupInstanceId"] = memory.pick((None, None, who.instance))
+    return "Heartbeat", version, data
+
+
+def leave(memory: Memory) -> Call:
+    """A LeaveGroup of one member or several, by member id or by instance id."""
+    who = memory.member()
+    version = memory.version("LeaveGroup")
+    group_id = memory.pick([who.group_id] * 40 + [""])
+    if version < 3:
+        return "LeaveGroup", version, {"groupId": group_id, "memberId": who.member_id}
+    known = memory.candidates(memory.groups[who.group_id])
+    more = memory.random.sample(known, k=min(len(known), memory.pick((0, 0, 1, 2))))
+    entries: list[Json] = []
+    for name in [who.member_id, *more]:
+        entry: Json = {"memberId": name, "groupInstanceId": None}
+        if memory.chance(0.2):
+            entry = {
+                "memberId": memory.pick((name, "")),
+                "groupInstanceId": memory.pick(INSTANCES),
+            }
+        if version >= 5:
+            entry["reason"] = memory.pick((None, "bye"))
+        entries.append(entry)
+    if memory.chance(0.02):
+        entries = []
+    return "LeaveGroup", version, {"groupId": group_id, "members": entries}

@@ -1,0 +1,90 @@
+"""The Kafkas that can be asked: what each is built from and which versions it speaks."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.errors import ConfigError
+
+
+class Reference(Struct, frozen=True, kw_only=True):
+    """One Kafka's own coordinator behind the line protocol.
+
+    Args:
+        name: As `--reference` takes it.
+        harness: The folder of `conformance/oracle` that builds it.
+        kafka_version: Of the artefacts it is built from.
+        profile: Our profile that must behave like it.
+        versions: The lowest and the highest version of each API.
+        producer_generation: What TxnOffsetCommit calls the member's generation.
+    """
+
+    name: str
+    harness: str
+    kafka_version: str
+    profile: str
+    versions: dict[str, tuple[int, int]]
+    producer_generation: str = "generationId"
+
+
+_COMMON: Final = {
+    "JoinGroup": (0, 9),
+    "SyncGroup": (0, 5),
+    "Heartbeat": (0, 4),
+    "LeaveGroup": (0, 5),
+    "OffsetCommit": (2, 10),
+    "OffsetFetch": (1, 10),
+    "OffsetDelete": (0, 0),
+    "TxnOffsetCommit": (0, 5),
+    "DescribeGroups": (0, 6),
+    "ListGroups": (0, 5),
+    "DeleteGroups": (0, 2),
+}
+
+REFERENCES: Final = {
+    reference.name: reference
+    for reference in (
+        # TxnOffsetCommit 6 has topic ids, which KafkaApis resolves and the harness does not.
+        Reference(
+            name="kafka-4.4.0",
+            harness="java",
+            kafka_version="4.4.0",
+            profile="4.4",
+            versions=_COMMON | {"DeleteGroups": (0, 3)},
+            producer_generation="generationIdOrMemberEpoch",
+        ),
+        Reference(
+            name="kafka-4.3.1",
+            harness="java",
+            kafka_version="4.3.1",
+            profile="4.3",
+            versions=_COMMON,
+        ),
+        Reference(
+            name="kafka-3.9.2",
+            harness="scala",
+            kafka_version="3.9.2",
+            profile="3.9",
+            versions=_COMMON
+            | {
+                "OffsetCommit": (0, 9),
+                "OffsetFetch": (1, 9),
+                "TxnOffsetCommit": (0, 4),
+                "DescribeGroups": (0, 5),
+            },
+        ),
+    )
+}
+"""Every reference by its name, newest first."""
+
+
+def reference_named(name: str) -> Reference:
+    """The reference of that name.
+
+    Raises:
+        ConfigError: no such reference; the message lists the known names.
+    """
+    reference = REFERENCES.get(name)
+    if reference is None:
+        raise ConfigError(f"unknown reference {name!r}: use one of {', '.join(REFERENCES)}")
+    return reference

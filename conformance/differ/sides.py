@@ -1,0 +1,113 @@
+"""Who answers commands: our core in this process, or any program that speaks the line protocol."""
+
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from types import TracebackType
+from typing import Any, Final, Self
+
+import msgspec
+
+from coordinator_sim.errors import DataError
+
+Json = dict[str, Any]
+
+_ANSWER_TIMEOUT_S: Final = 60.0
+"""A side that says nothing for so long hangs."""
+
+
+class LinesProcess:
+    """A running program that answers one JSON line with one.
+
+    What it answers is read while it is being written to, so that any number of commands may be
+    under way. Its diagnostics are dropped: an answer says what is wrong with a command.
+    """
+
+    def __init__(self, command: Sequence[str], folder: Path | None = None) -> None:
+        self.command = tuple(command)
+        self._process = subprocess.Popen(  # noqa: S603 - the program the caller names
+            self.command,
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        self._answers: SimpleQueue[bytes] = SimpleQueue()
+        self._reader = Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def send(self, lines: Sequence[bytes]) -> None:
+        """Give it commands, without waiting for answers.
+
+        Raises:
+            DataError: It has ended.
+        """
+        if self._process.stdin is None:
+            raise DataError(f"{self.command[0]} takes no input")
+        try:
+            self._process.stdin.write(b"\n".join(lines) + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise self._ended() from None
+
+    def receive(self) -> Json:
+        """Its next answer.
+
+        Raises:
+            DataError: It has ended, says nothing, or says something that is no answer.
+        """
+        try:
+            line = self._answers.get(timeout=_ANSWER_TIMEOUT_S)
+        except Empty:
+            message = f"{self.command[0]} has not answered for {_ANSWER_TIMEOUT_S:.0f} s"
+            raise DataError(message) from None
+        if not line:
+            raise self._ended()
+        try:
+            answer = msgspec.json.decode(line)
+        except msgspec.DecodeError as error:
+            raise DataError(f"{self.command[0]} answered {line[:80]!r}: {error}") from None
+        if not isinstance(answer, dict):
+            raise DataError(f"{self.command[0]} answered {line[:80]!r}: wants an object")
+        return answer
+
+    def answer(self, command: Json) -> Json:
+        """Its answer to one command, waited for."""
+        self.send([msgspec.json.encode(command)])
+        return self.receive()
+
+    def _read(self) -> None:
+        if self._process.stdout is not None:
+            for line in self._process.stdout:
+                self._answers.put(line)
+        self._answers.put(b"")
+
+    def _ended(self) -> DataError:
+        code = self._process.wait()
+        return DataError(f"{' '.join(self.command)} ended with exit code {code}")
+
+    def __enter__(self) -> Self:
+        """The process itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End it and wait for it."""
+        if self._process.stdin is not None:
+            with suppress(BrokenPipeError):
+                self._process.stdin.close()
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._reader.join()
+        if self._process.stdout is not None:
+            self._process.stdout.close()

@@ -1,0 +1,74 @@
+"""Plays cases on a target and says how each one ended."""
+
+from collections.abc import Iterable, Iterator
+from enum import StrEnum, unique
+
+from msgspec import Struct
+
+from conformance.script.play import Case
+from conformance.script.stage import CaseFailed
+from conformance.targets.target import Target, Unsupported
+from coordinator_sim.errors import CoordinatorSimError
+
+
+@unique
+class Verdict(StrEnum):
+    """How a case ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    """The target lacks what the case wants."""
+    UNKNOWN = "unknown"
+    """Neither: the case or the target broke off."""
+
+
+class Ending(Struct, frozen=True, kw_only=True):
+    """How one case ended for one profile.
+
+    Args:
+        reason: Why it did not pass; empty when it did.
+        transcript: What was sent and what came of it, up to the end.
+    """
+
+    case_id: str
+    area: str
+    profile: str
+    verdict: Verdict
+    reason: str = ""
+    transcript: tuple[str, ...] = ()
+
+
+def cases_for(cases: Iterable[Case], profile: str) -> list[Case]:
+    """The cases that this profile has to pass."""
+    return [case for case in cases if profile in case.requirement.profiles]
+
+
+def play_case(case: Case, target: Target, profile: str, *, trace: bool = False) -> Ending:
+    """Play one case; whatever happens is its ending."""
+    verdict, reason = Verdict.PASSED, ""
+    transcript: tuple[str, ...] = ()
+    try:
+        transcript = case.play(target, profile, trace=trace)
+    except CaseFailed as failed:
+        verdict, reason, transcript = Verdict.FAILED, str(failed), failed.transcript
+    except Unsupported as lacking:
+        verdict, reason = Verdict.SKIPPED, str(lacking)
+    except (CoordinatorSimError, LookupError, TypeError, ValueError) as broken:
+        verdict, reason = Verdict.UNKNOWN, f"{type(broken).__name__}: {broken}"
+    return Ending(
+        case_id=case.case_id,
+        area=case.requirement.area,
+        profile=profile,
+        verdict=verdict,
+        reason=reason,
+        transcript=transcript,
+    )
+
+
+def play_cases(cases: Iterable[Case], target: Target, profiles: Iterable[str]) -> Iterator[Ending]:
+    """Play every case that a profile has to pass, profile by profile."""
+    everything = list(cases)
+    for profile in profiles:
+        for case in cases_for(everything, profile):
+            yield play_case(case, target, profile)

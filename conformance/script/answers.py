@@ -1,0 +1,203 @@
+"""Replies and records as the words that a script compares: who, and named fields.
+
+A body is Kafka's JSON; member ids become the names that the script gave them.
+"""
+
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from coordinator_sim.protocol.errors import ErrorCode
+
+Json = dict[str, Any]
+Words = dict[str, str]
+Naming = Callable[[str | None], str]
+"""The script's name of a member id."""
+
+
+def error_name(code: int) -> str:
+    """Kafka's name of an error code."""
+    try:
+        return ErrorCode(code).name
+    except ValueError:
+        return str(code)
+
+
+def _bytes(data: str | None) -> str:
+    return b64decode(data or "").decode("utf-8", "replace") or "-"
+
+
+def _joined(names: Iterable[str]) -> str:
+    return ",".join(sorted(names)) or "-"
+
+
+def _join(data: Json, named: Naming) -> Words:
+    return {
+        "gen": str(data["generationId"]),
+        "leader": named(data["leader"]),
+        "id": named(data["memberId"]),
+        "members": _joined(named(member["memberId"]) for member in data["members"]),
+        "protocol": data["protocolName"] or "-",
+        "type": data.get("protocolType") or "-",
+        "skip": str(data.get("skipAssignment", False)).lower(),
+    }
+
+
+def _sync(data: Json, _named: Naming) -> Words:
+    return {
+        "work": _bytes(data["assignment"]),
+        "type": data.get("protocolType") or "-",
+        "name": data.get("protocolName") or "-",
+    }
+
+
+def _leave(data: Json, named: Naming) -> Words:
+    members = data.get("members", ())
+    return {
+        "entries": ",".join(error_name(member["errorCode"]) for member in members) or "-",
+        "ids": ",".join(named(member["memberId"]) for member in members) or "-",
+    }
+
+
+def _partition_errors(data: Json, _named: Naming) -> Words:
+    return {
+        f"{topic['name']}-{entry['partitionIndex']}": error_name(entry["errorCode"])
+        for topic in data["topics"]
+        for entry in topic["partitions"]
+    }
+
+
+def _fetched(topics: Iterable[Json], prefix: str) -> Iterator[tuple[str, str]]:
+    for topic in topics:
+        for entry in topic["partitions"]:
+            name = f"{prefix}{topic['name']}-{entry['partitionIndex']}"
+            yield name, str(entry["committedOffset"])
+            yield f"{name}.epoch", str(entry.get("committedLeaderEpoch", -1))
+            yield f"{name}.metadata", entry["metadata"] or "-"
+            yield f"{name}.error", error_name(entry["errorCode"])
+
+
+def _fetch(data: Json, _named: Naming) -> Words:
+    if "groups" not in data:
+        return _with_count(dict(_fetched(data["topics"], "")))
+    words: Words = {}
+    alone = len(data["groups"]) == 1
+    for group in data["groups"]:
+        prefix = "" if alone else f"{group['groupId']}/"
+        if group["errorCode"]:
+            words[f"{prefix}error"] = error_name(group["errorCode"])
+        words.update(_fetched(group["topics"], prefix))
+    return _with_count(words)
+
+
+def _with_count(words: Words) -> Words:
+    """How many partitions a fetch returned beside them."""
+    return {**words, "count": str(sum(name.endswith(".epoch") for name in words))}
+
+
+def _describe(data: Json, named: Naming) -> Words:
+    """Of the one group asked for; several are `g/state` and so on."""
+    words: Words = {}
+    alone = len(data["groups"]) == 1
+    for group in data["groups"]:
+        prefix = "" if alone else f"{group['groupId']}/"
+        members = group["members"]
+        words |= {
+            f"{prefix}error": error_name(group["errorCode"]),
+            f"{prefix}state": group["groupState"] or "-",
+            f"{prefix}type": group["protocolType"] or "-",
+            f"{prefix}protocol": group["protocolData"] or "-",
+            f"{prefix}members": _joined(named(member["memberId"]) for member in members),
+            f"{prefix}clients": _joined(member["clientId"] for member in members),
+            f"{prefix}hosts": _joined(member["clientHost"] for member in members),
+            f"{prefix}instances": _joined(
+                member["groupInstanceId"] for member in members if member.get("groupInstanceId")
+            ),
+        }
+    return words
+
+
+def _list(data: Json, _named: Naming) -> Words:
+    words = {"groups": _joined(group["groupId"] for group in data["groups"])}
+    for group in data["groups"]:
+        name = group["groupId"]
+        words[name] = group["protocolType"] or "-"
+        words[f"{name}.state"] = group.get("groupState") or "-"
+        words[f"{name}.type"] = group.get("groupType") or "-"
+    return words
+
+
+def _deleted(data: Json, _named: Naming) -> Words:
+    return {entry["groupId"]: error_name(entry["errorCode"]) for entry in data["results"]}
+
+
+def _found(data: Json, _named: Naming) -> Words:
+    found = data.get("coordinators")
+    if found is None:
+        return {"node": str(data["nodeId"]), "host": data["host"] or "-", "port": str(data["port"])}
+    words = {"keys": ",".join(entry["key"] for entry in found)}
+    for entry in found:
+        words[entry["key"]] = error_name(entry["errorCode"])
+        words[f"{entry['key']}.node"] = str(entry["nodeId"])
+    return words
+
+
+_FIELDS: Final[dict[str, Callable[[Json, Naming], Words]]] = {
+    "JoinGroup": _join,
+    "SyncGroup": _sync,
+    "LeaveGroup": _leave,
+    "OffsetCommit": _partition_errors,
+    "TxnOffsetCommit": _partition_errors,
+    "OffsetFetch": _fetch,
+    "OffsetDelete": _partition_errors,
+    "DescribeGroups": _describe,
+    "ListGroups": _list,
+    "DeleteGroups": _deleted,
+    "FindCoordinator": _found,
+}
+
+
+def reply_words(api: str, data: Json, named: Naming) -> Words:
+    """What a reply says; `error` is the one of the whole request."""
+    if "error" in data:
+        return {"error": str(data["error"] or "NONE")}
+    fields = _FIELDS.get(api)
+    words = {} if fields is None else fields(data, named)
+    return {"error": error_name(data.get("errorCode", 0)), **words}
+
+
+def record_words(record: Json, named: Naming) -> tuple[str, Words]:
+    """What an appended record says: `offset`, `group` or `marker`, and its fields."""
+    if "control" in record:
+        return "marker", {"is": record["control"], "pid": str(record.get("producerId", -1))}
+    producer = {"pid": str(record["producerId"])} if "producerId" in record else {}
+    key, value = record["key"]["data"], record["value"]
+    if "topic" in key:
+        name = f"{key['topic']}-{key['partition']}"
+        if value is None:
+            return "offset", {name: "-", **producer}
+        data = value["data"]
+        fields = {
+            name: str(data["offset"]),
+            "version": str(value["version"]),
+            "metadata": data.get("metadata") or "-",
+            "expires": str(data.get("expireTimestamp", "-")),
+        }
+        return "offset", {**fields, **producer}
+    if value is None:
+        return "group", {"gone": "yes", "of": key["group"]}
+    return "group", _group_words(value["data"], named) | {"version": str(value["version"])}
+
+
+def _group_words(data: Json, named: Naming) -> Words:
+    members = data["members"]
+    return {
+        "gen": str(data["generation"]),
+        "leader": named(data["leader"]),
+        "members": _joined(named(member["memberId"]) for member in members),
+        "protocol": data["protocol"] or "-",
+        "type": data["protocolType"] or "-",
+        "clients": _joined(member["clientId"] for member in members),
+        "session": ",".join(str(member["sessionTimeout"]) for member in members),
+        "rebalance": ",".join(str(member.get("rebalanceTimeout", -1)) for member in members),
+    }

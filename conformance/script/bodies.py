@@ -1,0 +1,280 @@
+"""Request bodies in Kafka's JSON, in any version that the group APIs have had.
+
+Nested objects carry exactly the fields of their version, as Kafka's own converters want them.
+
+Source: kafka trunk, clients/src/main/resources/common/message/*Request.json.
+"""
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from struct import pack
+from typing import Any, Final
+
+from msgspec import Struct
+
+Json = dict[str, Any]
+
+MAX_VERSIONS: Final[dict[str, dict[str, int]]] = {
+    "0.10.2": {
+        "JoinGroup": 1,
+        "SyncGroup": 0,
+        "Heartbeat": 0,
+        "LeaveGroup": 0,
+        "OffsetCommit": 2,
+        "OffsetFetch": 2,
+        "DescribeGroups": 0,
+        "ListGroups": 0,
+        "FindCoordinator": 0,
+    },
+    "2.8": {
+        "JoinGroup": 7,
+        "SyncGroup": 5,
+        "Heartbeat": 4,
+        "LeaveGroup": 4,
+        "OffsetCommit": 8,
+        "OffsetFetch": 7,
+        "OffsetDelete": 0,
+        "TxnOffsetCommit": 3,
+        "DescribeGroups": 5,
+        "ListGroups": 4,
+        "DeleteGroups": 2,
+        "FindCoordinator": 3,
+    },
+}
+"""What older Kafkas know; newer ones know every version that a script names."""
+
+
+def version_for(profile: str, api: str, wanted: int) -> int:
+    """The version of a request: the wanted one, or the newest that the profile knows."""
+    return min(wanted, MAX_VERSIONS.get(profile, {}).get(api, wanted))
+
+
+def text(data: bytes) -> str:
+    """Bytes as JSON has them."""
+    return b64encode(data).decode("ascii")
+
+
+def subscription(topics: Sequence[str], user_data: bytes = b"") -> bytes:
+    """A consumer's subscription, version 0, as its JoinGroup carries it.
+
+    Source: ConsumerProtocol.serializeSubscription.
+    """
+    names = [topic.encode() for topic in topics]
+    listed = b"".join(pack(">h", len(name)) + name for name in names)
+    return pack(">hi", 0, len(names)) + listed + pack(">i", len(user_data)) + user_data
+
+
+def _since(version: int, first: int, **fields: object) -> Json:
+    return fields if version >= first else {}
+
+
+class Identity(Struct, frozen=True, kw_only=True):
+    """As whom a request is sent."""
+
+    group_id: str
+    member_id: str = ""
+    instance_id: str | None = None
+    generation_id: int = -1
+
+
+def join_group(
+    version: int,
+    who: Identity,
+    *,
+    timeouts_ms: tuple[int, int],
+    protocol_type: str,
+    protocols: Mapping[str, bytes],
+) -> Json:
+    """A JoinGroup; the timeouts are those of the session and of the rebalance."""
+    return {
+        "groupId": who.group_id,
+        "sessionTimeoutMs": timeouts_ms[0],
+        **_since(version, 1, rebalanceTimeoutMs=timeouts_ms[1]),
+        "memberId": who.member_id,
+        **_since(version, 5, groupInstanceId=who.instance_id),
+        "protocolType": protocol_type,
+        "protocols": [
+            {"name": name, "metadata": text(metadata)} for name, metadata in protocols.items()
+        ],
+        **_since(version, 8, reason=None),
+    }
+
+
+def sync_group(
+    version: int,
+    who: Identity,
+    *,
+    protocol: tuple[str | None, str | None],
+    assignments: Mapping[str, bytes],
+) -> Json:
+    """A SyncGroup; `protocol` is its type and name."""
+    return {
+        "groupId": who.group_id,
+        "generationId": who.generation_id,
+        "memberId": who.member_id,
+        **_since(version, 3, groupInstanceId=who.instance_id),
+        **_since(version, 5, protocolType=protocol[0], protocolName=protocol[1]),
+        "assignments": [
+            {"memberId": member_id, "assignment": text(work)}
+            for member_id, work in assignments.items()
+        ],
+    }
+
+
+def heartbeat(version: int, who: Identity) -> Json:
+    """A Heartbeat."""
+    return {
+        "groupId": who.group_id,
+        "generationId": who.generation_id,
+        "memberId": who.member_id,
+        **_since(version, 3, groupInstanceId=who.instance_id),
+    }
+
+
+def leave_group(version: int, group_id: str, members: Sequence[tuple[str, str | None]]) -> Json:
+    """A LeaveGroup of member ids with their instance ids; one member alone before version 3."""
+    if version < 3:  # noqa: PLR2004 - version 3 brings the list
+        return {"groupId": group_id, "memberId": members[0][0]}
+    return {
+        "groupId": group_id,
+        "members": [
+            {
+                "memberId": member_id,
+                "groupInstanceId": instance_id,
+                **_since(version, 5, reason=None),
+            }
+            for member_id, instance_id in members
+        ],
+    }
+
+
+class Offset(Struct, frozen=True, kw_only=True):
+    """An offset to commit."""
+
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+def _committed(offsets: Sequence[Offset], version: int, first_epoch: int) -> list[Json]:
+    topics: dict[str, list[Json]] = {}
+    for each in offsets:
+        entry = {
+            "partitionIndex": each.partition,
+            "committedOffset": each.offset,
+            **_since(version, first_epoch, committedLeaderEpoch=each.leader_epoch),
+            "committedMetadata": each.metadata,
+        }
+        topics.setdefault(each.topic, []).append(entry)
+    return [{"name": name, "partitions": entries} for name, entries in topics.items()]
+
+
+def offset_commit(
+    version: int, who: Identity, offsets: Sequence[Offset], retention_ms: int = -1
+) -> Json:
+    """An OffsetCommit; only versions 2 to 4 carry a retention."""
+    has_retention = version in {2, 3, 4}
+    return {
+        "groupId": who.group_id,
+        "generationIdOrMemberEpoch": who.generation_id,
+        "memberId": who.member_id,
+        **_since(version, 7, groupInstanceId=who.instance_id),
+        **({"retentionTimeMs": retention_ms} if has_retention else {}),
+        "topics": _committed(offsets, version, 6),
+    }
+
+
+def txn_offset_commit(
+    version: int, who: Identity, offsets: Sequence[Offset], producer: tuple[int, int]
+) -> Json:
+    """A TxnOffsetCommit; `producer` is its id and epoch."""
+    return {
+        "transactionalId": f"txn-{producer[0]}",
+        "groupId": who.group_id,
+        "producerId": producer[0],
+        "producerEpoch": producer[1],
+        **_since(
+            version,
+            3,
+            generationId=who.generation_id,
+            memberId=who.member_id,
+            groupInstanceId=who.instance_id,
+        ),
+        "topics": _committed(offsets, version, 2),
+    }
+
+
+def _grouped(partitions: Sequence[tuple[str, int]]) -> dict[str, list[int]]:
+    topics: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        topics.setdefault(topic, []).append(partition)
+    return topics
+
+
+def offset_fetch(
+    version: int,
+    groups: Sequence[str],
+    partitions: Sequence[tuple[str, int]] | None,
+    *,
+    require_stable: bool = False,
+    member: tuple[str | None, int] = (None, -1),
+) -> Json:
+    """An OffsetFetch of these partitions, or of everything; `member` is an id and its epoch."""
+    topics: list[Json] | None = None
+    if partitions is not None:
+        topics = [
+            {"name": name, "partitionIndexes": indexes}
+            for name, indexes in _grouped(partitions).items()
+        ]
+    stable = _since(version, 7, requireStable=require_stable)
+    if version < 8:  # noqa: PLR2004 - version 8 asks for several groups
+        return {"groupId": groups[0], "topics": topics, **stable}
+    return {
+        "groups": [
+            {
+                "groupId": group_id,
+                **_since(version, 9, memberId=member[0], memberEpoch=member[1]),
+                "topics": topics,
+            }
+            for group_id in groups
+        ],
+        **stable,
+    }
+
+
+def offset_delete(group_id: str, partitions: Sequence[tuple[str, int]]) -> Json:
+    """An OffsetDelete, version 0."""
+    return {
+        "groupId": group_id,
+        "topics": [
+            {"name": name, "partitions": [{"partitionIndex": index} for index in indexes]}
+            for name, indexes in _grouped(partitions).items()
+        ],
+    }
+
+
+def describe_groups(version: int, groups: Sequence[str]) -> Json:
+    """A DescribeGroups."""
+    return {"groups": list(groups), **_since(version, 3, includeAuthorizedOperations=False)}
+
+
+def list_groups(version: int, states: Sequence[str], types: Sequence[str]) -> Json:
+    """A ListGroups with its filters."""
+    return {
+        **_since(version, 4, statesFilter=list(states)),
+        **_since(version, 5, typesFilter=list(types)),
+    }
+
+
+def delete_groups(groups: Sequence[str]) -> Json:
+    """A DeleteGroups."""
+    return {"groupsNames": list(groups)}
+
+
+def find_coordinator(version: int, keys: Sequence[str], key_type: int) -> Json:
+    """A FindCoordinator of one key, or of several from version 4 on."""
+    if version >= 4:  # noqa: PLR2004 - version 4 asks for several keys
+        return {"keyType": key_type, "coordinatorKeys": list(keys)}
+    return {"key": keys[0], **_since(version, 1, keyType=key_type)}

@@ -1,0 +1,199 @@
+"""Reads required behaviours written as short scripts, and plays them.
+
+A case starts at the margin with its id and title; `@` lines say what the requirement is about,
+and the script follows:
+
+    SYNC-002 a follower syncs first
+      @ LSJ must seen=0.10.2-4.4
+      @ scala GroupCoordinatorTest.testSyncGroupFollowerAfterLeader
+      completing A B
+      --
+      sync B           | -
+      sync A A=a B=b   | A NONE work=a; B NONE work=b
+      [J] state Stable gen=2
+      log group gen=2 leader=A members=A,B
+
+The first `@` line names the families, the level and, where needed, `since=`, `until=` and the
+span of releases it was `seen=` on; each other one is a source. A case without `@` lines is a
+variant of the requirement above it: its id adds a word behind a dot.
+
+A and B are members. `L:i1` is the member L with instance id i1. A member's first JoinGroup has no
+member id, later requests have the one it was given; its generation is the last it was told of.
+Behind `|` stands every answer that left with the command, in any order, `-` for none; a line
+without `|` may answer anything. An answer names the fields that matter. `--` ends the preparation:
+`log` compares the records appended since, in order. `[S]`, `[LS]`, `[2.8 3.9]` in front of a line
+keep it for these families or profiles. Times are milliseconds. `requests` and `broker` hold the
+commands.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from conformance.requirements import RELEASES, Level, Requirement
+from conformance.script import broker, requests
+from conformance.script.comparing import options_of
+from conformance.script.stage import CaseFailed, Stage
+from conformance.targets.target import Outcome, Target
+from coordinator_sim.errors import ConfigError
+
+
+class Case(Struct, frozen=True):
+    """One way to check a requirement: a script.
+
+    Args:
+        case_id: The requirement's id; behind a dot the name of a variant.
+        title: What it shows.
+        script: Its lines.
+    """
+
+    case_id: str
+    title: str
+    requirement: Requirement
+    script: tuple[str, ...] = ()
+
+    def play(self, target: Target, profile: str, *, trace: bool = False) -> tuple[str, ...]:
+        """Play it on a broker of its own; the transcript is what was sent and what came of it.
+
+        Raises:
+            CaseFailed: the target does not behave so.
+            Unsupported: the target lacks what the script wants.
+        """
+        stage = Stage(target, profile, trace=trace)
+        for line in self.script:
+            try:
+                _run(stage, line)
+            except CaseFailed as failed:
+                raise CaseFailed(f"{line}: {failed}", failed.transcript) from None
+        return tuple(stage.transcript)
+
+
+_ACTIONS: Final[dict[str, Callable[[Stage, list[str]], Outcome]]] = {
+    "topic": broker.topic,
+    "wait": broker.wait,
+    "hold": broker.hold,
+    "release": broker.release,
+    "fail": broker.fail,
+    "append": broker.append,
+    "marker": broker.marker,
+    "resign": broker.resign,
+    "elect": broker.elect,
+    "load": broker.load,
+    "force": broker.force,
+    "compact": broker.compact,
+    "join": requests.join,
+    "sync": requests.sync,
+    "heartbeat": requests.heartbeat,
+    "leave": requests.leave,
+    "commit": requests.commit,
+    "txn": requests.commit_in_transaction,
+    "fetch": requests.fetch,
+    "erase": requests.erase,
+    "describe": requests.describe,
+    "list": requests.list_groups,
+    "delete": requests.delete_groups,
+    "find": requests.find,
+}
+_OTHERS: Final[dict[str, Callable[[Stage, list[str]], None]]] = {
+    "broker": broker.broker,
+    "group": broker.switch_group,
+    "completing": broker.completing,
+    "stable": broker.stable,
+    "state": broker.state,
+    "log": broker.log,
+    "partition": broker.partition,
+    "transition": broker.transition,
+}
+
+
+def _run(stage: Stage, line: str) -> None:
+    """Run one line and compare what left.
+
+    Raises:
+        CaseFailed: something else left.
+        Unsupported: the target lacks what the line wants.
+    """
+    if line.startswith("["):
+        whom, _, line = line[1:].partition("]")
+        words = whom.split()
+        if stage.profile not in words and not any(stage.family in word for word in words):
+            return
+    command, bar, wanted = line.partition("|")
+    name, *words = command.split()
+    if name == "--":
+        stage.records.clear()
+    elif name in _OTHERS:
+        _OTHERS[name](stage, words)
+    else:
+        observed = stage.observe(_ACTIONS[name](stage, words))
+        stage.expect(command, wanted if bar else None, observed)
+
+
+def read_cases(area: str, text: str) -> tuple[Case, ...]:
+    """The cases of a text in the form above, in order.
+
+    Raises:
+        ConfigError: a case comes before any requirement, or its first `@` line is unreadable.
+    """
+    cases: list[Case] = []
+    for line in filter(None, text.splitlines()):
+        if line[0] != " ":
+            case_id, title = line.split(maxsplit=1)
+            cases.append(Case(case_id, title, _inherited(area, case_id, title, cases)))
+            continue
+        last, stripped = cases.pop(), line.strip()
+        if stripped.startswith("@"):
+            requirement = _described(last.requirement, stripped[1:].split())
+            cases.append(replace(last, requirement=requirement))
+        else:
+            cases.append(replace(last, script=(*last.script, stripped)))
+    for case in cases:
+        if not case.requirement.families:
+            raise ConfigError(f"{case.case_id}: wants an `@` line with families and level")
+    return tuple(cases)
+
+
+def _inherited(area: str, case_id: str, title: str, before: list[Case]) -> Requirement:
+    """The requirement of a variant is the one above; any other is new and still undescribed."""
+    base, dot, _ = case_id.partition(".")
+    if dot and before and before[-1].requirement.requirement_id == base:
+        return before[-1].requirement
+    return Requirement(
+        requirement_id=case_id,
+        title=title,
+        area=area,
+        families="",
+        level=Level.MODEL,
+        sources=(),
+    )
+
+
+def _described(requirement: Requirement, words: list[str]) -> Requirement:
+    """The requirement with what one `@` line says of it."""
+    if requirement.families and words[0] not in _FAMILY_WORDS:
+        return replace(requirement, sources=(*requirement.sources, " ".join(words)))
+    options = options_of(words[2:])
+    return replace(
+        requirement,
+        families=words[0],
+        level=Level(words[1]),
+        since=options.get("since", ""),
+        until=options.get("until", ""),
+        verified_on=_span(options.get("seen", "")),
+    )
+
+
+_FAMILY_WORDS: Final = ("L", "S", "J", "LS", "SJ", "LSJ")
+
+
+def _span(text: str) -> tuple[str, ...]:
+    """The releases of `2.8-4.4`, or of `3.9,4.4`."""
+    if not text:
+        return ()
+    known = list(RELEASES)
+    if "," in text or text in known:
+        return tuple(RELEASES[name] for name in text.split(","))
+    first, _, last = text.partition("-")
+    return tuple(RELEASES[name] for name in known[known.index(first) : known.index(last) + 1])

@@ -1,0 +1,224 @@
+"""A broker under test, the members of a script, and whose requests are on their way.
+
+No command is here: `requests` and `broker` hold them, `play` runs them line by line.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from conformance.requirements import family_of
+from conformance.script.answers import Words, record_words, reply_words
+from conformance.script.bodies import version_for
+from conformance.script.comparing import Observed, mismatch, said
+from conformance.targets.target import Answer, Call, Capability, Json, Outcome, Target, World
+from coordinator_sim.errors import CoordinatorSimError
+
+_SETTINGS: Final = {
+    "delay": "group.initial.rebalance.delay.ms",
+    "size": "group.max.size",
+    "session_min": "group.min.session.timeout.ms",
+    "session_max": "group.max.session.timeout.ms",
+    "commit_timeout": "offsets.commit.timeout.ms",
+    "retention": "offsets.retention.minutes",
+    "check": "offsets.retention.check.interval.ms",
+    "metadata": "offset.metadata.max.bytes",
+}
+_TOPICS: Final = {"t": 6, "u": 6, "foo": 6, "bar": 6}
+"""The topics of a broker that a script says nothing about, and their partitions."""
+_ID_IS_KNOWN: Final = frozenset({0, 79})
+"""NONE and MEMBER_ID_REQUIRED: the JoinGroup replies whose member id is the member's own."""
+
+
+class CaseFailed(CoordinatorSimError):
+    """The target did not do what a case requires.
+
+    Args:
+        message: What was wanted, and what was seen.
+        transcript: What was sent until then, and what came of it.
+    """
+
+    def __init__(self, message: str, transcript: tuple[str, ...]) -> None:
+        super().__init__(message, transcript)
+        self.transcript = transcript
+
+    def __str__(self) -> str:
+        """The message."""
+        return str(self.args[0])
+
+
+@dataclass
+class Actor:
+    """A member of the script and what it would send again."""
+
+    member_id: str = ""
+    instance_id: str | None = None
+    generation_id: int = -1
+    protocols: tuple[str, ...] = ("range",)
+    metadata: str = ""
+    topics: tuple[str, ...] | None = ()
+    protocol_type: str = "consumer"
+    protocol_name: str = "range"
+    session_timeout_ms: int = 10_000
+    rebalance_timeout_ms: int = 60_000
+
+
+@dataclass
+class Stage:
+    """What a script has set up so far; group `g` unless it says otherwise.
+
+    Args:
+        target: What it plays on.
+        profile: The Kafka whose behaviour is wanted.
+        trace: Whether a target that can be traced is.
+    """
+
+    target: Target
+    profile: str
+    trace: bool = False
+    delay_ms: int = 0
+    group: str = "g"
+    actors: dict[str, Actor] = field(default_factory=dict)
+    transcript: list[str] = field(default_factory=list)
+    records: list[Json] = field(default_factory=list)
+    _sent: dict[int, tuple[str, str]] = field(default_factory=dict)
+    _started: bool = False
+
+    # -- the broker ------------------------------------------------------------------------
+
+    def start(self, options: Words) -> None:
+        """Start over with a broker of these settings and the topics it knows."""
+        asked = dict(options)
+        topics = asked.pop("topics", "")
+        partitions = int(asked.pop("partitions", "50"))
+        self.delay_ms = int(asked.get("delay", "0"))
+        settings = {_SETTINGS[name]: value for name, value in asked.items()}
+        defaults = {
+            "group.initial.rebalance.delay.ms": "0",
+            "group.min.session.timeout.ms": "100",
+        }
+        self.target.start(
+            World(
+                profile=self.profile,
+                settings=defaults | settings,
+                partitions=partitions,
+                topics=dict.fromkeys(topics.split(","), 2) if topics else dict(_TOPICS),
+                trace=self.trace,
+            )
+        )
+        self._started = True
+
+    @property
+    def family(self) -> str:
+        """The letter of the profile's family."""
+        return family_of(self.profile)
+
+    # -- members ---------------------------------------------------------------------------
+
+    def actor(self, word: str) -> Actor:
+        """The member of that name, known from now on; `L:i1` also says its instance id."""
+        label, _, instance_id = word.partition(":")
+        actor = self.actors.setdefault(label, Actor())
+        if instance_id:
+            actor.instance_id = instance_id
+        return actor
+
+    def id_of(self, name: str) -> str:
+        """The member id behind a name; a name of nobody is an id itself."""
+        return self.actors[name].member_id if name in self.actors else name
+
+    def named(self, member_id: str | None) -> str:
+        """The name of a member id; an id of nobody stays."""
+        if not member_id:
+            return "-"
+        for label, actor in self.actors.items():
+            if actor.member_id == member_id:
+                return label
+        return member_id
+
+    # -- doing and seeing ------------------------------------------------------------------
+
+    def call(self, label: str, api: str, version: int, data: Json, options: Words) -> Outcome:
+        """Send a request for somebody; `client=` and `on=` name its client id and connection."""
+        self.ready()
+        call_id = len(self._sent) + 1
+        self._sent[call_id] = (label.partition(":")[0], api)
+        return self.target.call(
+            Call(
+                call_id=call_id,
+                api=api,
+                version=version,
+                data=data,
+                client_id=options.get("client", label.partition(":")[0]),
+                connection=options.get("on", ""),
+            )
+        )
+
+    def version(self, api: str, wanted: int, options: Words) -> int:
+        """The version to send: `v=` or the wanted one, as far as the profile knows it."""
+        return version_for(self.profile, api, int(options.get("v", wanted)))
+
+    def is_answered(self, outcome: Outcome) -> bool:
+        """Whether the last request got its reply at once."""
+        return any(answer.call_id == len(self._sent) for answer in outcome.answers)
+
+    def ids_of_group(self) -> list[str]:
+        """The ids of members and, where the target shows them, of pending ones."""
+        view = self.target.view(self.group)
+        return [] if view is None else [*(view.member_ids or ()), *(view.pending_ids or ())]
+
+    def ready(self) -> None:
+        """Start the broker unless the script did."""
+        if not self._started:
+            self.start({})
+
+    def observe(self, outcome: Outcome) -> list[Observed]:
+        """Take in what an operation caused, and say it in the script's words."""
+        for answer in outcome.answers:
+            self._learn(answer)
+        self.records += outcome.records
+        return [self._words(answer) for answer in outcome.answers]
+
+    def expect(self, line: str, wanted: str | None, observed: list[Observed]) -> None:
+        """Write down what was observed, and hold it against the wanted part of the line.
+
+        Raises:
+            CaseFailed: it is something else.
+        """
+        self.transcript.append(f"{line.strip():<40} | {said(observed)}")
+        if wanted is None:
+            return
+        parts = [part.split() for part in wanted.split(";") if part.strip() != "-"]
+        self.fail_on(mismatch(parts, observed))
+
+    def fail_on(self, problem: str | None) -> None:
+        """Fail the case for a problem, if there is one.
+
+        Raises:
+            CaseFailed: there is.
+        """
+        if problem is not None:
+            raise CaseFailed(problem, tuple(self.transcript))
+
+    def expect_records(self, line: str, wanted: list[list[str]]) -> None:
+        """Hold the records appended since the last `--` against the wanted ones, in order."""
+        if not self.target.offers(Capability.LOG):
+            return
+        observed = [record_words(record, self.named) for record in self.records]
+        self.transcript.append(f"{line.strip():<40} | {said(observed)}")
+        self.fail_on(mismatch(wanted, observed, ordered=True))
+
+    def _learn(self, answer: Answer) -> None:
+        label, api = self._sent.get(answer.call_id, ("", ""))
+        if api != "JoinGroup":
+            return
+        code, actor = answer.data.get("errorCode"), self.actors[label]
+        if code in _ID_IS_KNOWN and answer.data["memberId"]:
+            actor.member_id = answer.data["memberId"]
+        if code == 0:
+            actor.generation_id = answer.data["generationId"]
+            actor.protocol_name = answer.data["protocolName"]
+
+    def _words(self, answer: Answer) -> Observed:
+        label, api = self._sent.get(answer.call_id, ("marker", "EndTxnMarker"))
+        data: dict[str, Any] = answer.data
+        return label, reply_words(api, data, self.named)

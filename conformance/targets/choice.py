@@ -1,0 +1,40 @@
+"""Which target a name stands for."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from conformance.differ.building import built
+from conformance.differ.references import REFERENCES, reference_named
+from conformance.differ.sides import LinesProcess
+from conformance.targets.lines import LinesTarget
+from conformance.targets.simulator import SimulatorTarget
+from conformance.targets.target import Target
+from coordinator_sim.errors import ConfigError
+
+_ORACLE: Final = "oracle:"
+
+
+@contextmanager
+def opened(name: str, say: Callable[[str], None]) -> Iterator[tuple[Target, str | None]]:
+    """A target by its name, and the one profile it is, if it is one; closed again at the end.
+
+    Args:
+        name: `simulator`, or `oracle:` and the name of a reference.
+        say: Told that something takes long.
+
+    Raises:
+        ConfigError: no such target.
+        MissingDependencyError: it wants Java or Maven, and they are not installed.
+        DataError: its build failed.
+    """
+    if name == "simulator":
+        yield SimulatorTarget(), None
+        return
+    if not name.startswith(_ORACLE):
+        known = ", ".join(["simulator", *(_ORACLE + each for each in REFERENCES)])
+        raise ConfigError(f"unknown target {name!r}: use one of {known}")
+    reference = reference_named(name.removeprefix(_ORACLE))
+    command, folder = built(reference, say)
+    with LinesProcess(command, folder) as process:
+        yield LinesTarget(name, process, profile=reference.profile), reference.profile

@@ -1,0 +1,93 @@
+"""The language of the cases: what a script says, and how it fails."""
+
+import pytest
+
+from conformance.registry import all_cases
+from conformance.requirements import Level
+from conformance.script.play import read_cases
+from conformance.script.stage import CaseFailed
+from conformance.targets.lines import LinesTarget
+from conformance.targets.simulator import SimulatorTarget
+from conformance.targets.target import Unsupported
+from coordinator_sim.errors import ConfigError
+from coordinator_sim.harness.lines import Lines
+
+
+def test_header_says_what_the_requirement_is_about() -> None:
+    """Families, level, releases and sources come from the `@` lines; a variant shares them."""
+    case, variant = read_cases(
+        "JOIN",
+        "X-001 a title\n  @ LSJ must since=3.0 until=4.1 seen=3.9-4.0\n  @ Kafka.java here\n"
+        "  state none\nX-001.other again\n  state none\n",
+    )
+
+    assert case.requirement.profiles == ("3.9", "4.0", "4.1")
+    assert case.requirement.level is Level.MUST
+    assert case.requirement.verified_on == ("3.9.2", "4.0.2")
+    assert case.requirement.sources == ("Kafka.java here",)
+    assert variant.requirement == case.requirement
+
+
+def test_case_without_a_header_is_refused() -> None:
+    """Every requirement says whom it is about."""
+    with pytest.raises(ConfigError, match=r"X-001: wants an `@` line"):
+        read_cases("JOIN", "X-001 a title\n  state none\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "heartbeat A | -",
+        "heartbeat A | A NONE",
+        "heartbeat A | A UNKNOWN_MEMBER_ID; B NONE",
+        "state Empty",
+        "log group gen=9",
+        "log none; group gen=0",
+    ],
+)
+def test_what_does_not_fit_fails_the_case_with_its_transcript(line: str) -> None:
+    """An answer too many, too few or another one, a state, a record."""
+    (case,) = read_cases("JOIN", f"X-001 a title\n  @ J must\n  join B\n  {line}\n")
+    with pytest.raises(CaseFailed) as failed:
+        case.play(SimulatorTarget(), "4.4")
+    assert str(failed.value).startswith(line)
+    assert failed.value.transcript[0].startswith("join B")
+
+
+def test_lines_for_other_families_are_left_out() -> None:
+    """`[S]` keeps a line for the Scala family, `[2.8]` for one profile."""
+    (case,) = read_cases(
+        "JOIN", "X-001 a title\n  @ LSJ must\n  [S 4.0] state Dead\n  state none\n"
+    )
+    assert case.play(SimulatorTarget(), "4.4")
+    with pytest.raises(CaseFailed):
+        case.play(SimulatorTarget(), "3.9")
+    with pytest.raises(CaseFailed):
+        case.play(SimulatorTarget(), "4.0")
+
+
+def test_target_without_a_look_inside_sees_what_a_client_sees() -> None:
+    """Over the line protocol a group is what DescribeGroups says, and no state can be forced."""
+    target = LinesTarget("lines", Lines(), profile=None)
+    seen, forced = read_cases(
+        "JOIN",
+        "X-001 seen\n  @ J must\n  stable A\n  state Stable gen=77 members=A\n"
+        "X-002 forced\n  @ J model\n  stable A\n  force Dead\n",
+    )
+    assert seen.play(target, "4.4")
+    with pytest.raises(Unsupported, match="a look inside"):
+        forced.play(target, "4.4")
+
+
+def test_target_of_one_release_is_no_other() -> None:
+    """An oracle plays the cases of its own profile alone."""
+    target = LinesTarget("kafka", Lines(), profile="4.4")
+    (case,) = read_cases("JOIN", "X-001 a title\n  @ LSJ must\n  state none\n")
+    with pytest.raises(Unsupported, match=r"kafka is Kafka 4\.4, not 3\.9"):
+        case.play(target, "3.9")
+
+
+def test_ids_of_cases_are_unique() -> None:
+    """An id names one case."""
+    ids = [case.case_id for case in all_cases()]
+    assert len(ids) == len(set(ids))
