@@ -2,7 +2,8 @@
 
 import shlex
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -11,14 +12,21 @@ from coordinator_sim.cli.progress import progress_bar
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
-    from conformance.differ.loop import Outcome, Plan
+    from collections.abc import Sequence
+
+    from conformance.differ.comparison import Difference
+    from conformance.differ.loop import Failure, Outcome, Plan, Side
+    from conformance.differ.references import Reference
+    from conformance.differ.sides import Json, LinesProcess
+
+_DEFAULT_REFERENCE: Final = "kafka-4.4.0"
 
 
 def differ(
     *,
     reference: Annotated[
         str, typer.Option(help="The Kafka to compare with.", metavar="NAME")
-    ] = "kafka-4.4.0",
+    ] = _DEFAULT_REFERENCE,
     profile: Annotated[
         str | None,
         typer.Option(help="Our profile; the reference's unless given.", metavar="PROFILE"),
@@ -32,6 +40,11 @@ def differ(
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Go on with the next program; list the kinds.")
     ] = False,
+    shrink: Annotated[bool, typer.Option(help="Make the failing program small.")] = True,
+    script: Annotated[
+        Path | None, typer.Option(help="Run this script instead.", metavar="FILE")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where failing scripts go.")] = Path("out"),
     lines: Annotated[
         str | None,
         typer.Option(help="Compare this program instead of the simulator.", metavar="COMMAND"),
@@ -40,62 +53,131 @@ def differ(
     """Run random programs on the simulator and on Apache Kafka's own coordinator in lockstep.
 
     Compared are all replies with their order and times, and all appended records. The first
-    difference is told as a transcript. Needs Java, and Maven the first time.
+    difference is told as a transcript, made small, and written as a script of JSON lines that
+    both sides can run. Needs Java, and Maven the first time.
 
     Exit code 1: they differ. Exit code 2: something needed is missing or misused.
 
     Example: conformance differ --reference kafka-4.4.0 --steps 20000 --seed 7
     """
-    from conformance.differ.building import built
     from conformance.differ.explained import read_explanations
-    from conformance.differ.loop import Plan, run
-    from conformance.differ.programs import LEFT_OUT
+    from conformance.differ.loop import Plan
     from conformance.differ.references import reference_named
-    from conformance.differ.sides import LinesProcess
-    from coordinator_sim.harness.lines import Lines
-    from coordinator_sim.protocol.profiles import profile_named
 
     kafka = reference_named(reference)
-    left_out = tuple(name for name in without.split(",") if name)
-    for name in left_out:
-        if name not in LEFT_OUT:
-            raise ConfigError(f"--without {name}: use some of {', '.join(LEFT_OUT)}")
     plan = Plan(
         reference=kafka,
-        profile=profile_named(profile or kafka.profile).name,
         steps=steps,
         seed=seed,
         program_steps=program_steps,
-        without=left_out,
+        without=_left_out(without),
         explanations=read_explanations(),
         keeps_going=keep_going,
     )
-    command, folder = built(kafka, lambda text: typer.echo(text, err=True))
     with ExitStack() as stack:
-        theirs = stack.enter_context(LinesProcess(command, folder))
-        ours = Lines() if lines is None else stack.enter_context(LinesProcess(shlex.split(lines)))
-        with progress_bar(f"comparing with {kafka.name}", steps) as progress:
-            outcome = run(plan, ours, theirs, progress)
-    _tell(plan, outcome)
-    if outcome.failure is not None:
+        ours, theirs = _sides(stack, kafka, profile, lines)
+        if script is not None:
+            agree = _play(script, ours, theirs, kafka.name)
+        else:
+            agree = _compare(plan, ours, theirs, out if shrink else None)
+    if not agree:
         raise typer.Exit(EXIT_PROBLEMS_FOUND)
+
+
+def _sides(
+    stack: ExitStack, reference: "Reference", profile: str | None, lines: str | None
+) -> "tuple[Side, LinesProcess]":
+    """Start the reference, and the program to compare with it unless that is the simulator."""
+    from conformance.differ.building import built
+    from conformance.differ.sides import LinesProcess, Simulator
+    from coordinator_sim.protocol.profiles import profile_named
+
+    like = profile_named(profile or reference.profile).name
+    command, folder = built(reference, lambda text: typer.echo(text, err=True))
+    theirs = stack.enter_context(LinesProcess(command, folder))
+    if lines is None:
+        return Simulator(like), theirs
+    return stack.enter_context(LinesProcess(shlex.split(lines))), theirs
+
+
+def _compare(plan: "Plan", ours: "Side", theirs: "LinesProcess", out: Path | None) -> bool:
+    """Run programs and tell what comes of it; True when there is no difference."""
+    from conformance.differ.loop import run
+
+    with progress_bar(f"comparing with {plan.reference.name}", plan.steps) as progress:
+        outcome = run(plan, ours, theirs, progress)
+    _tell(plan, outcome)
+    if outcome.failure is not None and out is not None:
+        _shrink(plan, outcome.failure, ours, theirs, out)
+    return outcome.failure is None
+
+
+def _left_out(names: str) -> tuple[str, ...]:
+    from conformance.differ.programs import LEFT_OUT
+
+    left_out = tuple(name for name in names.split(",") if name)
+    for name in left_out:
+        if name not in LEFT_OUT:
+            raise ConfigError(f"--without {name}: use some of {', '.join(LEFT_OUT)}")
+    return left_out
+
+
+def _play(script: Path, ours: "Side", theirs: "LinesProcess", reference: str) -> bool:
+    """Run a script on both sides and tell the first difference; True when there is none."""
+    from conformance.differ.scripts import play, read_script
+    from conformance.differ.story import tell
+
+    exchanges, difference = play(read_script(script), ours, theirs)
+    if difference is None:
+        typer.echo(f"{script}: {len(exchanges)} commands, no difference from {reference}")
+        return True
+    for line in tell(exchanges, difference, reference):
+        typer.echo(line)
+    return False
 
 
 def _tell(plan: "Plan", outcome: "Outcome") -> None:
     from conformance.differ.story import tell
 
-    if outcome.failure is not None:
-        typer.echo(f"seed {outcome.failure.seed}:")
-        for line in tell(outcome.failure, plan.reference.name):
+    failure = outcome.failure
+    if failure is not None:
+        typer.echo(f"seed {failure.seed}:")
+        for line in tell(failure.exchanges, failure.difference, plan.reference.name):
             typer.echo(line)
     if plan.keeps_going:
         for signature, seeds in sorted(outcome.kinds.items(), key=lambda kind: -len(kind[1])):
             typer.echo(f"{len(seeds):5} {signature} (seed {seeds[0]})")
     for name, count in outcome.explained.items():
         typer.echo(f"explained {name}: {count}")
-    verdict = "differ" if outcome.failure is not None else "no unexplained difference"
+    verdict = "they differ" if failure is not None else "no unexplained difference"
     typer.echo(
-        f"{plan.reference.name}, profile {plan.profile}, seed {plan.seed}: {outcome.steps} "
-        f"operations in {outcome.programs} programs, {outcome.steps_per_second:.0f} a second: "
-        f"{verdict}"
+        f"{plan.reference.name}, seed {plan.seed}: {outcome.steps} operations in "
+        f"{outcome.programs} programs, {outcome.steps_per_second:.0f} a second: {verdict}"
+    )
+
+
+def _shrink(
+    plan: "Plan", failure: "Failure", ours: "Side", theirs: "LinesProcess", out: Path
+) -> None:
+    """Make a failing program small, tell it and write it down."""
+    from conformance.differ.scripts import play, write_script
+    from conformance.differ.shrinking import Shrinker
+    from conformance.differ.story import tell
+
+    def trial(commands: "Sequence[Json]") -> "tuple[int, Difference | None]":
+        exchanges, difference = play(commands, ours, theirs)
+        return len(exchanges), difference
+
+    shrinker = Shrinker(trial, failure.difference.signature)
+    commands = shrinker.shrink(failure.exchanges)
+    exchanges, difference = play(commands, ours, theirs)
+    path = out / f"differ-{plan.reference.name}-{failure.seed}.jsonl"
+    write_script(path, commands)
+    typer.echo(f"\nmade small, {len(commands)} commands:")
+    if difference is not None:
+        for line in tell(exchanges, difference, plan.reference.name):
+            typer.echo(line)
+    typer.echo(
+        f"written to {path}; again: "
+        f"conformance differ --reference {plan.reference.name} --script {path}"
     )

@@ -93,7 +93,6 @@ class Plan(Struct, frozen=True, kw_only=True):
     """
 
     reference: Reference
-    profile: str
     steps: int
     seed: int
     program_steps: int = PROGRAM_STEPS
@@ -142,10 +141,7 @@ def _chunks(plan: Plan, ours: Side) -> Iterator[tuple[int, list[tuple[Json, Json
         left -= size
         chunk: list[tuple[Json, Json]] = []
         for command in _commands(program, size):
-            command_here = command
-            if command["op"] == "init":
-                command_here = {**command, "profile": plan.profile}
-            answer = ours.answer(command_here)
+            answer = ours.answer(command)
             program.learn(answer)
             chunk.append((command, answer))
             if len(chunk) == CHUNK:

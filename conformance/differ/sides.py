@@ -1,6 +1,7 @@
 """Who answers commands: our core in this process, or any program that speaks the line protocol."""
 
 import subprocess
+import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,11 +13,31 @@ from typing import Any, Final, Self
 import msgspec
 
 from coordinator_sim.errors import DataError
+from coordinator_sim.harness.lines import Lines
 
 Json = dict[str, Any]
 
 _ANSWER_TIMEOUT_S: Final = 60.0
 """A side that says nothing for so long hangs."""
+
+
+class Simulator:
+    """Our core in this process. A command that it breaks down on is answered with `error`."""
+
+    def __init__(self, profile: str) -> None:
+        self._profile = profile
+        self._lines = Lines()
+
+    def answer(self, command: Json) -> Json:
+        """Its answer to one command; a world is made in the profile, unless it names one."""
+        if command["op"] == "init" and "profile" not in command:
+            command = {**command, "profile": self._profile}
+        try:
+            return self._lines.answer(command)
+        except Exception as error:  # noqa: BLE001 - a core that breaks down differs from Kafka's
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"{Path(place.filename).name}:{place.lineno} {place.name}"
+            return {"error": f"the simulator broke down: {error!r} in {where}"}
 
 
 class LinesProcess:

@@ -1,11 +1,12 @@
 """A failure as text: the last commands of the groups concerned, and both answers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from conformance.differ.loop import Exchange, Failure
+from conformance.differ.comparison import Difference
+from conformance.differ.loop import Exchange
 
 Json = dict[str, Any]
 
@@ -15,17 +16,22 @@ _WIDTH: Final = 240
 """Characters of a line that are shown."""
 
 
-def tell(failure: Failure, reference: str) -> Iterator[str]:
-    """The lines of a short transcript that ends with the difference."""
-    *before, last = failure.exchanges
-    concerned = _groups(last.command) | _replied_groups(last, failure.exchanges)
+def tell(exchanges: Sequence[Exchange], difference: Difference, reference: str) -> Iterator[str]:
+    """The lines of a short transcript that ends with the difference.
+
+    Args:
+        exchanges: Up to and with the command whose answers differ.
+        difference: Theirs and ours.
+        reference: What to call theirs.
+    """
+    *before, last = exchanges
+    concerned = _groups(last.command) | _replied_groups(last, exchanges)
     told = [each for each in before if _concerns(each.command, concerned)]
     if len(told) > _SHOWN:
         yield f"... {len(told) - _SHOWN} commands of these groups before"
     for exchange in told[-_SHOWN:]:
         yield from _tell_exchange(exchange)
     yield _clip(f"> {_words(last.command)}")
-    difference = failure.difference
     yield f"differs in {difference.path} ({difference.what})"
     yield _clip(f"  {reference}: {_text(difference.theirs)}")
     yield _clip(f"  simulator: {_text(difference.ours)}")
@@ -71,7 +77,7 @@ def _groups(command: Json) -> set[str]:
     return found
 
 
-def _replied_groups(last: Exchange, exchanges: tuple[Exchange, ...]) -> set[str]:
+def _replied_groups(last: Exchange, exchanges: Sequence[Exchange]) -> set[str]:
     """The groups of the requests that the last command answered."""
     by_id = {each.command.get("id"): each.command for each in exchanges}
     found: set[str] = set()

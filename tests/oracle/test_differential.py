@@ -8,10 +8,9 @@ from conformance.differ.building import built
 from conformance.differ.explained import read_explanations
 from conformance.differ.loop import Plan, run
 from conformance.differ.references import REFERENCES, Reference
-from conformance.differ.sides import LinesProcess
+from conformance.differ.sides import LinesProcess, Simulator
 from conformance.differ.story import tell
 from coordinator_sim.errors import MissingDependencyError
-from coordinator_sim.harness.lines import Lines
 
 STEPS = int(os.environ.get("COORDINATOR_SIM_DIFFER_STEPS", "6000"))
 SEED = int(os.environ.get("COORDINATOR_SIM_DIFFER_SEED", "1"))
@@ -27,12 +26,13 @@ def test_random_programs_equal_kafka(reference: Reference) -> None:
         pytest.skip(str(error))
     plan = Plan(
         reference=reference,
-        profile=reference.profile,
         steps=STEPS,
         seed=SEED,
         explanations=read_explanations(),
     )
     with LinesProcess(command, folder) as kafka:
-        outcome = run(plan, Lines(), kafka, lambda _: None)
+        outcome = run(plan, Simulator(reference.profile), kafka, lambda _: None)
     if outcome.failure is not None:
-        pytest.fail("\n".join(tell(outcome.failure, reference.name)))
+        pytest.fail(
+            "\n".join(tell(outcome.failure.exchanges, outcome.failure.difference, reference.name))
+        )
