@@ -1,0 +1,229 @@
+"""Batches of the offsets log between the coordinator's plain data and the bytes of a log.
+
+Source: kafka 4.4, CoordinatorRuntime.maybeAllocateNewBatch and completeTransaction;
+kafka 3.9, GroupMetadataManager.storeGroup, storeOffsets and doLoadGroupsAndOffsets.
+"""
+
+import struct
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.errors import WireFormatError
+from coordinator_sim.protocol.records import EndTransactionMarker, LogBatch, OffsetCommitKey
+from coordinator_sim.wire.compression import Compression
+from coordinator_sim.wire.offsets_records import decode_record, encode_key, encode_value
+from coordinator_sim.wire.record_batches import (
+    CURRENT_MAGIC,
+    NO_ID,
+    RecordBatch,
+    batch_of,
+    encode_record_batch,
+)
+from coordinator_sim.wire.record_bytes import Record
+from coordinator_sim.wire.segments import EncodedBatch, SegmentReader
+from coordinator_sim.wire.stored_batches import StoredBatch
+
+_CONTROL_KEY: Final = struct.Struct(">hh")
+_MARKER_VALUE: Final = struct.Struct(">hi")
+_ABORT: Final = 0
+_COMMIT: Final = 1
+
+
+class BatchForm(Struct, frozen=True, kw_only=True):
+    """How a broker puts its batches into the log.
+
+    Args:
+        magic: `log.message.format.version`; transactions need 2.
+        compression: `offsets.topic.compression.codec`.
+        leader_epoch: Of the partition's leader.
+        sequenced: Which batches carry base sequence 0: all but markers, as the Java coordinator
+            writes them, or those of offset commits alone, as the Scala one does.
+    """
+
+    magic: int = CURRENT_MAGIC
+    compression: Compression = Compression.NONE
+    leader_epoch: int = 0
+    sequenced: bool = True
+
+
+DEFAULT_FORM: Final = BatchForm()
+
+
+def encode_batch(batch: LogBatch, form: BatchForm = DEFAULT_FORM) -> bytes:
+    """A batch of the coordinator as the log of its partition holds it.
+
+    Args:
+        batch: With at least one record or a marker.
+        form: What the broker adds.
+
+    Raises:
+        ValueError: It has neither records nor a marker, or magic and transaction do not fit.
+    """
+    if form.magic < CURRENT_MAGIC and (batch.transactional or batch.marker is not None):
+        raise ValueError(f"magic {form.magic} has no transactions; 2 has")
+    if batch.marker is not None:
+        return encode_record_batch(_marker_batch(batch, batch.marker, form))
+    if not batch.records:
+        raise ValueError(f"the batch at offset {batch.base_offset} has no record to write")
+    records = tuple(
+        Record(
+            offset=batch.base_offset + index,
+            timestamp_ms=batch.timestamp_ms if form.magic else NO_ID,
+            key=encode_key(record.key, legacy=record.legacy_key),
+            value=(
+                None if record.value is None else encode_value(record.value, record.value_version)
+            ),
+        )
+        for index, record in enumerate(batch.records)
+    )
+    stored = batch_of(
+        records,
+        magic=form.magic,
+        compression=form.compression,
+        leader_epoch=form.leader_epoch,
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=0 if form.sequenced or _commits_offsets(batch) else NO_ID,
+        transactional=batch.transactional,
+    )
+    return encode_record_batch(stored)
+
+
+def encode_log(
+    batches: Iterable[LogBatch], form: BatchForm = DEFAULT_FORM
+) -> Iterator[EncodedBatch]:
+    """All batches of one partition, ready for `roll_segments`; empty ones are left out."""
+    for batch in batches:
+        if batch.records or batch.marker is not None:
+            yield EncodedBatch(batch.base_offset, batch.next_offset, encode_batch(batch, form))
+
+
+def decode_batches(data: bytes | memoryview, partition: int) -> Iterator[LogBatch]:
+    """The batches of a segment as a coordinator loads them.
+
+    Gaps that compaction left are kept: a batch is handed out in pieces without gaps, and a piece
+    without records says how far it reached. Timestamps are those of the batches' first records.
+
+    Args:
+        data: The bytes of a segment, or several joined.
+        partition: Of `__consumer_offsets`.
+
+    Raises:
+        CorruptSegmentError: The bytes stop being batches; all before were handed out.
+        WireFormatError: A record is none of the offsets log, or of an unknown version.
+    """
+    reader = SegmentReader(data)
+    for stored in reader:
+        yield from log_batches_of(stored, partition)
+    reader.require_whole()
+
+
+def log_batches_of(stored: StoredBatch, partition: int) -> Iterator[LogBatch]:
+    """One stored batch as the coordinator's plain data, in pieces without gaps.
+
+    Raises:
+        WireFormatError: A record is none of the offsets log, or of an unknown version.
+    """
+    batch = stored.decoded()
+    if batch.control:
+        yield _control_batch(batch, partition)
+        return
+    reached = batch.base_offset
+    for piece in _without_gaps(batch.records):
+        reached = piece[-1].offset + 1
+        yield _piece(batch, piece, partition)
+    if reached < batch.next_offset:
+        yield LogBatch(
+            partition=partition,
+            base_offset=batch.next_offset,
+            timestamp_ms=batch.max_timestamp_ms,
+            records=(),
+        )
+
+
+def _commits_offsets(batch: LogBatch) -> bool:
+    """Whether the Scala coordinator writes it in storeOffsets: no group, no tombstone."""
+    return all(
+        isinstance(record.key, OffsetCommitKey) and record.value is not None
+        for record in batch.records
+    )
+
+
+def _marker_batch(batch: LogBatch, marker: EndTransactionMarker, form: BatchForm) -> RecordBatch:
+    """Source: MemoryRecords.withEndTransactionMarker, EndTransactionMarker."""
+    record = Record(
+        offset=batch.base_offset,
+        timestamp_ms=batch.timestamp_ms,
+        key=_CONTROL_KEY.pack(0, _COMMIT if marker.committed else _ABORT),
+        value=_MARKER_VALUE.pack(0, marker.coordinator_epoch),
+    )
+    return batch_of(
+        (record,),
+        leader_epoch=form.leader_epoch,
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        transactional=True,
+        control=True,
+    )
+
+
+def read_marker(record: Record) -> EndTransactionMarker | None:
+    """The marker that a control record is; None for one of another type.
+
+    Raises:
+        WireFormatError: Key or value are cut short.
+    """
+    key, value = record.key or b"", record.value or b""
+    if len(key) < _CONTROL_KEY.size:
+        raise WireFormatError(f"control record: a key of {len(key)} bytes", 0)
+    _, kind = _CONTROL_KEY.unpack_from(key)
+    if kind not in (_ABORT, _COMMIT):
+        return None
+    if len(value) < _MARKER_VALUE.size:
+        raise WireFormatError(f"control record: a marker of {len(value)} bytes", 0)
+    _, epoch = _MARKER_VALUE.unpack_from(value)
+    return EndTransactionMarker(committed=kind == _COMMIT, coordinator_epoch=epoch)
+
+
+def _control_batch(batch: RecordBatch, partition: int) -> LogBatch:
+    marker = read_marker(batch.records[0]) if batch.records else None
+    return LogBatch(
+        partition=partition,
+        base_offset=batch.last_offset,
+        timestamp_ms=batch.max_timestamp_ms,
+        records=(),
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        transactional=batch.transactional,
+        marker=marker,
+        control=True,
+    )
+
+
+def _piece(batch: RecordBatch, records: tuple[Record, ...], partition: int) -> LogBatch:
+    return LogBatch(
+        partition=partition,
+        base_offset=records[0].offset,
+        timestamp_ms=records[0].timestamp_ms,
+        records=tuple(decode_record(_key_of(record), record.value) for record in records),
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        transactional=batch.transactional,
+    )
+
+
+def _key_of(record: Record) -> bytes:
+    if record.key is None:
+        raise WireFormatError(f"offsets record at offset {record.offset}: it has no key", 0)
+    return record.key
+
+
+def _without_gaps(records: tuple[Record, ...]) -> Iterator[tuple[Record, ...]]:
+    """Runs of records whose offsets follow each other."""
+    start = 0
+    for index in range(1, len(records) + 1):
+        if index == len(records) or records[index].offset != records[index - 1].offset + 1:
+            yield records[start:index]
+            start = index

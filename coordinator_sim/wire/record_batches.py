@@ -1,0 +1,202 @@
+"""Record batches of magic 0, 1 and 2 as bytes: what a segment file and a Fetch response hold.
+
+What the records mean is not said here; see `offsets_records` and `log_batches`.
+
+Source: kafka trunk, clients/.../common/record: DefaultRecordBatch, DefaultRecord,
+AbstractLegacyRecordBatch, LegacyRecord.
+"""
+
+import struct
+import zlib
+from collections.abc import Iterator
+from enum import IntEnum, unique
+from typing import Final
+
+import crc32c
+from msgspec import Struct
+
+from coordinator_sim.errors import WireFormatError
+from coordinator_sim.wire.compression import Compression, compress
+from coordinator_sim.wire.record_bytes import Record, legacy_entry_bytes, record_bytes
+
+HEADER_SIZE: Final = 61
+"""Bytes of a magic 2 batch before its records."""
+LOG_OVERHEAD: Final = 12
+"""Offset and size in front of every entry of a log, in all magics."""
+
+TRANSACTIONAL: Final = 0x10
+CONTROL: Final = 0x20
+DELETE_HORIZON: Final = 0x40
+LOG_APPEND: Final = 0x08
+
+CURRENT_MAGIC: Final = 2
+NO_ID: Final = -1
+"""No producer id, epoch, sequence, leader epoch or timestamp."""
+
+HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+"""Base offset, length, leader epoch, magic, CRC, attributes, last offset delta, base and maximal
+timestamp, producer id, producer epoch, base sequence, record count."""
+_CHECKED_FROM: Final = 21
+_CHECKED_HEADER: Final = struct.Struct(">hiqqqhii")
+
+
+@unique
+class TimestampType(IntEnum):
+    """Who set the timestamps of a batch: bit 3 of its attributes, from magic 1 on."""
+
+    NONE = -1
+    CREATE_TIME = 0
+    LOG_APPEND_TIME = 1
+
+
+class RecordBatch(Struct, frozen=True, kw_only=True):
+    """Records with what their batch says of them all.
+
+    Args:
+        base_offset: Of the first record that the batch ever had; a cleaned batch keeps it.
+        last_offset: Of the last record that it ever had.
+        records: Those left, in order of offsets.
+        magic: Format: 0 up to 0.9, 1 for 0.10, 2 from 0.11 on.
+        leader_epoch: Of the leader that appended it; -1 unknown.
+        base_timestamp_ms: What the records' timestamps are stored relative to.
+        max_timestamp_ms: The largest timestamp, or the append time.
+        producer_id: -1 where the producer is not idempotent.
+        base_sequence: Of the first record; -1 none.
+        has_delete_horizon: Whether `base_timestamp_ms` is the instant after which the log cleaner
+            may drop the batch's tombstones or marker.
+    """
+
+    base_offset: int
+    last_offset: int
+    records: tuple[Record, ...]
+    base_timestamp_ms: int
+    max_timestamp_ms: int
+    magic: int = CURRENT_MAGIC
+    compression: Compression = Compression.NONE
+    timestamp_type: TimestampType = TimestampType.CREATE_TIME
+    leader_epoch: int = NO_ID
+    producer_id: int = NO_ID
+    producer_epoch: int = NO_ID
+    base_sequence: int = NO_ID
+    transactional: bool = False
+    control: bool = False
+    has_delete_horizon: bool = False
+
+    @property
+    def next_offset(self) -> int:
+        """The offset after the batch's last one."""
+        return self.last_offset + 1
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """From when on tombstones and marker may go; None before the first cleaning."""
+        return self.base_timestamp_ms if self.has_delete_horizon else None
+
+
+def batch_of(records: tuple[Record, ...], **settings: object) -> RecordBatch:
+    """A batch with exactly these records, offsets and timestamps taken from them.
+
+    Args:
+        records: At least one.
+        settings: Other fields of `RecordBatch`.
+    """
+    fields: dict[str, object] = {
+        "base_offset": records[0].offset,
+        "last_offset": records[-1].offset,
+        "base_timestamp_ms": records[0].timestamp_ms,
+        "max_timestamp_ms": max(record.timestamp_ms for record in records),
+        "records": records,
+    }
+    return RecordBatch(**{**fields, **settings})  # type: ignore[arg-type] # checked by callers
+
+
+def encode_record_batch(batch: RecordBatch) -> bytes:
+    """A batch as a log holds it; legacy records without compression are entries of their own.
+
+    Raises:
+        ValueError: A legacy batch is compressed with zstd, which no legacy reader knows.
+    """
+    if batch.magic < CURRENT_MAGIC:
+        return b"".join(_legacy_entries(batch))
+    records = b"".join(
+        record_bytes(record, batch.base_offset, batch.base_timestamp_ms) for record in batch.records
+    )
+    # An emptied batch keeps no compressed stream of nothing. Source: writeEmptyHeader.
+    body = compress(batch.compression, records) if batch.records else b""
+    checked = (
+        _CHECKED_HEADER.pack(
+            _attributes(batch),
+            batch.last_offset - batch.base_offset,
+            batch.base_timestamp_ms,
+            batch.max_timestamp_ms,
+            batch.producer_id,
+            batch.producer_epoch,
+            batch.base_sequence,
+            len(batch.records),
+        )
+        + body
+    )
+    front = struct.pack(
+        ">qiibI",
+        batch.base_offset,
+        HEADER_SIZE - LOG_OVERHEAD + len(body),
+        batch.leader_epoch,
+        batch.magic,
+        crc32c.crc32c(checked),
+    )
+    return front + checked
+
+
+def checksum_of(data: bytes | memoryview, magic: int) -> int:
+    """The CRC of a whole entry: CRC-32C from attributes on, before magic 2 CRC-32 from magic on."""
+    if magic >= CURRENT_MAGIC:
+        return int(crc32c.crc32c(data[_CHECKED_FROM:]))
+    return zlib.crc32(data[LOG_OVERHEAD + 4 :])
+
+
+def _attributes(batch: RecordBatch) -> int:
+    # An emptied batch is written without a codec. Source: DefaultRecordBatch.writeEmptyHeader.
+    codec = batch.compression if batch.records or batch.magic < CURRENT_MAGIC else 0
+    return (
+        codec
+        | (LOG_APPEND if batch.timestamp_type is TimestampType.LOG_APPEND_TIME else 0)
+        | (TRANSACTIONAL if batch.transactional else 0)
+        | (CONTROL if batch.control else 0)
+        | (DELETE_HORIZON if batch.has_delete_horizon else 0)
+    )
+
+
+def _legacy_entries(batch: RecordBatch) -> Iterator[bytes]:
+    """Plain entries, or one wrapper around a message set. Source: AbstractLegacyRecordBatch."""
+    attributes = LOG_APPEND if batch.timestamp_type is TimestampType.LOG_APPEND_TIME else 0
+    if batch.magic == 0:
+        attributes = 0
+    if batch.compression is Compression.NONE:
+        for record in batch.records:
+            yield legacy_entry_bytes(record, batch.magic, attributes)
+        return
+    if batch.compression is Compression.ZSTD:
+        raise ValueError("zstd needs magic 2; choose gzip, snappy, lz4 or none for older ones")
+    # Inner offsets count from 0 in magic 1, and are the log's own in magic 0.
+    origin = batch.records[0].offset if batch.magic == 1 else 0
+    inner = b"".join(
+        legacy_entry_bytes(record, batch.magic, attributes, offset=record.offset - origin)
+        for record in batch.records
+    )
+    wrapper = Record(
+        offset=batch.records[-1].offset,
+        timestamp_ms=batch.max_timestamp_ms,
+        key=None,
+        value=compress(batch.compression, inner, batch.magic),
+    )
+    yield legacy_entry_bytes(wrapper, batch.magic, attributes | batch.compression)
+
+
+def require_magic(magic: int, position: int) -> None:
+    """Refuse an entry of no known format.
+
+    Raises:
+        WireFormatError: The magic is not 0, 1 or 2.
+    """
+    if not 0 <= magic <= CURRENT_MAGIC:
+        raise WireFormatError(f"record batch: magic {magic} is none of 0, 1 and 2", position)

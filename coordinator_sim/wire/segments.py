@@ -1,0 +1,151 @@
+"""Segment files of a partition's log: the bytes of `.log` files, without the files.
+
+A segment is batches one after another; its name is the offset of the first one. Indexes are not
+written: a broker builds them anew when it opens a log without them.
+
+Source: kafka trunk, storage/.../internals/log: LogSegment, LogFileUtils;
+clients/.../common/record/FileLogInputStream.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.errors import WireFormatError
+from coordinator_sim.wire.stored_batches import StoredBatch, next_batch
+
+SEGMENT_BYTES: Final = 104_857_600
+"""`offsets.topic.segment.bytes` by default."""
+
+_NAME_DIGITS: Final = 20
+_MAX_OFFSET_SPAN: Final = 2**31 - 1
+"""An index holds 32 bits of an offset. Source: LogSegment.canConvertToRelativeOffset."""
+
+
+class CorruptSegmentError(WireFormatError):
+    """A segment whose bytes stop being batches; offset and message say where and why."""
+
+
+class Damage(Struct, frozen=True, kw_only=True):
+    """Why a segment could not be read to its end.
+
+    Args:
+        position: Of the first byte that is no good batch.
+        invalid_bytes: From there to the end.
+        reason: What is wrong there.
+    """
+
+    position: int
+    invalid_bytes: int
+    reason: str
+
+
+class SegmentReader:
+    """The batches of one segment, up to its end or to the first that is damaged.
+
+    A broker that recovers a log cuts it off at the same place. Source: LogSegment.recover.
+
+    Args:
+        data: The bytes of the file.
+        check_crc: Whether a batch whose CRC is wrong ends the reading too; without it such a
+            batch is handed out and `StoredBatch.is_valid` tells.
+    """
+
+    __slots__ = ("_check_crc", "_data", "damage")
+
+    def __init__(self, data: bytes | memoryview, *, check_crc: bool = True) -> None:
+        self._data = data
+        self._check_crc = check_crc
+        self.damage: Damage | None = None
+        """What ended the reading, once it ended; None at a clean end."""
+
+    def __iter__(self) -> Iterator[StoredBatch]:
+        """The good batches, in order; from the start each time."""
+        self.damage = None
+        position = 0
+        while True:
+            try:
+                batch = next_batch(self._data, position)
+            except WireFormatError as error:
+                self._stop(position, str(error.args[0]))
+                return
+            if batch is None:
+                if position < len(self._data):
+                    self._stop(position, "the last batch is cut short")
+                return
+            if self._check_crc and not batch.is_valid:
+                self._stop(position, f"batch at offset {batch.last_offset}: wrong CRC")
+                return
+            yield batch
+            position += batch.size
+
+    def require_whole(self) -> None:
+        """Refuse the segment if the reading ended before its end.
+
+        Raises:
+            CorruptSegmentError: It did.
+        """
+        if self.damage is not None:
+            raise CorruptSegmentError(
+                f"segment: {self.damage.reason}; {self.damage.invalid_bytes} bytes are left",
+                self.damage.position,
+            )
+
+    def _stop(self, position: int, reason: str) -> None:
+        rest = self._data[position:]
+        if not any(rest):
+            reason = "the tail is filled with zeros"
+        self.damage = Damage(position=position, invalid_bytes=len(rest), reason=reason)
+
+
+class EncodedBatch(Struct, frozen=True, gc=False):
+    """A batch as bytes, with the offsets that its segment needs to know."""
+
+    base_offset: int
+    next_offset: int
+    data: bytes
+
+
+def segment_name(base_offset: int) -> str:
+    """The file name of the segment that starts at an offset."""
+    return f"{base_offset:0{_NAME_DIGITS}d}.log"
+
+
+def base_offset_of(name: str) -> int:
+    """The offset that a segment's file name says.
+
+    Raises:
+        ValueError: The name is not that of a segment.
+    """
+    digits, dot, suffix = name.partition(".")
+    if len(digits) != _NAME_DIGITS or not digits.isdecimal() or (dot, suffix) != (".", "log"):
+        raise ValueError(f"{name!r} is no segment: 20 digits and .log make one")
+    return int(digits)
+
+
+def roll_segments(
+    batches: Iterable[EncodedBatch], segment_bytes: int = SEGMENT_BYTES
+) -> Iterator[tuple[str, bytes]]:
+    """Names and bytes of the segments that hold these batches, in order.
+
+    A segment is closed before the batch that would make it larger than `segment_bytes`, which
+    may be larger alone. Source: LogSegment.shouldRoll.
+
+    Args:
+        batches: In order of offsets; gaps are fine.
+        segment_bytes: `segment.bytes` of the topic, in bytes.
+    """
+    parts: list[bytes] = []
+    size = start = 0
+    for batch in batches:
+        too_far = batch.next_offset - 1 - start > _MAX_OFFSET_SPAN
+        if parts and (size + len(batch.data) > segment_bytes or too_far):
+            yield segment_name(start), b"".join(parts)
+            parts, size = [], 0
+        if not parts:
+            start = batch.base_offset
+        parts.append(batch.data)
+        size += len(batch.data)
+    if parts:
+        yield segment_name(start), b"".join(parts)

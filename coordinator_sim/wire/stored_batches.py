@@ -1,0 +1,278 @@
+"""Batches as they lie in a log: headers read at once, records when asked for.
+
+Source: kafka trunk, clients/.../common/record: FileLogInputStream, DefaultRecordBatch,
+AbstractLegacyRecordBatch.DeepRecordsIterator.
+"""
+
+import struct
+from typing import Final
+
+from coordinator_sim.errors import WireFormatError
+from coordinator_sim.wire.compression import Compression, decompress
+from coordinator_sim.wire.record_batches import (
+    CONTROL,
+    CURRENT_MAGIC,
+    DELETE_HORIZON,
+    HEADER,
+    HEADER_SIZE,
+    LOG_APPEND,
+    LOG_OVERHEAD,
+    NO_ID,
+    TRANSACTIONAL,
+    RecordBatch,
+    TimestampType,
+    checksum_of,
+    require_magic,
+)
+from coordinator_sim.wire.record_bytes import (
+    MIN_LEGACY_SIZE,
+    Record,
+    RecordReader,
+    read_legacy_entry,
+)
+
+_CODEC_MASK: Final = 0x07
+_MAGIC_AT: Final = 16
+_FRONT: Final = struct.Struct(">qi")
+_LEGACY_FRONT: Final = struct.Struct(">Ibb")
+_TIMESTAMP: Final = struct.Struct(">q")
+_FRONT_TO_MAGIC: Final = 17
+
+
+class StoredBatch:
+    """One batch of magic 2, or one entry of a message set, in the bytes of a log.
+
+    Nothing is checked at construction but that the header is there.
+
+    Args:
+        data: The whole log.
+        position: Where the batch starts.
+        size: Its bytes, offset and length fields included.
+    """
+
+    __slots__ = (
+        "_base_offset",
+        "_data",
+        "attributes",
+        "base_sequence",
+        "base_timestamp_ms",
+        "count",
+        "crc",
+        "last_offset",
+        "leader_epoch",
+        "magic",
+        "max_timestamp_ms",
+        "position",
+        "producer_epoch",
+        "producer_id",
+        "size",
+    )
+
+    attributes: int
+    base_timestamp_ms: int
+    crc: int
+    last_offset: int
+    max_timestamp_ms: int
+
+    def __init__(self, data: bytes | memoryview, position: int, size: int) -> None:
+        self._data = data
+        self.position = position
+        self.size = size
+        self.magic: int = data[position + _MAGIC_AT]
+        self.leader_epoch = self.producer_id = self.producer_epoch = self.base_sequence = NO_ID
+        self.count: int | None = None
+        """Records, as the header says; None before magic 2."""
+        self._base_offset: int | None = None
+        if self.magic >= CURRENT_MAGIC:
+            self._read_header()
+        else:
+            self._read_legacy_header()
+
+    def _read_header(self) -> None:
+        (
+            base_offset,
+            _,
+            self.leader_epoch,
+            _,
+            self.crc,
+            self.attributes,
+            last_delta,
+            self.base_timestamp_ms,
+            self.max_timestamp_ms,
+            self.producer_id,
+            self.producer_epoch,
+            self.base_sequence,
+            self.count,
+        ) = HEADER.unpack_from(self._data, self.position)
+        self._base_offset = base_offset
+        self.last_offset = base_offset + last_delta
+
+    def _read_legacy_header(self) -> None:
+        (self.last_offset, _) = _FRONT.unpack_from(self._data, self.position)
+        start = self.position + LOG_OVERHEAD
+        self.crc, _, self.attributes = _LEGACY_FRONT.unpack_from(self._data, start)
+        self.max_timestamp_ms = NO_ID
+        if self.magic and self.size >= LOG_OVERHEAD + _LEGACY_FRONT.size + _TIMESTAMP.size:
+            (self.max_timestamp_ms,) = _TIMESTAMP.unpack_from(
+                self._data, start + _LEGACY_FRONT.size
+            )
+        self.base_timestamp_ms = self.max_timestamp_ms
+        if self.codec == 0:
+            self._base_offset = self.last_offset
+
+    @property
+    def base_offset(self) -> int:
+        """Of the first record; a legacy wrapper must be decompressed to know it."""
+        if self._base_offset is None:
+            self._base_offset = self.records()[0].offset
+        return self._base_offset
+
+    @property
+    def next_offset(self) -> int:
+        """The offset after the last one."""
+        return self.last_offset + 1
+
+    @property
+    def codec(self) -> int:
+        """The number of the compression; above 4 for none that is known."""
+        return self.attributes & _CODEC_MASK
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        """Who set the timestamps; nobody in magic 0."""
+        if self.magic == 0:
+            return TimestampType.NONE
+        appended = self.attributes & LOG_APPEND
+        return TimestampType.LOG_APPEND_TIME if appended else TimestampType.CREATE_TIME
+
+    @property
+    def transactional(self) -> bool:
+        """Whether the records belong to a transaction."""
+        return self.magic >= CURRENT_MAGIC and bool(self.attributes & TRANSACTIONAL)
+
+    @property
+    def control(self) -> bool:
+        """Whether this is a control batch."""
+        return self.magic >= CURRENT_MAGIC and bool(self.attributes & CONTROL)
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """From when on the log cleaner may drop tombstones and marker."""
+        has_one = self.magic >= CURRENT_MAGIC and self.attributes & DELETE_HORIZON
+        return self.base_timestamp_ms if has_one else None
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the header fits and the CRC is that of the bytes."""
+        if self.magic >= CURRENT_MAGIC and self.size < HEADER_SIZE:
+            return False
+        return checksum_of(self.raw(), self.magic) == self.crc
+
+    def raw(self) -> bytes | memoryview:
+        """The bytes of this batch alone."""
+        return self._data[self.position : self.position + self.size]
+
+    def records(self) -> list[Record]:
+        """Its records, decompressed, in order.
+
+        Raises:
+            WireFormatError: They do not parse; the offset counts from the batch's records.
+        """
+        if self.magic < CURRENT_MAGIC:
+            return self._legacy_records()
+        if self.count is None or self.count < 0:
+            raise WireFormatError(f"record batch: count {self.count}", self.position)
+        body = bytes(self._data[self.position + HEADER_SIZE : self.position + self.size])
+        appended = self.timestamp_type is TimestampType.LOG_APPEND_TIME
+        reader = RecordReader(
+            decompress(self._compression(), body) if body else body,
+            self.base_offset,
+            self.base_timestamp_ms,
+            self.max_timestamp_ms if appended else None,
+        )
+        return reader.read(self.count)
+
+    def decoded(self) -> RecordBatch:
+        """All of it as a value.
+
+        Raises:
+            WireFormatError: The records do not parse.
+        """
+        records = tuple(self.records())
+        return RecordBatch(
+            base_offset=self.base_offset,
+            last_offset=self.last_offset,
+            records=records,
+            base_timestamp_ms=self.base_timestamp_ms,
+            max_timestamp_ms=self.max_timestamp_ms,
+            magic=self.magic,
+            compression=self._compression(),
+            timestamp_type=self.timestamp_type,
+            leader_epoch=self.leader_epoch,
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            base_sequence=self.base_sequence,
+            transactional=self.transactional,
+            control=self.control,
+            has_delete_horizon=self.delete_horizon_ms is not None,
+        )
+
+    def _compression(self) -> Compression:
+        if self.codec > Compression.ZSTD:
+            raise WireFormatError(f"record batch: compression {self.codec}", self.position)
+        return Compression(self.codec)
+
+    def _legacy_records(self) -> list[Record]:
+        entry, _ = read_legacy_entry(bytes(self.raw()), 0)
+        if self.codec == 0:
+            return [entry.record]
+        inner = decompress(self._compression(), entry.record.value or b"", self.magic)
+        records: list[Record] = []
+        position = 0
+        while position < len(inner):
+            found, position = read_legacy_entry(inner, position)
+            if found.magic != self.magic or found.attributes & _CODEC_MASK:
+                raise WireFormatError(
+                    f"message set: magic {found.magic} with attributes {found.attributes} "
+                    f"inside a wrapper of magic {self.magic}",
+                    position,
+                )
+            records.append(found.record)
+        if not records:
+            raise WireFormatError("message set: a wrapper around nothing", self.position)
+        return [self._unwrapped(record, records[-1].offset) for record in records]
+
+    def _unwrapped(self, record: Record, last_inner: int) -> Record:
+        """An inner record with its place in the log. Source: DeepRecordsIterator.makeNext."""
+        if self.magic == 0:
+            return record
+        appended = self.timestamp_type is TimestampType.LOG_APPEND_TIME
+        return Record(
+            offset=self.last_offset - last_inner + record.offset,
+            timestamp_ms=self.max_timestamp_ms if appended else record.timestamp_ms,
+            key=record.key,
+            value=record.value,
+        )
+
+
+def next_batch(data: bytes | memoryview, position: int) -> StoredBatch | None:
+    """The batch at a position; None at the end, and where the rest is too short for it.
+
+    Raises:
+        WireFormatError: The size or the magic cannot be. Source: FileLogInputStream.nextBatch.
+    """
+    left = len(data) - position
+    if left < _FRONT_TO_MAGIC:
+        return None
+    _, length = _FRONT.unpack_from(data, position)
+    if length < MIN_LEGACY_SIZE:
+        raise WireFormatError(
+            f"record batch: size {length} is below the smallest, {MIN_LEGACY_SIZE}", position
+        )
+    if left < LOG_OVERHEAD + length:
+        return None
+    magic = data[position + _MAGIC_AT]
+    require_magic(magic, position)
+    if magic >= CURRENT_MAGIC and length < HEADER_SIZE - LOG_OVERHEAD:
+        raise WireFormatError(f"record batch: size {length} is below its header's", position)
+    return StoredBatch(data, position, LOG_OVERHEAD + length)
