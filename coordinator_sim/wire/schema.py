@@ -66,6 +66,7 @@ class Field(Struct, frozen=True, kw_only=True):
         default: What a version without the field stands for.
         ignorable: A value that a version cannot say is dropped; otherwise it is an error.
         tag: Number of a tagged field, which is left out at its default.
+        former: Name that older releases gave it, which JSON may use too.
         fields: Of a list of structs.
     """
 
@@ -77,6 +78,7 @@ class Field(Struct, frozen=True, kw_only=True):
     default: Any = None
     ignorable: bool = False
     tag: int | None = None
+    former: str | None = None
     fields: tuple["Field", ...] = ()
 
 
@@ -92,6 +94,7 @@ class FieldOptions(TypedDict, total=False):
     default: Any
     ignorable: bool
     tag: int
+    former: str
 
 
 class MessageSchema(Struct, frozen=True, kw_only=True):
@@ -111,7 +114,7 @@ class MessageSchema(Struct, frozen=True, kw_only=True):
     flexible_since: int = _NEVER
 
 
-class Slot(Struct, frozen=True):
+class Slot(Struct, frozen=True, kw_only=True):
     """A field as one version has it."""
 
     name: str
@@ -119,6 +122,7 @@ class Slot(Struct, frozen=True):
     nullable: bool
     default: Any
     tag: int | None
+    former: str | None
     layout: "Layout | None"
 
 
@@ -241,7 +245,17 @@ def struct_layout(name: str, fields: Fields, version: int, *, flexible: bool) ->
         if field.kind is Kind.STRUCTS:
             inner = struct_layout(f"{name}.{field.name}", field.fields, version, flexible=flexible)
         nullable = version >= field.nullable_since
-        present.append(Slot(field.name, field.kind, nullable, field.default, field.tag, inner))
+        present.append(
+            Slot(
+                name=field.name,
+                kind=field.kind,
+                nullable=nullable,
+                default=field.default,
+                tag=field.tag,
+                former=field.former,
+                layout=inner,
+            )
+        )
     absent = tuple(field for field in fields if not field.since <= version <= field.until)
     return Layout(name, version, flexible, tuple(present), absent)
 

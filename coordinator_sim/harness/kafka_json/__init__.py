@@ -7,6 +7,7 @@ JoinGroupResponse, LeaveGroupResponse and OffsetFetchResponse.
 """
 
 from coordinator_sim.harness.kafka_json.converter import Json
+from coordinator_sim.harness.kafka_json.frames import frame_to_json, json_to_frame
 from coordinator_sim.harness.kafka_json.messages import (
     api_named,
     read_request,
@@ -24,6 +25,8 @@ from coordinator_sim.harness.kafka_json.records import (
 __all__ = [
     "Json",
     "api_named",
+    "frame_to_json",
+    "json_to_frame",
     "read_record",
     "read_records",
     "read_request",

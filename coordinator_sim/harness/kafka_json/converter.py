@@ -164,8 +164,11 @@ def read_fields(layout: Layout, node: object, *, defaulted: bool = False) -> Dat
         raise _wrong(layout.name, "an object", node)
     read: Data = {}
     for slot in layout.present:
+        where = f"{layout.name}.{slot.name}"
         if slot.name in node:
-            read[slot.name] = _read_field(slot, node[slot.name], f"{layout.name}.{slot.name}")
+            read[slot.name] = _read_field(slot, node[slot.name], where)
+        elif slot.former in node:
+            read[slot.name] = _read_field(slot, node[slot.former], where)
         elif defaulted or slot.tag is not None:
             read[slot.name] = slot.default
         else:

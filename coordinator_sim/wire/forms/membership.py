@@ -27,7 +27,8 @@ from coordinator_sim.wire.schema import Data
 
 _BATCHED_FIND: Final = 4
 _BATCHED_LEAVE: Final = 3
-_NULLABLE_PROTOCOL: Final = 7
+NULLABLE_PROTOCOL: Final = 7
+"""First version of JoinGroup whose answer may have no protocol name."""
 
 
 # -- FindCoordinator -----------------------------------------------------------------------
@@ -150,13 +151,16 @@ def _read_joined(data: Data, _version: int, _request: JoinGroupRequest | None) -
 def _write_joined(
     response: JoinGroupResponse, version: int, _request: JoinGroupRequest | None
 ) -> Data:
-    """Before version 7 no protocol is an empty name. Source: JoinGroupResponse's constructor."""
-    name = response.protocol_name
+    """No protocol is an empty name before version 7 and null from it on.
+
+    Source: JoinGroupResponse's constructor.
+    """
+    name = response.protocol_name or None
     return {
         "errorCode": int(response.error_code),
         "generationId": response.generation_id,
         "protocolType": response.protocol_type,
-        "protocolName": "" if name is None and version < _NULLABLE_PROTOCOL else name,
+        "protocolName": "" if name is None and version < NULLABLE_PROTOCOL else name,
         "leader": response.leader,
         "skipAssignment": response.skip_assignment,
         "memberId": response.member_id,

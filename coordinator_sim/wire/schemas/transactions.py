@@ -52,7 +52,7 @@ TXN_OFFSET_COMMIT: Final = MessageSchema(
         string("groupId"),
         int64("producerId"),
         int16("producerEpoch"),
-        int32("generationId", since=3, default=-1),
+        int32("generationIdOrMemberEpoch", since=3, default=-1, former="generationId"),
         string("memberId", since=3),
         optional("groupInstanceId", 3),
         structs(

@@ -1,0 +1,332 @@
+"""Messages of the group APIs as bytes: a reader and a writer made from each version's layout.
+
+Readers refuse what Kafka's refuse before they allocate for it: arrays that count more elements
+than bytes are left or than a million, strings above 32,767 bytes, more than 10,000 tagged fields.
+Tagged fields are passed over: no version of these APIs has one of its own. Invalid UTF-8 is
+replaced, as Java replaces it.
+
+Source: kafka 4.4, generator/.../MessageDataGenerator.java; MessageUtil.MAX_ARRAY_LENGTH and
+MAX_TAGGED_FIELD_COUNT; ByteBufferAccessor.
+"""
+
+import struct
+from collections.abc import Callable
+from itertools import groupby
+from typing import Any, Final
+
+from coordinator_sim.errors import DataError
+from coordinator_sim.wire.classic_types import bytes_bytes, int32_bytes, string_bytes
+from coordinator_sim.wire.compact_types import (
+    CompactReader,
+    compact_bytes_bytes,
+    compact_string_bytes,
+    unsigned_varint_bytes,
+)
+from coordinator_sim.wire.schema import Data, Kind, Layout, Slot, refuse_absent
+
+MAX_ARRAY_LENGTH: Final = 1_000_000
+"""Elements of an array that a reader accepts."""
+MAX_TAGGED_FIELD_COUNT: Final = 10_000
+"""Tagged fields of one struct that a reader accepts."""
+MAX_STRING_LENGTH: Final = 32_767
+"""Bytes of a string; the classic form has two bytes for it."""
+
+_UUID_SIZE: Final = 16
+_NO_TAGS: Final = b"\x00"
+
+Read = Callable[["FrameReader"], Any]
+Write = Callable[[Any], bytes]
+
+
+class FrameReader(CompactReader):
+    """A cursor over a frame."""
+
+    __slots__ = ()
+
+    def fixed(self, form: struct.Struct, field: str) -> tuple[Any, ...]:
+        """The next fields of fixed size, together."""
+        start = self._offset
+        end = start + form.size
+        if end > len(self._data):
+            raise self.error(f"{field} needs {form.size} bytes, {self.remaining} are left")
+        self._offset = end
+        return form.unpack_from(self._data, start)
+
+    def short_varint(self, field: str) -> int:
+        """The next unsigned varint; most have one byte."""
+        start = self._offset
+        if start < len(self._data) and (byte := self._data[start]) < 0x80:  # noqa: PLR2004 - no more
+            self._offset = start + 1
+            return byte
+        return self.unsigned_varint(field)
+
+    def nullable_text(self, field: str) -> str | None:
+        """The next classic string; None for any negative length."""
+        length = self.int16(field)
+        return None if length < 0 else self._take(length, field).decode(errors="replace")
+
+    def compact_nullable_text(self, field: str) -> str | None:
+        """The next compact string; None for length 0."""
+        length = self.short_varint(field) - 1
+        if length < 0:
+            return None
+        if length > MAX_STRING_LENGTH:
+            raise self.error(f"{field} has {length} bytes, at most {MAX_STRING_LENGTH} are allowed")
+        return self._take(length, field).decode(errors="replace")
+
+    def count(self, field: str) -> int:
+        """How many elements a classic array has; -1 for null."""
+        return self._bounded(max(self.int32(field), -1), field)
+
+    def compact_count(self, field: str) -> int:
+        """How many elements a compact array has; -1 for null."""
+        return self._bounded(self.short_varint(field) - 1, field)
+
+    def _bounded(self, count: int, field: str) -> int:
+        if count > self.remaining:
+            raise self.error(f"{field} counts {count} elements, {self.remaining} bytes are left")
+        if count > MAX_ARRAY_LENGTH:
+            raise self.error(
+                f"{field} counts {count} elements, at most {MAX_ARRAY_LENGTH} are allowed"
+            )
+        return count
+
+    def pass_over_tags(self, field: str) -> None:
+        """Go behind the tagged fields that end a struct."""
+        count = self.short_varint(field)
+        if count > MAX_TAGGED_FIELD_COUNT:
+            raise self.error(
+                f"{field} has {count} tagged fields, at most {MAX_TAGGED_FIELD_COUNT} are allowed"
+            )
+        for _ in range(count):
+            self.unsigned_varint(field)
+            self._take(self.unsigned_varint(field), field)
+
+
+# -- reading -------------------------------------------------------------------------------
+
+_FIXED: Final[dict[Kind, str]] = {
+    Kind.BOOLEAN: "?",
+    Kind.INT8: "b",
+    Kind.INT16: "h",
+    Kind.INT32: "i",
+    Kind.INT64: "q",
+    Kind.UUID: "16s",
+}
+"""The fields of fixed size, as `struct` writes them."""
+_READ_CLASSIC: Final[dict[Kind, Callable[[FrameReader, str], Any]]] = {
+    Kind.STRING: FrameReader.nullable_text,
+    Kind.BYTES: FrameReader.nullable_bytes,
+}
+_READ_COMPACT: Final[dict[Kind, Callable[[FrameReader, str], Any]]] = {
+    Kind.STRING: FrameReader.compact_nullable_text,
+    Kind.BYTES: FrameReader.compact_nullable_bytes,
+}
+
+
+def _read_variable(kind: Kind, where: str, *, flexible: bool, nullable: bool) -> Read:
+    read = _read_named((_READ_COMPACT if flexible else _READ_CLASSIC)[kind], where)
+    return read if nullable else _read_required(read, where)
+
+
+def _read_named(read: Callable[[FrameReader, str], Any], where: str) -> Read:
+    return lambda reader: read(reader, where)
+
+
+def _read_required(read: Read, where: str) -> Read:
+    def required(reader: FrameReader) -> object:
+        value = read(reader)
+        if value is None:
+            raise reader.error(f"{where} is null")
+        return value
+
+    return required
+
+
+def _read_array(element: Read, where: str, *, flexible: bool) -> Read:
+    count_of = FrameReader.compact_count if flexible else FrameReader.count
+
+    def array(reader: FrameReader) -> list[Any] | None:
+        count = count_of(reader, where)
+        return None if count < 0 else [element(reader) for _ in range(count)]
+
+    return array
+
+
+def _read_int32s(where: str, *, flexible: bool) -> Read:
+    count_of = FrameReader.compact_count if flexible else FrameReader.count
+
+    def array(reader: FrameReader) -> list[int] | None:
+        count = count_of(reader, where)
+        return None if count < 0 else list(reader.fixed(struct.Struct(f">{count}i"), where))
+
+    return array
+
+
+def _read_slot(slot: Slot, where: str, *, flexible: bool) -> Read:
+    if slot.layout is not None:
+        array = _read_array(reader_of(slot.layout), where, flexible=flexible)
+    elif slot.kind is Kind.STRINGS:
+        element = _read_variable(Kind.STRING, where, flexible=flexible, nullable=False)
+        array = _read_array(element, where, flexible=flexible)
+    elif slot.kind is Kind.INT32S:
+        array = _read_int32s(where, flexible=flexible)
+    else:
+        return _read_variable(slot.kind, where, flexible=flexible, nullable=slot.nullable)
+    return array if slot.nullable else _read_required(array, where)
+
+
+def _read_run(slots: list[Slot], where: str) -> Callable[[FrameReader, Data], None]:
+    if len(slots) == 1:
+        return _read_number(slots[0], where)
+    names = tuple(slot.name for slot in slots)
+    form = struct.Struct(">" + "".join(_FIXED[slot.kind] for slot in slots))
+    what = f"{where}.{names[0]}"
+
+    def run(reader: FrameReader, message: Data) -> None:
+        for name, value in zip(names, reader.fixed(form, what), strict=True):
+            message[name] = value
+
+    return run
+
+
+def _read_number(slot: Slot, where: str) -> Callable[[FrameReader, Data], None]:
+    name = slot.name
+    form = struct.Struct(">" + _FIXED[slot.kind])
+    what = f"{where}.{name}"
+
+    def number(reader: FrameReader, message: Data) -> None:
+        message[name] = reader.fixed(form, what)[0]
+
+    return number
+
+
+def _read_one(slot: Slot, where: str, *, flexible: bool) -> Callable[[FrameReader, Data], None]:
+    name = slot.name
+    read = _read_slot(slot, f"{where}.{name}", flexible=flexible)
+
+    def one(reader: FrameReader, message: Data) -> None:
+        message[name] = read(reader)
+
+    return one
+
+
+def reader_of(layout: Layout) -> Callable[[FrameReader], Data]:
+    """A function that reads one struct at a reader's cursor, with every field of the version.
+
+    It raises `WireFormatError` where the bytes do not parse.
+    """
+    flexible = layout.flexible
+    steps: list[Callable[[FrameReader, Data], None]] = []
+    for fixed, slots in groupby(layout.present, lambda slot: slot.kind in _FIXED):
+        if fixed:
+            steps.append(_read_run(list(slots), layout.name))
+        else:
+            steps += [_read_one(slot, layout.name, flexible=flexible) for slot in slots]
+    where = f"{layout.name}'s tags"
+
+    def read(reader: FrameReader) -> Data:
+        message: Data = {}
+        for step in steps:
+            step(reader, message)
+        if flexible:
+            reader.pass_over_tags(where)
+        return message
+
+    return read
+
+
+# -- writing -------------------------------------------------------------------------------
+
+_ELEMENT_KINDS: Final = {Kind.STRINGS: Kind.STRING, Kind.INT32S: Kind.INT32}
+
+
+def _write_text(where: str, *, flexible: bool) -> Write:
+    written = compact_string_bytes if flexible else string_bytes
+
+    def text(value: str | None) -> bytes:
+        # A character has four bytes at most, so that most texts need no exact count.
+        if value is not None and len(value) * 4 > MAX_STRING_LENGTH:
+            size = len(value.encode(errors="replace"))
+            if size > MAX_STRING_LENGTH:
+                raise DataError(
+                    f"{where} has {size} bytes, at most {MAX_STRING_LENGTH} can be said"
+                )
+        return written(value)
+
+    return text
+
+
+def _write_scalar(kind: Kind, where: str, *, flexible: bool, nullable: bool) -> Write:
+    if kind in _FIXED:
+        return struct.Struct(">" + _FIXED[kind]).pack
+    if kind is Kind.STRING:
+        write: Write = _write_text(where, flexible=flexible)
+    else:
+        write = compact_bytes_bytes if flexible else bytes_bytes
+    return write if nullable else _write_required(write, where)
+
+
+def _write_required(write: Write, where: str) -> Write:
+    def required(value: object) -> bytes:
+        if value is None:
+            raise DataError(f"{where} must not be null")
+        return write(value)
+
+    return required
+
+
+def _write_array(element: Write, *, flexible: bool) -> Write:
+    null = b"\x00" if flexible else b"\xff\xff\xff\xff"
+
+    def array(values: list[Any] | None) -> bytes:
+        if values is None:
+            return null
+        size = unsigned_varint_bytes(len(values) + 1) if flexible else int32_bytes(len(values))
+        return size + b"".join([element(value) for value in values])
+
+    return array
+
+
+def _write_slot(slot: Slot, where: str, *, flexible: bool) -> Write:
+    if slot.layout is not None:
+        element = writer_of(slot.layout)
+    elif slot.kind in _ELEMENT_KINDS:
+        kind = _ELEMENT_KINDS[slot.kind]
+        element = _write_scalar(kind, where, flexible=flexible, nullable=False)
+    else:
+        return _write_scalar(slot.kind, where, flexible=flexible, nullable=slot.nullable)
+    array = _write_array(element, flexible=flexible)
+    return array if slot.nullable else _write_required(array, where)
+
+
+def writer_of(layout: Layout) -> Callable[[Data], bytes]:
+    """A function that writes one struct; fields that it does not name are at their defaults.
+
+    It raises `DataError` for a value that the field's type cannot say, and `UnsupportedVersion`
+    for a field that the version lacks and that must not be dropped.
+    """
+    flexible = layout.flexible
+    steps = [
+        (
+            slot.name,
+            slot.default,
+            _write_slot(slot, f"{layout.name}.{slot.name}", flexible=flexible),
+        )
+        for slot in layout.present
+    ]
+
+    def write(message: Data) -> bytes:
+        refuse_absent(layout, message)
+        parts = []
+        for name, default, step in steps:
+            value = message.get(name, default)
+            try:
+                parts.append(step(value))
+            except struct.error as error:
+                raise DataError(f"{layout.name}.{name}: {value!r} does not fit: {error}") from None
+        if flexible:
+            parts.append(_NO_TAGS)
+        return b"".join(parts)
+
+    return write
