@@ -182,15 +182,26 @@ class Harness:
             self._settle()
         return self._step()
 
-    def append(self, partition: int, records: tuple[LogRecord, ...]) -> None:
-        """Put records into the log behind the coordinator's back, for a later `elect`."""
+    def append(
+        self, partition: int, records: tuple[LogRecord, ...], timestamp_ms: int | None = None
+    ) -> Step:
+        """Put records into the log behind the coordinator's back, for a later `elect`.
+
+        Args:
+            partition: Of the offsets topic.
+            records: One batch of them.
+            timestamp_ms: Their time; now, unless given.
+        """
         log = self._log.setdefault(partition, [])
-        end = log[-1].next_offset if log else 0
-        log.append(
-            LogBatch(
-                partition=partition, base_offset=end, timestamp_ms=self.now_ms, records=records
-            )
+        batch = LogBatch(
+            partition=partition,
+            base_offset=log[-1].next_offset if log else 0,
+            timestamp_ms=self.now_ms if timestamp_ms is None else timestamp_ms,
+            records=records,
         )
+        log.append(batch)
+        self._batches.append(batch)
+        return self._step()
 
     def truncate(self, partition: int) -> None:
         """Take every record out of a log, for an `append` of what should stand there."""

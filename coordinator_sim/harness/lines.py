@@ -24,11 +24,20 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.errors import ConfigError, CoordinatorSimError, InvariantViolation
 from coordinator_sim.harness.broker_properties import configured
 from coordinator_sim.harness.harness import START_MS, Harness, Step
-from coordinator_sim.harness.kafka_json import read_request, write_records, write_response
+from coordinator_sim.harness.kafka_json import (
+    read_records,
+    read_request,
+    write_records,
+    write_response,
+)
+from coordinator_sim.harness.kafka_json.converter import base64_text
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import java_string_hash
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile, profile_named
+from coordinator_sim.protocol.records import LogBatch
 from coordinator_sim.protocol.requests import GroupRequest
+from coordinator_sim.wire.offsets_records import encode_key, encode_value
+from coordinator_sim.wire.schemas import schema_named
 
 Json = dict[str, Any]
 
@@ -36,21 +45,6 @@ OFFSETS_PARTITIONS: Final = 50
 """Partitions of `__consumer_offsets`, unless `init` says otherwise."""
 _TOPIC_ID_PREFIX: Final = 0x544F504943
 """The first half of the ids that topics are given, unless `topics` says otherwise."""
-
-LATEST_VERSIONS: Final = {
-    "JoinGroup": 9,
-    "SyncGroup": 5,
-    "Heartbeat": 4,
-    "LeaveGroup": 5,
-    "OffsetCommit": 10,
-    "OffsetFetch": 10,
-    "OffsetDelete": 0,
-    "TxnOffsetCommit": 5,
-    "DescribeGroups": 6,
-    "ListGroups": 5,
-    "DeleteGroups": 2,
-}
-"""The version of a `call` that names none."""
 
 
 class LineError(CoordinatorSimError):
@@ -73,12 +67,13 @@ class Lines:
         profile: Of worlds whose `init` names none.
     """
 
-    __slots__ = ("_asked", "_harness", "_profile")
+    __slots__ = ("_asked", "_harness", "_profile", "_wants_bytes")
 
     def __init__(self, profile: Profile = DEFAULT_PROFILE) -> None:
         self._profile = profile
         self._harness: Harness | None = None
         self._asked: dict[int, Asked] = {}
+        self._wants_bytes = False
 
     def answer_line(self, line: bytes) -> bytes:
         """The answer to one line, without a line end."""
@@ -128,8 +123,21 @@ class Lines:
                 replies.append(written)
         if step.batches:
             answer["records"] = [
-                record for batch in step.batches for record in write_records(batch)
+                record for batch in step.batches for record in self._records(batch)
             ]
+
+    def _records(self, batch: LogBatch) -> list[Json]:
+        written = write_records(batch)
+        if self._wants_bytes:
+            for record, entry in zip(batch.records, written, strict=False):
+                value = record.value
+                entry["keyBytes"] = base64_text(encode_key(record.key))
+                entry["valueBytes"] = (
+                    None
+                    if value is None
+                    else base64_text(encode_value(value, record.value_version))
+                )
+        return written
 
     @property
     def harness(self) -> Harness:
@@ -164,14 +172,12 @@ class Lines:
             elect=_flag(command, "elect", default=True),
         )
         self._asked = {}
+        self._wants_bytes = _flag(command, "bytes", default=False)
 
     def _call(self, command: Json, _answer: Json) -> Step:
         world = self._world
         api = _text(command, "api")
-        if api not in LATEST_VERSIONS:
-            known = ", ".join(LATEST_VERSIONS)
-            raise LineError(f"unknown api {api!r}: use one of {known}")
-        version = _number(command, "v", LATEST_VERSIONS[api])
+        version = _number(command, "v", schema_named(api).newest)
         request = _request(api, version, _object(command, "data"))
         self._asked[world.next_token] = Asked(command.get("id"), api, version, request)
         return world.call(
@@ -204,6 +210,14 @@ class Lines:
     def _resign(self, command: Json, _answer: Json) -> Step:
         epoch = _number(command, "epoch") if "epoch" in command else None
         return self._world.resign(self._partition(command), epoch)
+
+    def _append(self, command: Json, _answer: Json) -> Step:
+        partition = self._partition(command)
+        if partition is None:
+            raise LineError("append: name a partition or a group")
+        records = read_records(_objects(command, "records"))
+        timestamp_ms = _number(command, "timestamp") if "timestamp" in command else None
+        return self._world.append(partition, records, timestamp_ms)
 
     def _hold(self, command: Json, _answer: Json) -> None:
         if "hw" in command:
@@ -251,6 +265,7 @@ _VERBS: Final[dict[str, Callable[[Lines, Json, Json], Step | None]]] = {
     "topics": Lines._topics,  # noqa: SLF001 - as above
     "elect": Lines._elect,  # noqa: SLF001 - as above
     "resign": Lines._resign,  # noqa: SLF001 - as above
+    "append": Lines._append,  # noqa: SLF001 - as above
     "hold": Lines._hold,  # noqa: SLF001 - as above
     "commit": Lines._commit,  # noqa: SLF001 - as above
     "fail": Lines._fail,  # noqa: SLF001 - as above

@@ -68,7 +68,7 @@ def test_a_command_without_a_world_is_an_error() -> None:
         ({"op": "advance", "ms": "5"}, "ms: must be a whole number, not '5'"),
         ({"op": "advance", "ms": True}, "ms: must be a whole number, not True"),
         ({"op": "advance", "ms": -1}, "ms: must not be negative"),
-        ({"op": "call", "api": "Produce"}, "unknown api 'Produce': use one of JoinGroup"),
+        ({"op": "call", "api": "Produce"}, "unknown API 'Produce': use one of OffsetCommit"),
         ({"op": "call", "api": "Heartbeat", "data": []}, "data: must be an object, not []"),
         ({"op": "elect", "partition": 50}, "partition 50: must be from 0 to 49"),
         ({"op": "fail", "append": "OOPS"}, "'OOPS' is no error of Kafka's protocol"),
@@ -155,6 +155,32 @@ def test_profiles_are_the_callers() -> None:
     """`init` chooses another Kafka: 3.9 stores nothing for a group that is only being joined."""
     assert "records" in world().answer({**join(), "v": 5})
     assert "records" not in world(profile="3.9").answer({**join(), "v": 5})
+
+
+def test_records_can_be_told_as_bytes_and_put_back() -> None:
+    """`bytes` adds what `append` takes: another leader's log, loaded by the next `elect`."""
+    lines = world(bytes=True)
+    (record,) = lines.answer(commit(7))["records"]
+    lines.answer({"op": "resign", "group": "g"})
+    other = {"key": record["keyBytes"], "value": record["valueBytes"]}
+    appended = lines.answer({"op": "append", "group": "g", "records": [other], "timestamp": 5})
+    assert appended["records"] == [{**record, "offset": 1, "ts": 5}]
+    gone = {"key": {"type": 1, "data": {"group": "g", "topic": "t", "partition": 0}}}
+    (tombstone,) = lines.answer({"op": "append", "group": "g", "records": [gone]})["records"]
+    assert [tombstone["value"], tombstone["valueBytes"]] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"records": []}, "name a partition or a group"),
+        ({"group": "g", "records": [{}]}, "a record needs a key with type and data"),
+        ({"group": "g", "records": [{"key": "?"}]}, "base64"),
+    ],
+)
+def test_records_that_are_none_are_refused(fields: Json, words: str) -> None:
+    """`append` says which part of a record it cannot read."""
+    assert words in world().answer({"op": "append", **fields})["error"]
 
 
 def test_given_uuids_make_the_member_ids() -> None:
