@@ -169,16 +169,27 @@ def _marker_batch(batch: LogBatch, marker: EndTransactionMarker, form: BatchForm
     )
 
 
+def control_type(record: Record) -> int:
+    """The type of a control record: 0 ABORT, 1 COMMIT, others end no transaction.
+
+    Raises:
+        WireFormatError: Its key is cut short.
+    """
+    key = record.key or b""
+    if len(key) < _CONTROL_KEY.size:
+        raise WireFormatError(f"control record: a key of {len(key)} bytes", 0)
+    _, kind = _CONTROL_KEY.unpack_from(key)
+    return int(kind)
+
+
 def read_marker(record: Record) -> EndTransactionMarker | None:
     """The marker that a control record is; None for one of another type.
 
     Raises:
         WireFormatError: Key or value are cut short.
     """
-    key, value = record.key or b"", record.value or b""
-    if len(key) < _CONTROL_KEY.size:
-        raise WireFormatError(f"control record: a key of {len(key)} bytes", 0)
-    _, kind = _CONTROL_KEY.unpack_from(key)
+    kind = control_type(record)
+    value = record.value or b""
     if kind not in (_ABORT, _COMMIT):
         return None
     if len(value) < _MARKER_VALUE.size:

@@ -189,17 +189,25 @@ class RecordReader:
 _ENTRY: Final = struct.Struct(">qiIbb")
 """Offset, size, CRC, magic, attributes."""
 _LOG_OVERHEAD: Final = 12
+_CHECKED_FROM: Final = 16
 MIN_LEGACY_SIZE: Final = 14
 """Size of a message of magic 0 without key and value. Source: RECORD_OVERHEAD_V0."""
 
 
 class LegacyEntry(Struct, frozen=True, kw_only=True, gc=False):
-    """One entry of a message set of magic 0 or 1, which may wrap others."""
+    """One entry of a message set of magic 0 or 1, which may wrap others.
+
+    Args:
+        record: What it holds, offset and time as written.
+        crc: As written.
+        is_valid: Whether that is the CRC of its bytes.
+    """
 
     record: Record
     magic: int
     attributes: int
     crc: int
+    is_valid: bool
 
 
 def legacy_entry_bytes(
@@ -226,7 +234,7 @@ def _int_sized(data: bytes | None) -> bytes:
 
 
 def read_legacy_entry(data: bytes, position: int) -> tuple[LegacyEntry, int]:
-    """The entry at a position, and the position after it; its CRC is not checked.
+    """The entry at a position, and the position after it; a wrong CRC is told, not raised.
 
     Raises:
         WireFormatError: A size does not fit.
@@ -248,7 +256,14 @@ def read_legacy_entry(data: bytes, position: int) -> tuple[LegacyEntry, int]:
     if start != end:
         raise WireFormatError(f"{what}: {end - start} bytes are left in an entry", start)
     record = Record(offset=offset, timestamp_ms=timestamp_ms, key=key, value=value)
-    return LegacyEntry(record=record, magic=magic, attributes=attributes, crc=crc), end
+    entry = LegacyEntry(
+        record=record,
+        magic=magic,
+        attributes=attributes,
+        crc=crc,
+        is_valid=zlib.crc32(data[position + _CHECKED_FROM : end]) == crc,
+    )
+    return entry, end
 
 
 def _read_int_sized(data: bytes, start: int, end: int) -> tuple[bytes | None, int]:

@@ -26,6 +26,7 @@ from coordinator_sim.wire.record_batches import (
 )
 from coordinator_sim.wire.record_bytes import (
     MIN_LEGACY_SIZE,
+    LegacyEntry,
     Record,
     RecordReader,
     read_legacy_entry,
@@ -222,12 +223,17 @@ class StoredBatch:
             raise WireFormatError(f"record batch: compression {self.codec}", self.position)
         return Compression(self.codec)
 
-    def _legacy_records(self) -> list[Record]:
+    def legacy_entries(self) -> list[LegacyEntry]:
+        """The entries of magic 0 or 1: itself, or those it wraps, offsets and times as written.
+
+        Raises:
+            WireFormatError: They do not parse, or are of another format than their wrapper.
+        """
         entry, _ = read_legacy_entry(bytes(self.raw()), 0)
         if self.codec == 0:
-            return [entry.record]
+            return [entry]
         inner = decompress(self._compression(), entry.record.value or b"", self.magic)
-        records: list[Record] = []
+        entries: list[LegacyEntry] = []
         position = 0
         while position < len(inner):
             found, position = read_legacy_entry(inner, position)
@@ -237,10 +243,17 @@ class StoredBatch:
                     f"inside a wrapper of magic {self.magic}",
                     position,
                 )
-            records.append(found.record)
-        if not records:
+            entries.append(found)
+        if not entries:
             raise WireFormatError("message set: a wrapper around nothing", self.position)
-        return [self._unwrapped(record, records[-1].offset) for record in records]
+        return entries
+
+    def _legacy_records(self) -> list[Record]:
+        entries = self.legacy_entries()
+        if self.codec == 0:
+            return [entries[0].record]
+        last_inner = entries[-1].record.offset
+        return [self._unwrapped(entry.record, last_inner) for entry in entries]
 
     def _unwrapped(self, record: Record, last_inner: int) -> Record:
         """An inner record with its place in the log. Source: DeepRecordsIterator.makeNext."""
