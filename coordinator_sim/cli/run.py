@@ -46,6 +46,10 @@ def run(
     format_: Annotated[TraceFormat, typer.Option("--format", help="Form of the trace.")] = (
         TraceFormat.PARQUET
     ),
+    log_dir: Annotated[
+        Path | None,
+        typer.Option(help="Write the offsets log too, as a broker's segments in this folder."),
+    ] = None,
     shuffle_ties: Annotated[
         bool, typer.Option("--shuffle-ties", help="Draw the order of simultaneous happenings.")
     ] = False,
@@ -62,30 +66,24 @@ def run(
 
     Example: coordinator-sim run rolling-bounce --assignor sticky --set session.timeout.ms=10000
     """
-    import msgspec
-
     from conformance.checkers import check_all
     from conformance.scenario_timing import circumstances_of
 
     simulation = prepare(scenario, seed, set_ or [], assignor=assignor, profile=profile)
     if shuffle_ties:
-        options = {**simulation.options, "shuffle-ties": "true"}
-        simulation = msgspec.structs.replace(simulation, options=options, shuffle_ties=True)
+        simulation = with_shuffled_ties(simulation)
     found = simulation.scenario
     directory = out or Path("out") / found.name
     if not json:
         typer.echo(headline(simulation))
         typer.echo(f"{found.title}\n")
-    from coordinator_sim.cli.progress import progress_bar
-
-    with progress_bar("simulating", found.duration_ms * 1000) as advance:
-        events = simulate(simulation, directory, trace_format=format_.value, on_progress=advance)
+    events = simulate_visibly(simulation, directory, format_, log_dir)
     verdicts = check_all(events, circumstances_of(found))
     if json:
         print_json(simulation, events, verdicts, directory)
     else:
         print_story(events, verbose)
-        print_summary(events, verdicts, directory)
+        print_summary(events, verdicts, directory, log_dir)
     if verdicts.violations:
         raise typer.Exit(1)
 
@@ -113,6 +111,30 @@ def prepare(name: str, seed: int, pairs: list[str], *, assignor: str, profile: s
     return Simulation(
         scenario=scenario, seed=seed, assignor=assignor_label(scenario), options=options
     )
+
+
+def simulate_visibly(
+    simulation: Simulation, directory: Path, trace_format: TraceFormat, log_dir: Path | None
+) -> "list[TraceEvent]":
+    """Run the simulation behind a progress bar, and write what it leaves."""
+    from coordinator_sim.cli.progress import progress_bar
+
+    with progress_bar("simulating", simulation.scenario.duration_ms * 1000) as advance:
+        return simulate(
+            simulation,
+            directory,
+            trace_format=trace_format.value,
+            on_progress=advance,
+            log_dir=log_dir,
+        )
+
+
+def with_shuffled_ties(simulation: Simulation) -> Simulation:
+    """The same simulation, drawing the order of simultaneous happenings."""
+    import msgspec
+
+    options = {**simulation.options, "shuffle-ties": "true"}
+    return msgspec.structs.replace(simulation, options=options, shuffle_ties=True)
 
 
 def headline(simulation: Simulation) -> str:
@@ -148,7 +170,9 @@ def print_story(events: "Sequence[TraceEvent]", verbose: bool) -> None:
         typer.echo(story_line(event, group_width=width))
 
 
-def print_summary(events: "Sequence[TraceEvent]", verdicts: "Report", directory: Path) -> None:
+def print_summary(
+    events: "Sequence[TraceEvent]", verdicts: "Report", directory: Path, log_dir: Path | None
+) -> None:
     """Counts, invariants and where the trace is."""
     from conformance.checkers import Verdict
     from coordinator_sim.trace.digest import digest_of
@@ -167,6 +191,8 @@ def print_summary(events: "Sequence[TraceEvent]", verdicts: "Report", directory:
         typer.echo(f"  {violation_line(found)}")
     typer.echo(f"digest: {digest_of(events)}")
     typer.echo(f"trace: {directory}   (coordinator-sim report {directory})")
+    if log_dir is not None:
+        typer.echo(f"offsets log: {log_dir}   (coordinator-sim log dump {log_dir})")
 
 
 def violation_line(found: "Violation") -> str:

@@ -71,6 +71,7 @@ def simulate(
     *,
     trace_format: Literal["parquet", "jsonl"] = "parquet",
     on_progress: Callable[[int], None] | None = None,
+    log_dir: Path | None = None,
 ) -> list[TraceEvent]:
     """Run the scenario, write its run directory, and answer the events for whoever tells them.
 
@@ -79,19 +80,27 @@ def simulate(
         out: Run directory to write; an older trace there is replaced.
         trace_format: Form of the events on disk.
         on_progress: Told the virtual time reached, in microseconds, now and then.
+        log_dir: Where to write the offsets log as segments, a folder a partition.
     """
     from coordinator_sim.ingest.run_directory import RunDirectoryWriter
     from coordinator_sim.sim.runner import run_scenario
 
     with RunDirectoryWriter(out, simulation.run_info(), format=trace_format) as writer:
         recorder = _KeepingRecorder(writer)
-        run_scenario(
+        result = run_scenario(
             simulation.scenario,
             seed=simulation.seed,
             recorder=recorder,
             progress=on_progress,
             shuffle_ties=simulation.shuffle_ties,
         )
+    if log_dir is not None:
+        from coordinator_sim.protocol.profiles import profile_named
+        from coordinator_sim.wire.log_batches import form_of
+        from coordinator_sim.wire.log_directory import write_log
+
+        form = form_of(profile_named(simulation.scenario.profile))
+        write_log(log_dir, result.offsets_log, form)
     return recorder.events
 
 

@@ -77,6 +77,10 @@ class Profile(Struct, frozen=True, kw_only=True):
             one are version 1. Source: GroupCoordinatorRecordHelpers.newOffsetCommitRecord.
         static_membership: Group instance ids are honoured. Source: KIP-345, 2.3.
         log_words: How its log lines read. Source: see `LogWords`.
+        log_magic: Format of the offsets log's batches. Source: log.message.format.version.
+        log_sequences_every_batch: Batches of groups and tombstones carry base sequence 0 as those
+            of offsets do. Source: CoordinatorRuntime.maybeAllocateNewBatch;
+            GroupMetadataManager.storeGroup has none.
     """
 
     name: str = "4.4"
@@ -109,6 +113,8 @@ class Profile(Struct, frozen=True, kw_only=True):
     offset_value_version: int = 4
     static_membership: bool = True
     log_words: LogWords = LogWords.JAVA
+    log_magic: int = 2
+    log_sequences_every_batch: bool = True
 
 
 _JAVA: Final = Profile()
@@ -134,6 +140,7 @@ _SCALA: Final = replace(
     loading_hides_groups=False,
     state_filter_is_trimmed=False,
     offset_value_version=3,
+    log_sequences_every_batch=False,
 )
 
 PROFILES: Final[dict[str, Profile]] = {
@@ -153,6 +160,7 @@ PROFILES: Final[dict[str, Profile]] = {
             group_value_version=1,
             offset_value_version=1,
             static_membership=False,
+            log_magic=1,
         ),
         replace(
             _SCALA,

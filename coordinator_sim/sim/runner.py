@@ -12,6 +12,7 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.harness.broker_properties import configured
 from coordinator_sim.protocol.profiles import Profile, profile_named
+from coordinator_sim.protocol.records import LogBatch
 from coordinator_sim.scenario.choices import Choice, Choices, ChosenIds
 from coordinator_sim.scenario.scenario import Scenario
 from coordinator_sim.scenario.world import (
@@ -42,11 +43,13 @@ class RunResult(Struct, frozen=True, kw_only=True):
         end_us: Virtual time at its end, in microseconds.
         fired_count: Callbacks fired: timers, deliveries and happenings.
         tape: The choices made, in order, if they were to be kept; replay them with `tape=`.
+        offsets_log: The batches of `__consumer_offsets`, by partition, each in log order.
     """
 
     end_us: int
     fired_count: int
     tape: tuple[Choice, ...]
+    offsets_log: tuple[LogBatch, ...] = ()
 
 
 class Simulation:
@@ -64,7 +67,7 @@ class Simulation:
         ConfigError: The profile is unknown, or a client refuses its settings.
     """
 
-    __slots__ = ("_choices", "_environment", "_scenario")
+    __slots__ = ("_choices", "_cluster", "_environment", "_scenario")
 
     def __init__(
         self,
@@ -81,6 +84,7 @@ class Simulation:
         network = Network(self._environment, scenario.network.latency, self._choices)
         tracing = not isinstance(recorder, NullRecorder)
         cluster = _cluster(scenario, self._choices, tracing=tracing)
+        self._cluster = cluster
         world = World(
             self._environment, network, cluster=cluster, choices=self._choices, recorder=recorder
         )
@@ -123,6 +127,7 @@ class Simulation:
             end_us=self._environment.now_us,
             fired_count=self._environment.fired_count,
             tape=tuple(self._choices.tape),
+            offsets_log=tuple(batch for log in self._cluster.logs for batch in log),
         )
 
 

@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.errors import WireFormatError
+from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.records import EndTransactionMarker, LogBatch, OffsetCommitKey
 from coordinator_sim.wire.compression import Compression
 from coordinator_sim.wire.offsets_records import decode_record, encode_key, encode_value
@@ -49,6 +50,11 @@ class BatchForm(Struct, frozen=True, kw_only=True):
 
 
 DEFAULT_FORM: Final = BatchForm()
+
+
+def form_of(profile: Profile) -> BatchForm:
+    """How a broker of that profile writes with default settings."""
+    return BatchForm(magic=profile.log_magic, sequenced=profile.log_sequences_every_batch)
 
 
 def encode_batch(batch: LogBatch, form: BatchForm = DEFAULT_FORM) -> bytes:
