@@ -28,6 +28,10 @@ MODULES: Final = (
     "offset_commit",
     "offset_fetch",
     "offset_load",
+    "groups",
+    "offset_delete",
+    "expiry",
+    "transactions",
 )
 """The modules of `conformance.cases`, in the order of a report."""
 

@@ -49,6 +49,19 @@ HB-006 in the sync phase, and the session restarts
   heartbeat A               | A NONE
   wait 9000
   state AwaitingSync gen=1 members=A
+HB-007 in the sync phase up to 2.5
+  @ L must seen=0.10.2
+  @ 0.10.2 GroupCoordinatorResponseTest.testHeartbeatRebalanceInProgress
+  @ 0.10.2 GroupCoordinator.handleHeartbeat
+  completing A
+  wait 6000
+  heartbeat A               | A REBALANCE_IN_PROGRESS
+  heartbeat A gen=77        | A REBALANCE_IN_PROGRESS
+  state AwaitingSync gen=1 members=A
+  wait 3999
+  state AwaitingSync gen=1 members=A
+  wait 1
+  state Empty gen=2
 HB-009 an Empty group
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testHeartbeatEmptyGroup

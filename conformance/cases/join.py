@@ -188,6 +188,10 @@ JOIN-029 the answer carries the protocol type
   join B v=7        | -
   wait 600          | A NONE gen=1 type=consumer; B NONE gen=1 type=consumer
   state AwaitingSync gen=1
+JOIN-032 an error of 0.10.2 says generation 0
+  @ L must seen=0.10.2
+  @ 0.10.2 GroupCoordinator.joinError
+  join A id=ghost           | A UNKNOWN_MEMBER_ID gen=0 protocol=- leader=-
 JOIN-033 version 0 uses the session timeout as rebalance timeout
   @ LSJ model
   @ clients JoinGroupRequest.maybeOverrideRebalanceTimeout

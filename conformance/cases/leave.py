@@ -35,6 +35,12 @@ LEAVE-003 an unknown group
   @ java GroupCoordinatorServiceTest.testLeaveGroupThrowsUnknownMemberIdException
   leave x y                 | leave NONE entries=UNKNOWN_MEMBER_ID,UNKNOWN_MEMBER_ID
   state none
+LEAVE-004 an unknown group, versions 0 to 2
+  @ LSJ must seen=0.10.2-4.4
+  @ 0.10.2 GroupCoordinatorResponseTest.testLeaveGroupUnknownGroup
+  @ clients LeaveGroupResponse
+  leave x v=2               | leave UNKNOWN_MEMBER_ID
+  state none
 LEAVE-005 an unknown member
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testLeaveGroupUnknownConsumerExistingGroup

@@ -55,6 +55,11 @@ COMMIT-009 in the sync phase the errors of membership come first
   commit - t-0=10 gen=1     | - t-0=UNKNOWN_MEMBER_ID
   commit A t-0=10 gen=2     | A t-0=ILLEGAL_GENERATION
   commit - t-0=10           | - t-0=UNKNOWN_MEMBER_ID
+COMMIT-010 AwaitingSync hides the errors of membership
+  @ L must until=2.3 seen=0.10.2
+  @ GroupCoordinator.scala (2.3)
+  completing A
+  commit A t-0=10 gen=2 id=zzz | A t-0=REBALANCE_IN_PROGRESS
 COMMIT-012 an Empty group refuses a commit that names a generation
   @ LSJ must seen=0.10.2-4.4
   @ GroupCoordinator.scala (trunk)
@@ -79,6 +84,12 @@ COMMIT-016 a Dead group
   stable A
   force Dead
   commit A t-0=10           | A t-0=COORDINATOR_NOT_AVAILABLE
+COMMIT-017 a Dead group, up to 2.2
+  @ L model until=2.2
+  @ GroupCoordinator.scala (0.10.2)
+  stable A
+  force Dead
+  commit A t-0=10           | A t-0=UNKNOWN_MEMBER_ID
 COMMIT-018 a commit keeps the session alive
   @ LSJ must seen=0.10.2-4.4
   @ GroupCoordinatorTest.scala testCommitMaintainsSession (trunk)
@@ -98,6 +109,12 @@ COMMIT-021 nothing is appended when all metadata is too long
   @ GroupMetadataManagerTest.scala testOffsetMetadataTooLarge (trunk)
   commit - t-0=1/4097       | - t-0=OFFSET_METADATA_TOO_LARGE
   log none
+COMMIT-022 metadata that is partly too long leaves an entry pending
+  @ S must since=2.5 until=3.6 seen=2.8
+  @ GroupMetadataManager.scala (3.6); KAFKA-16371
+  commit - t-0=1
+  commit - t-0=1 t-1=1/4097 | - t-0=NONE t-1=OFFSET_METADATA_TOO_LARGE
+  fetch t-1 v=7 stable=1    | fetch t-1=-1 t-1.error=UNSTABLE_OFFSET_COMMIT
 COMMIT-023 metadata that is partly too long leaves nothing pending
   @ SJ must since=3.7 seen=3.9-4.4
   @ GroupMetadataManager.scala (3.7)
@@ -132,6 +149,59 @@ COMMIT-032 the coordinator is loading
   resign
   load begin
   commit - t-0=10           | - t-0=COORDINATOR_LOAD_IN_PROGRESS
+COMMIT-033 a later commit survives the failure of an earlier one in flight
+  @ LS model
+  @ GroupMetadataTest.scala testOffsetCommitFailureWithAnotherPending (trunk)
+  fail NOT_ENOUGH_REPLICAS
+  hold
+  commit - t-0=37
+  commit - t-0=57
+  release
+  fetch t-0 v=7             | fetch t-0=57
+  fetch t-0 v=7 stable=1    | fetch t-0=57 t-0.error=NONE
+COMMIT-035 the errors of an append, Scala coordinator
+  @ S model since=1.0
+  @ GroupMetadataManagerTest.scala testCommitOffsetFailure (trunk)
+  fail UNKNOWN_TOPIC_OR_PARTITION
+  commit - t-0=10           | - t-0=COORDINATOR_NOT_AVAILABLE
+  fetch t-0 v=7             | fetch t-0=-1
+  fetch t-0 v=7 stable=1    | fetch t-0=-1 t-0.error=NONE
+  fail NOT_ENOUGH_REPLICAS
+  commit - t-0=10           | - t-0=COORDINATOR_NOT_AVAILABLE
+  fetch t-0 v=7             | fetch t-0=-1
+  fetch t-0 v=7 stable=1    | fetch t-0=-1 t-0.error=NONE
+  fail NOT_ENOUGH_REPLICAS_AFTER_APPEND
+  commit - t-0=10           | - t-0=COORDINATOR_NOT_AVAILABLE
+  fetch t-0 v=7             | fetch t-0=-1
+  fetch t-0 v=7 stable=1    | fetch t-0=-1 t-0.error=NONE
+  fail NOT_LEADER_OR_FOLLOWER
+  commit - t-0=10           | - t-0=NOT_COORDINATOR
+  fetch t-0 v=7             | fetch t-0=-1
+  fetch t-0 v=7 stable=1    | fetch t-0=-1 t-0.error=NONE
+  fail KAFKA_STORAGE_ERROR
+  commit - t-0=10           | - t-0=NOT_COORDINATOR
+  fetch t-0 v=7             | fetch t-0=-1
+  fetch t-0 v=7 stable=1    | fetch t-0=-1 t-0.error=NONE
+  fail MESSAGE_TOO_LARGE
+  commit - t-0=10           | - t-0=INVALID_COMMIT_OFFSET_SIZE
+  fetch t-0 v=7             | fetch t-0=-1
+  fetch t-0 v=7 stable=1    | fetch t-0=-1 t-0.error=NONE
+  fail RECORD_LIST_TOO_LARGE
+  commit - t-0=10           | - t-0=INVALID_COMMIT_OFFSET_SIZE
+  fetch t-0 v=7             | fetch t-0=-1
+  fetch t-0 v=7 stable=1    | fetch t-0=-1 t-0.error=NONE
+  fail INVALID_FETCH_SIZE
+  commit - t-0=10           | - t-0=INVALID_COMMIT_OFFSET_SIZE
+  fetch t-0 v=7             | fetch t-0=-1
+  fetch t-0 v=7 stable=1    | fetch t-0=-1 t-0.error=NONE
+  fail REQUEST_TIMED_OUT
+  commit - t-0=10           | - t-0=REQUEST_TIMED_OUT
+  fetch t-0 v=7             | fetch t-0=-1
+  fetch t-0 v=7 stable=1    | fetch t-0=-1 t-0.error=NONE
+  fail CORRUPT_MESSAGE
+  commit - t-0=10           | - t-0=CORRUPT_MESSAGE
+  fetch t-0 v=7             | fetch t-0=-1
+  fetch t-0 v=7 stable=1    | fetch t-0=-1 t-0.error=NONE
 COMMIT-036 the errors of an append
   @ J model
   @ CoordinatorOperationExceptionHelper.java (trunk)

@@ -25,6 +25,29 @@ FETCH-004 not the coordinator
   commit - t-0=15
   resign
   fetch t-0                 | fetch NOT_COORDINATOR
+FETCH-005 a pending offset of a transaction shows the value before it
+  @ SJ must since=0.11 seen=2.8-4.4
+  @ GroupCoordinatorTest.scala testBasicFetchTxnOffsets (trunk)
+  commit - t-0=5
+  txn - t-0=10 pid=1000     | - t-0=NONE
+  fetch t-0 v=7             | fetch t-0=5 t-0.error=NONE
+FETCH-006 a pending offset of a transaction is unstable
+  @ SJ must since=2.5 seen=2.8-4.4
+  @ GroupCoordinatorTest.scala testFetchPendingTxnOffsetsWithAbort (trunk)
+  txn - t-0=10 pid=1000     | - t-0=NONE
+  fetch t-0 u-0 v=7 stable=1 | fetch t-0=-1 t-0.error=UNSTABLE_OFFSET_COMMIT u-0=-1 u-0.error=NONE
+FETCH-007 a stable fetch of everything leaves out what is only pending
+  @ SJ must since=2.5 seen=2.8-4.4
+  @ OffsetMetadataManagerTest.java testFetchAllOffsetsWithPendingTransactionalOffsets (trunk)
+  commit - t-1=3
+  txn - t-0=10 pid=1000     | - t-0=NONE
+  fetch * v=7 stable=1      | fetch t-1=3 count=1
+FETCH-008 a plain commit in flight is unstable
+  @ S model since=2.5
+  @ GroupMetadata.scala (trunk)
+  hold
+  commit - t-0=10           | -
+  fetch t-0 v=7 stable=1    | fetch t-0=-1 t-0.error=UNSTABLE_OFFSET_COMMIT
 FETCH-009 a commit in flight delays a require-stable fetch
   @ J model
   @ GroupCoordinatorService.java (trunk)

@@ -54,6 +54,42 @@ OLOAD-005.offsets offsets after a group's tombstone make a simple group
   elect
   state Empty gen=0 type=-
   fetch foo-0           | fetch foo-0=23
+OLOAD-006 transactions that have ended
+  @ SJ model since=0.11
+  @ GroupMetadataManagerTest.scala testLoadTransactionalOffsetCommitsFromMultipleProducers (trunk) and siblings
+  txn - foo-0=23 pid=1000
+  txn - bar-0=45 pid=1001
+  marker COMMIT pid=1000
+  marker ABORT pid=1001
+  resign
+  elect
+  fetch * v=7               | fetch foo-0=23 count=1
+  fetch * v=7 stable=1      | fetch foo-0=23 foo-0.error=NONE count=1
+OLOAD-007 a transaction that is open
+  @ SJ model since=2.5
+  @ GroupMetadataManagerTest.scala testGroupLoadedWithPendingCommits (trunk)
+  txn - foo-0=23 pid=1000
+  resign
+  elect
+  fetch foo-0 v=7 stable=1  | fetch foo-0=-1 foo-0.error=UNSTABLE_OFFSET_COMMIT
+  marker COMMIT pid=1000
+  fetch foo-0 v=7           | fetch foo-0=23 foo-0.error=NONE
+OLOAD-008 the later record of a partition wins
+  @ SJ model since=0.11
+  @ GroupMetadataManagerTest.scala testGroupLoadWithConsumerAndTransactionalOffsetCommitsConsumerWins, ...TransactionWins (trunk)
+  txn - foo-0=23 pid=1000
+  commit - foo-0=24
+  marker COMMIT pid=1000
+  resign
+  elect
+  fetch foo-0 v=7           | fetch foo-0=24
+OLOAD-008.txn the later record is the transaction's
+  commit - foo-0=24
+  txn - foo-0=23 pid=1000
+  marker COMMIT pid=1000
+  resign
+  elect
+  fetch foo-0 v=7           | fetch foo-0=23
 OLOAD-012 a load that fails leaves the partition refused
   @ J model
   @ CoordinatorLoaderImpl.scala and CoordinatorRuntime.java (trunk)

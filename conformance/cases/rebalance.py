@@ -112,6 +112,22 @@ REB-014 a rebalance out of the sync phase cancels parked syncs
   join C                    | B REBALANCE_IN_PROGRESS work=-
   state PreparingRebalance gen=2
   log none
+REB-015 a stale timer starts a rebalance late
+  @ L must seen=0.10.2
+  @ 0.10.2 GroupCoordinator.onMemberFailure
+  stable A session=20000 rebalance=5000
+  join B session=20000 rebalance=5000
+  wait 4000
+  heartbeat A               | A REBALANCE_IN_PROGRESS
+  wait 1000                 | B NONE gen=2 members=B
+  sync B                    | B NONE
+  --
+  wait 18999 beating=B      | -
+  heartbeat B               | B NONE
+  wait 1
+  heartbeat B               | B REBALANCE_IN_PROGRESS
+  state PreparingRebalance gen=2
+  log none
 REB-016 no rebalance comes late
   @ SJ must seen=2.8-4.4
   @ scala GroupCoordinatorTest.testRebalanceCompletesBeforeMemberJoins

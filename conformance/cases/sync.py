@@ -142,6 +142,15 @@ SYNC-020 a consistent type and name are echoed
   sync A type=consumer name=range | A NONE type=consumer name=range
   state Stable
   log group gen=2 protocol=range leader=A members=A,B
+SYNC-021 version 5 without type or name
+  @ SJ must since=2.5 seen=2.8-4.4
+  @ scala KafkaApis.handleSyncGroupRequest
+  completing A
+  sync A type=-             | A INCONSISTENT_GROUP_PROTOCOL
+  sync A name=-             | A INCONSISTENT_GROUP_PROTOCOL
+  state AwaitingSync gen=1
+  group nobody
+  sync A type=-             | A INCONSISTENT_GROUP_PROTOCOL
 SYNC-025 the append of the assignment fails
   @ LSJ model
   @ java GroupMetadataManagerTest.testSyncGroupAsLeaderAppendFailureTransformsError

@@ -171,6 +171,7 @@ def marker(stage: Stage, words: list[str]) -> Outcome:
         "producerId": int(options["pid"]),
         "producerEpoch": int(options.get("pepoch", 2)),
         "commit": words[0] == "COMMIT",
+        "transactionVersion": 0,
     }
     return _operate(stage, Capability.MARKERS, operation)
 

@@ -37,4 +37,10 @@ def opened(name: str, say: Callable[[str], None]) -> Iterator[tuple[Target, str 
     reference = reference_named(name.removeprefix(_ORACLE))
     command, folder = built(reference, say)
     with LinesProcess(command, folder) as process:
-        yield LinesTarget(name, process, profile=reference.profile), reference.profile
+        target = LinesTarget(
+            name,
+            process,
+            profile=reference.profile,
+            producer_generation=reference.producer_generation,
+        )
+        yield target, reference.profile

@@ -22,6 +22,7 @@ from coordinator_sim.protocol.records import LogRecord
 from coordinator_sim.wire.offsets_records import encode_key, encode_value
 
 _DESCRIBE_VERSION = 5
+_GENERATION = "generationId"
 _UNSEEN = -1
 """Names the target's own requests, whose replies no case sees."""
 
@@ -41,6 +42,7 @@ class LinesTarget:
         name: What a report calls it.
         channel: Where it listens.
         profile: The only Kafka it is; None for one that can be any.
+        producer_generation: What its TxnOffsetCommit calls the member's generation.
         capabilities: What it offers.
     """
 
@@ -50,12 +52,14 @@ class LinesTarget:
         channel: Channel,
         *,
         profile: str | None,
+        producer_generation: str = _GENERATION,
         capabilities: frozenset[Capability] = frozenset(Capability) - {Capability.INSIDE},
     ) -> None:
         self.name = name
         self.world = World(profile="", settings={})
         self._channel = channel
         self._profile = profile
+        self._producer_generation = producer_generation
         self._capabilities = capabilities
 
     def offers(self, capability: Capability) -> bool:
@@ -83,12 +87,15 @@ class LinesTarget:
 
     def call(self, call: Call) -> Outcome:
         """Send a request."""
+        data = call.data
+        if call.api == "TxnOffsetCommit" and _GENERATION in data:
+            data = {**data, self._producer_generation: data[_GENERATION]}
         command: Json = {
             "op": "call",
             "id": call.call_id,
             "api": call.api,
             "v": call.version,
-            "data": call.data,
+            "data": data,
             "clientId": call.client_id,
         }
         if call.connection:

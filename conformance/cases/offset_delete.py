@@ -1,0 +1,134 @@
+"""Offsets that are deleted: by OffsetDelete, by DeleteGroups, with their topic."""
+
+from typing import Final
+
+from conformance.script.play import read_cases
+
+CASES: Final = read_cases(
+    "OFFSETDELETE",
+    """
+DELETE-001 an unknown group, and the empty group id
+  @ SJ must since=2.4 seen=2.8-4.4
+  @ GroupCoordinatorTest.scala testDeleteOffsetOfNonExistingGroup (trunk)
+  erase t-0                 | erase GROUP_ID_NOT_FOUND
+  group -
+  erase t-0                 | erase INVALID_GROUP_ID
+DELETE-002 an active group that is not of consumers
+  @ SJ must since=2.4 seen=2.8-4.4
+  @ GroupCoordinatorTest.scala testDeleteOffsetOfNonEmptyNonConsumerGroup (trunk)
+  join A type=connect
+  sync A A=a
+  erase t-0                 | erase NON_EMPTY_GROUP
+  state Stable type=connect
+DELETE-003 of an active group of consumers what it does not subscribe to
+  @ SJ must since=2.4 seen=2.8-4.4
+  @ GroupCoordinatorTest.scala testDeleteOffsetOfStableConsumerGroup (trunk)
+  stable A topics=bar
+  commit A foo-0=37 bar-0=37
+  --
+  erase foo-0 bar-0         | erase NONE foo-0=NONE bar-0=GROUP_SUBSCRIBED_TO_TOPIC
+  log offset foo-0=-
+  fetch foo-0 bar-0 v=7     | fetch foo-0=-1 bar-0=37
+DELETE-004 a subscription that cannot be read counts as one to everything
+  @ SJ must since=2.4 seen=2.8-4.4
+  @ GroupCoordinatorTest.scala testDeleteOffsetOfConsumerGroupWithUnparsableProtocol (trunk)
+  stable A topics=-
+  commit A foo-0=37
+  erase foo-0               | erase foo-0=GROUP_SUBSCRIBED_TO_TOPIC
+DELETE-005 an Empty group of consumers
+  @ SJ must since=2.4 seen=2.8-4.4
+  @ GroupCoordinatorTest.scala testDeleteOffsetOfEmptyConsumerGroup (trunk)
+  stable A topics=foo
+  commit A foo-0=37 bar-0=37
+  leave A
+  --
+  erase foo-0               | erase NONE foo-0=NONE
+  log offset foo-0=-
+  fetch foo-0 bar-0 v=7     | fetch foo-0=-1 bar-0=37
+DELETE-006 the last offset of an Empty group takes the group along
+  @ S must since=2.4 seen=2.8-3.9
+  @ GroupMetadataManager.scala (trunk) cleanupGroupMetadata
+  stable A topics=foo
+  commit A foo-0=37
+  leave A
+  --
+  erase foo-0               | erase NONE foo-0=NONE
+  log offset foo-0=-; group gone=yes
+  erase foo-0               | erase GROUP_ID_NOT_FOUND
+  state none
+DELETE-007 the last offset of an Empty group leaves the group
+  @ J must seen=4.0-4.4
+  @ OffsetMetadataManager.java (trunk) deleteOffsets
+  stable A topics=foo
+  commit A foo-0=37
+  leave A
+  --
+  erase foo-0               | erase NONE foo-0=NONE
+  log offset foo-0=-
+  erase foo-0               | erase NONE foo-0=NONE
+  state Empty gen=2
+DELETE-008 an offset that is not there
+  @ SJ must since=2.4 seen=2.8-4.4
+  @ OffsetMetadataManager.java (trunk)
+  commit - foo-0=1
+  --
+  erase foo-5               | erase NONE foo-5=NONE
+  log none
+DELETE-009 a pending offset of a transaction is dropped
+  @ SJ must since=2.4 seen=3.9-4.4
+  @ OffsetMetadataManagerTest.java testGenericGroupOffsetDeleteWithPendingTransactionalOffsets (trunk)
+  commit - bar-0=1
+  txn - foo-0=10 pid=1000   | - foo-0=NONE
+  erase foo-0               | erase NONE foo-0=NONE
+  marker COMMIT pid=1000
+  fetch foo-0 v=7           | fetch foo-0=-1 foo-0.error=NONE
+DELETE-010 a dropped pending offset comes back with a failover
+  @ S model since=2.4
+  @ GroupMetadataManager.scala (trunk) doLoadGroupsAndOffsets
+  commit - bar-0=1
+  txn - foo-0=10 pid=1000   | - foo-0=NONE
+  --
+  erase foo-0               | erase NONE foo-0=NONE
+  log none
+  resign
+  elect
+  marker COMMIT pid=1000
+  fetch foo-0 v=7           | fetch foo-0=10 foo-0.error=NONE
+DELETE-012 DeleteGroups removes offsets and group
+  @ SJ must since=1.1 seen=2.8-4.4
+  @ GroupCoordinatorTest.scala testDeleteEmptyGroupWithStoredOffsets (trunk)
+  stable A
+  commit A t-0=5
+  leave A
+  --
+  delete                    | delete g=NONE
+  log offset t-0=-; group gone=yes
+  fetch t-0 v=7             | fetch t-0=-1 t-0.error=NONE
+  describe                  | describe state=Dead
+  delete                    | delete g=GROUP_ID_NOT_FOUND
+DELETE-013 DeleteGroups of a simple group writes no tombstone of the group
+  @ S model since=1.1
+  @ GroupMetadataManager.scala (trunk) cleanupGroupMetadata
+  commit - t-0=5
+  --
+  delete                    | delete g=NONE
+  log offset t-0=-
+DELETE-014 DeleteGroups of a simple group writes a tombstone of the group
+  @ J model
+  @ ClassicGroup.java (trunk)
+  commit - t-0=5
+  --
+  delete                    | delete g=NONE
+  log offset t-0=-; group gone=yes
+DELETE-015 the offsets of a deleted topic go, of active groups too
+  @ LSJ must seen=2.8-4.4
+  @ GroupCoordinator.scala (trunk) handleDeletedPartitions
+  stable A topics=t
+  commit A t-0=5 u-0=6
+  --
+  topic remove t
+  log offset t-0=-
+  fetch t-0 u-0 v=7         | fetch t-0=-1 u-0=6
+  state Stable
+""",
+)
