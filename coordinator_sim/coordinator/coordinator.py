@@ -87,6 +87,9 @@ from coordinator_sim.protocol.transaction_messages import (
 )
 from coordinator_sim.trace.events import Event
 
+_REQUEST_ERRORS: Final = (ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_TIMEOUT)
+"""What is wrong with the request itself; a refused JoinGroup is then told its own id."""
+
 _partition_of: Final = lru_cache(maxsize=65_536)(partition_for)
 
 
@@ -141,22 +144,22 @@ class GroupCoordinator:
             self._span(request, context)
             return runtime.take()
         parked = Parked(context.token, request, context.api_version)
-        error = self._check(request)
-        if error is ErrorCode.NONE and isinstance(request, TxnOffsetCommitRequest):
-            error = verify(self._verifier, request, context.api_version)
-        if error is not ErrorCode.NONE:
-            if isinstance(request, JoinGroupRequest):
-                answer = JoinGroupResponse(error_code=error, member_id=request.member_id)
-                runtime.answer(parked, answer)
-            else:
-                runtime.refuse(parked, error)
-            return runtime.take()
         partition = runtime.partitions.get(self._partition_index(request.group_id))
-        if partition is None or partition.state is not PartitionState.ACTIVE:
-            runtime.refuse(parked, partition_error(partition))
-            return runtime.take()
-        self._dispatch(partition, request, context, parked)
+        error = self._check(request, context.api_version, partition)
+        if partition is None or error is not ErrorCode.NONE:
+            self._refuse(parked, request, error)
+        else:
+            self._dispatch(partition, request, context, parked)
         return runtime.take()
+
+    def _refuse(self, parked: Parked, request: OneGroupRequest, error: ErrorCode) -> None:
+        runtime = self._runtime
+        names_member = runtime.profile.refused_join_names_member or error in _REQUEST_ERRORS
+        if isinstance(request, JoinGroupRequest) and names_member:
+            answer = JoinGroupResponse(error_code=error, member_id=request.member_id)
+            runtime.answer(parked, answer)
+        else:
+            runtime.refuse(parked, error)
 
     def _span(self, request: SpanningRequest, context: RequestContext) -> None:
         """Take a request of several groups: each is refused alone, all are answered together."""
@@ -202,8 +205,10 @@ class GroupCoordinator:
                 return
         if isinstance(outcome, ErrorCode):
             runtime.refuse(parked, outcome)
-        else:
+        elif runtime.profile.replies_wait_for_log:
             runtime.submit(partition, parked, outcome)
+        else:
+            _submit_apart(runtime, partition, parked, outcome)
 
     def complete_transaction(
         self, request: CompleteTransaction, context: RequestContext, now_ms: int
@@ -254,18 +259,36 @@ class GroupCoordinator:
         runtime.refuse(Parked(context.token, request, context.api_version), answer)
         return runtime.take()
 
-    def _check(self, request: OneGroupRequest) -> ErrorCode:
-        """The checks before the partition is looked at. Source: GroupCoordinatorService."""
-        if isinstance(request, OffsetCommitRequest):
-            return ErrorCode.NONE
-        if not request.group_id:
+    def _check(
+        self, request: OneGroupRequest, api_version: int, partition: Partition | None
+    ) -> ErrorCode:
+        """The checks before a group is looked at.
+
+        Source: GroupCoordinatorService and CoordinatorRuntime.withActiveContextOrThrow; in Scala
+        GroupCoordinator.validateGroupStatus.
+        """
+        if not request.group_id and not isinstance(request, OffsetCommitRequest):
             return ErrorCode.INVALID_GROUP_ID
-        if isinstance(request, JoinGroupRequest):
-            config = self._runtime.config
-            low, high = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
-            if not low <= request.session_timeout_ms <= high:
-                return ErrorCode.INVALID_SESSION_TIMEOUT
+        ownership = ErrorCode.NONE
+        if partition is None or partition.state is not PartitionState.ACTIVE:
+            ownership = partition_error(partition)
+        own = self._check_itself(request, api_version)
+        if self._runtime.profile.ownership_first:
+            return own if ownership is ErrorCode.NONE else ownership
+        return ownership if own is ErrorCode.NONE else own
+
+    def _check_itself(self, request: OneGroupRequest, api_version: int) -> ErrorCode:
+        """What is wrong with the request, whoever leads its partition."""
+        if isinstance(request, JoinGroupRequest) and not self._is_in_bounds(request):
+            return ErrorCode.INVALID_SESSION_TIMEOUT
+        if isinstance(request, TxnOffsetCommitRequest):
+            return verify(self._verifier, request, api_version)
         return ErrorCode.NONE
+
+    def _is_in_bounds(self, request: JoinGroupRequest) -> bool:
+        config = self._runtime.config
+        low, high = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
+        return low <= request.session_timeout_ms <= high
 
     def _partition_index(self, group_id: str) -> int:
         return _partition_of(group_id, self._runtime.config.offsets_topic_num_partitions)
@@ -372,7 +395,7 @@ class GroupCoordinator:
         part = runtime.partitions.get(partition)
         if part is None:
             part = runtime.partitions[partition] = Partition(partition)
-        if leader_epoch > part.leader_epoch or part.state is PartitionState.CLOSED:
+        if self._is_newer(part, leader_epoch) or part.state is PartitionState.CLOSED:
             part.leader_epoch = leader_epoch
             if part.state in {PartitionState.CLOSED, PartitionState.FAILED}:
                 part.state = PartitionState.LOADING
@@ -412,14 +435,31 @@ class GroupCoordinator:
         runtime = self._runtime
         runtime.now_ms = now_ms
         part = runtime.partitions.get(partition)
-        if part is not None and part.state is not PartitionState.CLOSED:
-            is_newer = leader_epoch is None or part.leader_epoch < leader_epoch
-            if is_newer:
-                unload(runtime, part, leader_epoch)
+        if part is None or part.state is PartitionState.CLOSED:
+            return runtime.take()
+        if leader_epoch is None or self._is_newer(part, leader_epoch):
+            unload(runtime, part, leader_epoch)
         return runtime.take()
+
+    def _is_newer(self, partition: Partition, leader_epoch: int) -> bool:
+        if self._runtime.profile.same_epoch_counts:
+            return leader_epoch >= partition.leader_epoch
+        return leader_epoch > partition.leader_epoch
 
     # -- inspection ------------------------------------------------------------------------
 
     def group(self, group_id: str) -> Group | None:
         """The group as it is now, for inspection; None when it is unknown or not led here."""
         return self._runtime.groups.get(group_id)
+
+
+def _submit_apart(runtime: Runtime, partition: Partition, parked: Parked, outcome: Effect) -> None:
+    """Append what a request caused; its answer, if it has one already, does not wait for that.
+
+    Source: kafka 3.9, GroupCoordinator calls its response callbacks under the group's lock and
+    GroupMetadataManager.storeGroup on its own.
+    """
+    if outcome.records:
+        runtime.submit(partition, None, outcome)
+    if outcome.response is not None:
+        runtime.answer(parked, outcome.response)

@@ -17,15 +17,12 @@ from coordinator_sim.coordinator.subscriptions import UNKNOWN_SUBSCRIPTIONS, sub
 from coordinator_sim.coordinator.tracing import trace_leader_replaced
 from coordinator_sim.errors import IllegalTransition, InvariantViolation
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.iteration_order import (
-    MIN_TABLE_CAPACITY,
-    java_bucket,
-    java_hash_order,
-)
+from coordinator_sim.protocol.iteration_order import MIN_TABLE_CAPACITY
 from coordinator_sim.protocol.messages import JoinGroupMember, JoinGroupProtocol
 from coordinator_sim.protocol.partitioning import java_string_hash
 from coordinator_sim.protocol.records import GroupMetadataMember, GroupMetadataValue
 from coordinator_sim.protocol.states import PREDECESSORS, GroupState
+from coordinator_sim.protocol.table_order import TABLE_ORDERS
 from coordinator_sim.trace.events import Event, RebalanceReason
 
 _CAN_REBALANCE: Final = PREDECESSORS[GroupState.PREPARING_REBALANCE]
@@ -65,6 +62,12 @@ class Member:
     def __post_init__(self) -> None:
         self.name_hash = java_string_hash(self.member_id)
 
+    def rename(self, member_id: str) -> None:
+        """Go on under another id; the session timer of the old one runs out in vain."""
+        self.member_id = member_id
+        self.name_hash = java_string_hash(member_id)
+        self.session = None
+
     def metadata(self, protocol_name: str | None) -> bytes:
         """The member's subscription for that protocol.
 
@@ -103,6 +106,7 @@ class Group:
     __slots__ = (
         "_ordered",
         "_table_capacity",
+        "_table_order",
         "awaiting_join_count",
         "current_state_timestamp_ms",
         "generation_id",
@@ -146,6 +150,7 @@ class Group:
         self._ordered: list[Member] | None = None
         self.subscriptions = UNKNOWN_SUBSCRIPTIONS
         self._table_capacity = MIN_TABLE_CAPACITY
+        self._table_order = TABLE_ORDERS[runtime.profile.hash_order]
 
     # -- questions -------------------------------------------------------------------------
 
@@ -162,11 +167,12 @@ class Group:
         return len(self.members) == self.awaiting_join_count and not self.pending_members
 
     def ordered(self) -> list[Member]:
-        """The members in the order of Java's HashMap of their ids. The list must not be changed."""
+        """The members in the order of Kafka's hash map of ids. The list must not be changed."""
         if self._ordered is None:
             capacity = self._table_capacity
+            place = self._table_order.place
             self._ordered = sorted(
-                self.members.values(), key=lambda member: java_bucket(member.name_hash, capacity)
+                self.members.values(), key=lambda member: place(member.name_hash, capacity)
             )
         return self._ordered
 
@@ -197,7 +203,7 @@ class Group:
     def select_protocol(self) -> str:
         """The protocol that most members prefer among those all of them support.
 
-        A tie goes to the name that Java's HashMap of votes yields first.
+        A tie goes to the name that Kafka's map of votes yields first.
 
         Source: ClassicGroup.selectProtocol and candidateProtocols.
         """
@@ -211,7 +217,7 @@ class Group:
             votes[vote] = votes.get(vote, 0) + 1
         if len(votes) == 1:
             return next(iter(votes))
-        return max(java_hash_order(votes), key=votes.__getitem__)
+        return max(self._table_order.votes(votes), key=votes.__getitem__)
 
     def member_list(self) -> tuple[JoinGroupMember, ...]:
         """The members as the leader is told of them. Source: currentClassicGroupMembers."""
@@ -307,6 +313,8 @@ class Group:
     def replace_static(self, old: Member, new_member_id: str) -> Member:
         """Give a static member a new id; everything else it has is kept, except parked requests.
 
+        In Scala the member itself goes on under the new id, and is "new" still if it was.
+
         Raises:
             InvariantViolation: the member has no instance id.
 
@@ -315,20 +323,25 @@ class Group:
         instance_id = old.group_instance_id
         if instance_id is None:
             raise InvariantViolation(f"member {old.member_id} of {self.group_id} is not static")
-        del self.members[old.member_id]
-        new = Member(
-            new_member_id,
-            instance_id,
-            old.client_id,
-            old.client_host,
-            old.session_timeout_ms,
-            old.rebalance_timeout_ms,
-            old.protocol_type,
-            old.protocols,
-            old.assignment,
-        )
+        old_member_id = old.member_id
+        del self.members[old_member_id]
+        if self.runtime.profile.replaces_static_member_in_place:
+            new = old
+            new.rename(new_member_id)
+        else:
+            new = Member(
+                new_member_id,
+                instance_id,
+                old.client_id,
+                old.client_host,
+                old.session_timeout_ms,
+                old.rebalance_timeout_ms,
+                old.protocol_type,
+                old.protocols,
+                old.assignment,
+            )
         self._insert(new)
-        if self.leader_id == old.member_id:
+        if self.leader_id == old_member_id:
             self.leader_id = new_member_id
         self.static_members[instance_id] = new_member_id
         return new
@@ -473,15 +486,15 @@ class Group:
         members = self.members
         members[member.member_id] = member
         self._ordered = None
-        while len(members) * 4 > self._table_capacity * 3:
-            self._table_capacity *= 2
+        self._table_capacity = self._table_order.grown(self._table_capacity, len(members))
 
     def _first_member_id(self) -> str | None:
         if not self.members:
             return None
         capacity = self._table_capacity
+        place = self._table_order.place
         return min(
-            self.members.values(), key=lambda member: java_bucket(member.name_hash, capacity)
+            self.members.values(), key=lambda member: place(member.name_hash, capacity)
         ).member_id
 
     def _count_protocols(self, protocols: Protocols, step: int) -> None:

@@ -63,7 +63,8 @@ def create_group(runtime: Runtime, partition: Partition, group_id: str) -> Group
     group.visible_from = partition.end_offset + 1
     partition.groups[group_id] = group
     runtime.groups[group_id] = group
-    partition.uncommitted_groups.append(group_id)
+    if runtime.profile.replies_wait_for_log:
+        partition.uncommitted_groups.append(group_id)
     return group
 
 

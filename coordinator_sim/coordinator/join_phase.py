@@ -56,11 +56,11 @@ def maybe_complete_join(runtime: Runtime, group: Group) -> Effect:
 
     An initial rebalance ends by its timer alone.
     """
-    if group.state is not GroupState.PREPARING_REBALANCE:
+    if group.state is not GroupState.PREPARING_REBALANCE or not group.has_all_joined():
         return NO_EFFECT
     if group.previous_state is GroupState.EMPTY and runtime.profile.initial_rebalance_delay:
         return NO_EFFECT
-    return complete_join(runtime, group) if group.has_all_joined() else NO_EFFECT
+    return complete_join(runtime, group)
 
 
 def complete_join(runtime: Runtime, group: Group) -> Effect:

@@ -15,6 +15,7 @@ from coordinator_sim.coordinator.sessions import start_session
 from coordinator_sim.coordinator.subscriptions import subscriptions_of
 from coordinator_sim.coordinator.timeline import timeline_order
 from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.iteration_order import concurrent_hash_order, scala_map_order
 from coordinator_sim.protocol.messages import (
     JoinGroupProtocol,
     JoinGroupResponse,
@@ -29,6 +30,7 @@ from coordinator_sim.protocol.records import (
     OpaqueKey,
 )
 from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.protocol.table_order import HashOrder
 from coordinator_sim.trace.events import Event, RebalanceReason
 
 
@@ -112,21 +114,18 @@ def finish_load(runtime: Runtime, partition: Partition, error: ErrorCode) -> Non
             )
         return
     partition.state = PartitionState.ACTIVE
-    limit = runtime.config.group_max_size
-    for group_id in timeline_order(partition.groups):
+    is_first = runtime.profile.over_capacity_rebalances_first
+    for group_id in _load_order(runtime, partition):
         group = partition.groups[group_id]
         runtime.groups[group_id] = group
         if runtime.tracing:
             _trace_loaded(group)
+        if is_first:
+            _shrink(runtime, group)
         for member in group.ordered():
             start_session(runtime, group, member)
-        if len(group.members) > limit:
-            text = (
-                f"Freshly-loaded group {group_id} (size {len(group.members)}) is over capacity "
-                f"{limit}. Rebalancing in order to give a chance for consumers to commit offsets"
-            )
-            # Nobody has joined yet, so there is nothing to store.
-            prepare_rebalance(runtime, group, RebalanceReason.OVER_CAPACITY, text)
+        if not is_first:
+            _shrink(runtime, group)
     arm_expiry(runtime, partition)
     if runtime.tracing:
         _trace_load_done(runtime, partition)
@@ -139,6 +138,38 @@ def _trace_load_done(runtime: Runtime, partition: Partition) -> None:
         latency_us=(runtime.now_ms - partition.load_started_ms) * 1_000,
         attrs={"epoch": str(partition.leader_epoch), "records": str(partition.loaded_records)},
     )
+
+
+def _load_order(runtime: Runtime, partition: Partition) -> list[str]:
+    """The loaded groups in the order of Kafka's map. Source: doLoadGroupsAndOffsets in Scala."""
+    if runtime.profile.hash_order is HashOrder.JAVA:
+        return timeline_order(partition.groups)
+    return scala_map_order(partition.groups)
+
+
+def _unload_order(runtime: Runtime, partition: Partition) -> list[str]:
+    """The groups of a partition in the order of Kafka's map.
+
+    Source: in Scala GroupMetadataManager.removeGroupsForPartition goes through all its groups.
+    """
+    if runtime.profile.hash_order is HashOrder.JAVA:
+        return timeline_order(partition.groups)
+    return [
+        group_id
+        for group_id in concurrent_hash_order(runtime.groups)
+        if group_id in partition.groups
+    ]
+
+
+def _shrink(runtime: Runtime, group: Group) -> None:
+    """Let a group of too many members rebalance; nobody has joined yet to be stored."""
+    limit = runtime.config.group_max_size
+    if len(group.members) > limit:
+        text = (
+            f"Freshly-loaded group {group.group_id} (size {len(group.members)}) is over capacity "
+            f"{limit}. Rebalancing in order to give a chance for consumers to commit offsets"
+        )
+        prepare_rebalance(runtime, group, RebalanceReason.OVER_CAPACITY, text)
 
 
 def _trace_loaded(group: Group) -> None:
@@ -159,8 +190,9 @@ def unload(runtime: Runtime, partition: Partition, leader_epoch: int | None) -> 
     if runtime.tracing:
         runtime.emit(Event.COORD_RESIGNED, offsets_partition=partition.index, attrs=epoch)
     _cancel_timers(runtime, partition)
-    runtime.fail_deferred(partition, ErrorCode.NOT_COORDINATOR)
-    for group_id in timeline_order(partition.groups):
+    if runtime.profile.replies_wait_for_log:
+        runtime.fail_deferred(partition, ErrorCode.NOT_COORDINATOR)
+    for group_id in _unload_order(runtime, partition):
         group = partition.groups[group_id]
         runtime.groups.pop(group_id, None)
         _kill(runtime, group)

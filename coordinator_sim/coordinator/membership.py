@@ -68,6 +68,8 @@ def handle_leave(
         return ErrorCode.UNKNOWN_MEMBER_ID
     if group.state is GroupState.DEAD:
         return Effect(response=LeaveGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE))
+    if not runtime.profile.leave_batch_rebalances_once:
+        return _leave_one_by_one(runtime, partition, group, request)
     results = tuple(_leave(runtime, group, entry) for entry in request.members)
     left = [result.member_id for result in results if result.error_code is ErrorCode.NONE]
     effect = NO_EFFECT
@@ -81,6 +83,27 @@ def _after_leaving(runtime: Runtime, group: Group, text: str) -> Effect:
     if group.state in {GroupState.STABLE, GroupState.AWAITING_SYNC}:
         return rebalance_or_complete(runtime, group, RebalanceReason.MEMBER_LEFT, text)
     return maybe_complete_join(runtime, group)
+
+
+def _leave_one_by_one(
+    runtime: Runtime, partition: Partition, group: Group, request: LeaveGroupRequest
+) -> Effect:
+    """Remove members, each followed by its own check. Source: GroupCoordinator.handleLeaveGroup."""
+    results = []
+    for entry in request.members:
+        was_pending = entry.member_id in group.pending_members
+        result = _leave(runtime, group, entry)
+        results.append(result)
+        if result.error_code is not ErrorCode.NONE:
+            continue
+        if was_pending and not runtime.profile.pending_leave_rebalances:
+            effect = maybe_complete_join(runtime, group)
+        else:
+            reason = entry.reason if entry.reason is not None else "not provided"
+            text = f"Removing member {entry.member_id} on LeaveGroup; client reason: {reason}"
+            effect = _after_leaving(runtime, group, text)
+        runtime.submit(partition, None, effect)
+    return Effect(response=LeaveGroupResponse(members=tuple(results)))
 
 
 def _leave(runtime: Runtime, group: Group, entry: LeavingMember) -> LeftMember:
@@ -103,7 +126,8 @@ def _leave(runtime: Runtime, group: Group, entry: LeavingMember) -> LeftMember:
                 attrs={"pending": "1"},
             )
         group.remove(entry.member_id)
-        _cancel_session(runtime, group, entry.member_id)
+        if runtime.profile.pending_leave_cancels_timer:
+            _cancel_session(runtime, group, entry.member_id)
     else:
         error = group.validate_member(entry.member_id, entry.group_instance_id)
         if error is ErrorCode.NONE:

@@ -59,6 +59,11 @@ def metadata_append_error(error: ErrorCode, profile: Profile) -> ErrorCode:
         if profile.append_timeout_is_not_available:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         return ErrorCode.REBALANCE_IN_PROGRESS
+    if (
+        error is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        and profile.under_replicated_append_is_not_available
+    ):
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
     return _METADATA_ERRORS.get(error, error)
 
 

@@ -9,7 +9,13 @@ from coordinator_sim.coordinator.runtime import Runtime
 
 
 def start_session(runtime: Runtime, group: Group, member: Member) -> None:
-    """Give the member its whole session timeout from now."""
+    """Give the member its whole session timeout from now.
+
+    Source: in Scala completeAndScheduleNextHeartbeatExpiration.
+    """
+    if member.has_satisfied_heartbeat() and not runtime.profile.parked_member_keeps_session:
+        runtime.timers.cancel(TimerKey(TimerKind.SESSION, group.group_id, member.member_id))
+        return
     _arm(runtime, group, member, member.session_timeout_ms)
 
 

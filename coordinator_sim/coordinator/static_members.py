@@ -36,11 +36,12 @@ def rejoin_static(
     Source: updateStaticMemberThenRebalanceOrCompleteJoin.
     """
     old_leader = group.leader_id or ""
+    old_member_id = old.member_id
     member = replace_static_member(runtime, group, old, member_id)
     # QUIRK: the first session of the new id runs with the old timeout.
     start_session(runtime, group, member)
     before = StaticMemberBefore(
-        old.member_id, member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms
+        old_member_id, member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms
     )
     update_member(runtime, group, member, join)
     instance = join.request.group_instance_id
@@ -51,7 +52,9 @@ def rejoin_static(
             assignments = {m.member_id: m.assignment for m in group.members.values()}
             return Effect(
                 records=(group_record(runtime, group, group.as_record(assignments)),),
-                follow=StoreStaticMember(runtime, group, member, join, before, old_leader),
+                follow=StoreStaticMember(
+                    runtime, group, member, member_id, join, before, old_leader
+                ),
             )
         _trace_replaced(group, old, member, {})
         text = (
@@ -117,6 +120,7 @@ class StoreStaticMember:
     runtime: Runtime
     group: Group
     member: Member
+    member_id: str
     join: Join
     before: StaticMemberBefore
     old_leader: str
@@ -126,7 +130,7 @@ class StoreStaticMember:
         if error is not ErrorCode.NONE:
             self._undo(error)
             return
-        group, member_id = self.group, self.member.member_id
+        group, member_id = self.group, self.member_id
         if self.join.context.api_version >= _SKIP_ASSIGNMENT_VERSION:
             is_leader = group.leader_id == member_id
             if is_leader and group.is_preparing():
@@ -157,12 +161,14 @@ class StoreStaticMember:
     def _undo(self, error: ErrorCode) -> None:
         runtime, group, member, before = self.runtime, self.group, self.member, self.before
         trace_store_failure(runtime, group, error, "static member")
-        if member.member_id not in group.members:
+        if self.member_id not in group.members:
             # It was replaced again or left meanwhile: the operation's own error is the answer.
             # DEVIATION: Kafka first takes the protocols of the forgotten member off the group's
             # counts, and may later choose a protocol that a member lacks, and throw.
             return
-        group.update(member, before.protocols, None)
+        # QUIRK: Scala keeps the new protocols, as it reads the old ones too late.
+        restores = runtime.profile.failed_replacement_restores_protocols
+        group.update(member, before.protocols if restores else member.protocols, None)
         member.rebalance_timeout_ms = before.rebalance_timeout_ms
         member.session_timeout_ms = before.session_timeout_ms
         old = replace_static_member(runtime, group, member, before.member_id)

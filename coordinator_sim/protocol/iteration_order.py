@@ -166,50 +166,76 @@ def concurrent_hash_order(
     return java_hash_order(listed, capacity, hash_of=hash_of)
 
 
-def scala_map_order(keys: Iterable[str]) -> list[str]:
-    """The keys in the order in which Scala 2.13's mutable.HashMap iterates them.
+def scala_map_order(
+    keys: Iterable[K],
+    *,
+    hash_of: Callable[[K], int] = java_string_hash,  # type: ignore[assignment]
+) -> list[K]:
+    """The keys in the order in which Scala 2.13's mutable.HashMap and HashSet iterate them.
 
     A bucket keeps its keys by hash, and those of one hash in the order of insertion.
+
+    Args:
+        keys: In order of insertion; a repeated key keeps its first place.
+        hash_of: The keys' `##`; by default that of strings.
+
     Source: scala.collection.mutable.HashMap (improveHash, put0, growTable).
     """
     listed = list(dict.fromkeys(keys))
     capacity = concurrent_table_capacity(len(listed))
-    hashed = {key: _improved(java_string_hash(key)) for key in listed}
-    return sorted(listed, key=lambda key: (hashed[key] & (capacity - 1), hashed[key]))
+    return sorted(listed, key=lambda key: scala_place(hash_of(key), capacity))
 
 
-def _improved(hashed: int) -> int:
+def scala_place(hashed: int, capacity: int) -> tuple[int, int]:
+    """Sorts the keys of a mutable.HashMap of 2.13: by bucket, then by stored hash."""
     unsigned = hashed & 0xFFFFFFFF
-    return _wrap(unsigned ^ (unsigned >> 16))
+    improved = _wrap(unsigned ^ (unsigned >> 16))
+    return improved & (capacity - 1), improved
 
 
 _SMALL_SET: Final = 4
 _TRIE_BITS: Final = 5
 
 
-def scala_set_order(keys: Iterable[str]) -> list[str]:
-    """The keys in the order in which Scala 2.13's immutable Set iterates them.
+def scala_set_order(
+    keys: Iterable[K],
+    *,
+    hash_of: Callable[[K], int] = java_string_hash,  # type: ignore[assignment]
+) -> list[K]:
+    """The keys in the order in which Scala 2.13's immutable Set and Map iterate them.
 
-    Up to four keys keep the order of insertion; more go into a trie of 32 branches a level, where
-    the keys that end at a node come before those in the nodes below it.
+    Up to four keys keep the order of insertion; more go into a trie.
 
-    Source: scala.collection.immutable.Set and HashSet; scala.collection.Hashing.improve.
+    Source: scala.collection.immutable.Set and HashSet, Map and HashMap.
     """
     listed = list(dict.fromkeys(keys))
-    if len(listed) <= _SMALL_SET:
-        return listed
-    return _trie_order([(_scrambled(java_string_hash(key)), key) for key in listed], 0)
+    return listed if len(listed) <= _SMALL_SET else scala_trie_order(listed, hash_of=hash_of)
 
 
-def _trie_order(entries: list[tuple[int, str]], shift: int) -> list[str]:
+def scala_trie_order(
+    keys: Iterable[K],
+    *,
+    hash_of: Callable[[K], int] = java_string_hash,  # type: ignore[assignment]
+) -> list[K]:
+    """The keys in the order in which 2.13's immutable.HashMap and HashSet iterate them.
+
+    A trie of 32 branches a level: the keys that end at a node come before those in the nodes below
+    it. `groupBy` gives such a map, however small.
+
+    Source: scala.collection.immutable.HashMap, ChampBaseIterator; scala.collection.Hashing.improve.
+    """
+    return _trie_order([(_scrambled(hash_of(key)), key) for key in keys], 0)
+
+
+def _trie_order(entries: list[tuple[int, K]], shift: int) -> list[K]:
     """The keys under one node, whose branch is given by the bits of the hash from `shift` on."""
     if shift > 32:  # noqa: PLR2004 - the bits of a hash; what is left has one hash in common
         return [key for _, key in entries]
-    branches: dict[int, list[tuple[int, str]]] = {}
+    branches: dict[int, list[tuple[int, K]]] = {}
     for entry in entries:
         branches.setdefault(entry[0] >> shift & (1 << _TRIE_BITS) - 1, []).append(entry)
-    ended: list[str] = []
-    below: list[str] = []
+    ended: list[K] = []
+    below: list[K] = []
     for _, branch in sorted(branches.items()):
         if len(branch) == 1:
             ended.append(branch[0][1])

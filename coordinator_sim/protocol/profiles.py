@@ -11,14 +11,11 @@ from msgspec.structs import replace
 
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.protocol.log_words import LogWords
+from coordinator_sim.protocol.table_order import HashOrder
 
 
 class Profile(Struct, frozen=True, kw_only=True):
     """The switches of one Kafka's group coordinator. Defaults are those of Kafka 4.4.
-
-    The coordinator does not ask yet for `leave_batch_rebalances_once`,
-    `pending_leave_rebalances`, `replies_wait_for_log` and `static_membership`: in these it behaves
-    like the defaults under every profile.
 
     Args:
         name: The Kafka it behaves like.
@@ -81,6 +78,31 @@ class Profile(Struct, frozen=True, kw_only=True):
         log_sequences_every_batch: Batches of groups and tombstones carry base sequence 0 as those
             of offsets do. Source: CoordinatorRuntime.maybeAllocateNewBatch;
             GroupMetadataManager.storeGroup has none.
+        hash_order: The hash maps whose order decides ties, new leaders and lists.
+            Source: ClassicGroup on java.util.HashMap; GroupMetadata on Scala's mutable.HashMap.
+        replaces_static_member_in_place: A static member's new id is given to the very member, which
+            so stays "new" if it was, and answers for what it parked under any id.
+            Source: GroupMetadata.replaceStaticMember; ClassicGroup makes another member.
+        failed_replacement_restores_protocols: A static replacement that could not be stored takes
+            the old protocols back, too. Source: GroupCoordinator.updateStaticMemberAndRebalance
+            reads them when they are replaced already.
+        parked_member_keeps_session: A heartbeat of a member that waits for the coordinator arms
+            its session. Source: GroupMetadataManager.rescheduleClassicGroupMemberHeartbeat; in
+            Scala a DelayedHeartbeat that is satisfied already is never watched.
+        pending_leave_cancels_timer: The timer of a handed-out id goes with the id.
+            Source: classicGroupLeaveToClassicGroup; in Scala it runs out in vain.
+        ownership_first: A partition that is not led or is loading is told before JoinGroup's
+            session timeout and TxnOffsetCommit's transaction are looked at. Source:
+            GroupCoordinator.validateGroupStatus; GroupCoordinatorService asks the runtime last.
+        refused_join_names_member: A JoinGroup refused for its partition is told its own id.
+            Source: GroupCoordinator.handleJoinGroup; GroupCoordinatorService does not.
+        under_replicated_append_is_not_available: A record stored by too few replicas
+            (NOT_ENOUGH_REPLICAS_AFTER_APPEND) is COORDINATOR_NOT_AVAILABLE.
+            Source: GroupMetadataManager.storeGroup (Scala).
+        same_epoch_counts: A leader epoch equal to the known one loads and unloads again.
+            Source: GroupMetadataManager.maybeUpdateCoordinatorEpoch (Scala).
+        over_capacity_rebalances_first: A group loaded over capacity rebalances before its
+            members' sessions start. Source: GroupCoordinator.onGroupLoaded.
     """
 
     name: str = "4.4"
@@ -115,6 +137,16 @@ class Profile(Struct, frozen=True, kw_only=True):
     log_words: LogWords = LogWords.JAVA
     log_magic: int = 2
     log_sequences_every_batch: bool = True
+    hash_order: HashOrder = HashOrder.JAVA
+    replaces_static_member_in_place: bool = False
+    failed_replacement_restores_protocols: bool = True
+    parked_member_keeps_session: bool = True
+    pending_leave_cancels_timer: bool = True
+    ownership_first: bool = False
+    refused_join_names_member: bool = False
+    under_replicated_append_is_not_available: bool = False
+    same_epoch_counts: bool = False
+    over_capacity_rebalances_first: bool = False
 
 
 _JAVA: Final = Profile()
@@ -141,6 +173,16 @@ _SCALA: Final = replace(
     state_filter_is_trimmed=False,
     offset_value_version=3,
     log_sequences_every_batch=False,
+    hash_order=HashOrder.SCALA_2_13,
+    replaces_static_member_in_place=True,
+    failed_replacement_restores_protocols=False,
+    parked_member_keeps_session=False,
+    pending_leave_cancels_timer=False,
+    ownership_first=True,
+    refused_join_names_member=True,
+    under_replicated_append_is_not_available=True,
+    same_epoch_counts=True,
+    over_capacity_rebalances_first=True,
 )
 
 PROFILES: Final[dict[str, Profile]] = {
@@ -161,6 +203,7 @@ PROFILES: Final[dict[str, Profile]] = {
             offset_value_version=1,
             static_membership=False,
             log_magic=1,
+            hash_order=HashOrder.SCALA_2_12,
         ),
         replace(
             _SCALA,
