@@ -8,85 +8,25 @@ Source: kafka trunk, group-coordinator/.../classic/ClassicGroup.java and Classic
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any, Final
 
-from coordinator_sim.clock.timer_queue import Timer, TimerKey, TimerKind
+from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
+from coordinator_sim.coordinator.member import Member, Protocols
 from coordinator_sim.coordinator.runtime import Parked, Runtime
 from coordinator_sim.coordinator.subscriptions import UNKNOWN_SUBSCRIPTIONS, subscriptions_of
 from coordinator_sim.coordinator.tracing import trace_leader_replaced
 from coordinator_sim.errors import IllegalTransition, InvariantViolation
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.iteration_order import MIN_TABLE_CAPACITY
-from coordinator_sim.protocol.messages import JoinGroupMember, JoinGroupProtocol
-from coordinator_sim.protocol.partitioning import java_string_hash
+from coordinator_sim.protocol.messages import JoinGroupMember
 from coordinator_sim.protocol.records import GroupMetadataMember, GroupMetadataValue
 from coordinator_sim.protocol.states import PREDECESSORS, GroupState
 from coordinator_sim.protocol.table_order import TABLE_ORDERS
 from coordinator_sim.trace.events import Event, RebalanceReason
 
+__all__ = ["Group", "Member", "Protocols"]
+
 _CAN_REBALANCE: Final = PREDECESSORS[GroupState.PREPARING_REBALANCE]
-
-Protocols = tuple[JoinGroupProtocol, ...]
-
-
-@dataclass(slots=True, eq=False)
-class Member:
-    """One member of a classic group.
-
-    Args:
-        client_host: As in the request that created the member; never refreshed.
-        protocols: In the member's order of preference.
-        awaiting_join: The JoinGroup parked for the next generation.
-        awaiting_sync: The SyncGroup parked for the leader's assignment.
-        is_new: Joined in this rebalance, and so has no session yet.
-        session: The session timer; inactive once fired or cancelled.
-        name_hash: Java's hash of the id, which decides the member's place in every listing.
-    """
-
-    member_id: str
-    group_instance_id: str | None
-    client_id: str
-    client_host: str
-    session_timeout_ms: int
-    rebalance_timeout_ms: int
-    protocol_type: str
-    protocols: Protocols
-    assignment: bytes = b""
-    awaiting_join: Parked | None = None
-    awaiting_sync: Parked | None = None
-    is_new: bool = False
-    session: Timer | None = None
-    name_hash: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.name_hash = java_string_hash(self.member_id)
-
-    def rename(self, member_id: str) -> None:
-        """Go on under another id; the session timer of the old one runs out in vain."""
-        self.member_id = member_id
-        self.name_hash = java_string_hash(member_id)
-        self.session = None
-
-    def metadata(self, protocol_name: str | None) -> bytes:
-        """The member's subscription for that protocol.
-
-        Raises:
-            InvariantViolation: the member does not support it.
-        """
-        for protocol in self.protocols:
-            if protocol.name == protocol_name:
-                return protocol.metadata
-        raise InvariantViolation(f"member {self.member_id} does not support {protocol_name!r}")
-
-    def has_satisfied_heartbeat(self) -> bool:
-        """Whether a session expiry must be ignored: the member waits for the coordinator.
-
-        Source: ClassicGroupMember.hasSatisfiedHeartbeat.
-        """
-        return not self.is_new and (
-            self.awaiting_join is not None or self.awaiting_sync is not None
-        )
 
 
 class Group:
