@@ -25,19 +25,23 @@ from coordinator_sim.errors import ConfigError, CoordinatorSimError, InvariantVi
 from coordinator_sim.harness.broker_properties import configured
 from coordinator_sim.harness.harness import START_MS, Harness, Step
 from coordinator_sim.harness.kafka_json import (
+    frame_to_json,
+    json_to_frame,
     read_records,
     read_request,
     write_records,
     write_response,
 )
 from coordinator_sim.harness.kafka_json.converter import base64_text
+from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import java_string_hash
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile, profile_named
 from coordinator_sim.protocol.records import LogBatch
-from coordinator_sim.protocol.requests import GroupRequest
+from coordinator_sim.protocol.requests import GroupRequest, Request, Response
+from coordinator_sim.wire.frames import decode_request, encode_response
 from coordinator_sim.wire.offsets_records import encode_key, encode_value
-from coordinator_sim.wire.schemas import schema_named
+from coordinator_sim.wire.schemas import schema_named, schema_of
 
 Json = dict[str, Any]
 
@@ -52,12 +56,16 @@ class LineError(CoordinatorSimError):
 
 
 class Asked(Struct, frozen=True):
-    """A request under way: what its reply repeats, and what it is written with."""
+    """A request under way: what its reply repeats, and what it is written with.
+
+    `correlation_id` is that of a frame, which is answered by one; None asks for JSON.
+    """
 
     line_id: object
     api: str
     version: int
     request: GroupRequest
+    correlation_id: int | None = None
 
 
 class Lines:
@@ -119,7 +127,7 @@ class Lines:
                 written["at"] = reply.at_ms
                 written["api"] = asked.api
                 written["v"] = asked.version
-                written["data"] = write_response(asked.request, asked.version, reply.response)
+                written |= _said(asked, reply.response)
                 replies.append(written)
         if step.batches:
             answer["records"] = [
@@ -185,6 +193,42 @@ class Lines:
             api_version=version,
             client_id=_text(command, "clientId", "client"),
             client_host="/" + _text(command, "host", "127.0.0.1"),
+        )
+
+    def _wire(self, command: Json, _answer: Json) -> Step:
+        world = self._world
+        header, decoded = decode_request(_frame(command))
+        api = schema_of(ApiKey(header.api_key)).name
+        request = _of_group(api, decoded)
+        version = header.api_version
+        self._asked[world.next_token] = Asked(
+            command.get("id"), api, version, request, header.correlation_id
+        )
+        return world.call(
+            request,
+            api_version=version,
+            client_id=header.client_id or "",
+            client_host="/" + _text(command, "host", "127.0.0.1"),
+        )
+
+    def _encode(self, command: Json, answer: Json) -> None:
+        api = _text(command, "api")
+        frame = json_to_frame(
+            api,
+            _number(command, "v", schema_named(api).newest),
+            _object(command, "data"),
+            client_id=_text(command, "clientId", "client"),
+            correlation_id=_number(command, "correlation", 0),
+        )
+        answer["frame"] = base64_text(frame)
+
+    def _decode(self, command: Json, answer: Json) -> None:
+        api = _text(command, "api")
+        answer["data"] = frame_to_json(
+            api,
+            _number(command, "v", schema_named(api).newest),
+            _frame(command),
+            correlation_id=_number(command, "correlation", 0),
         )
 
     def _advance(self, command: Json, _answer: Json) -> Step:
@@ -261,6 +305,9 @@ class Lines:
 _VERBS: Final[dict[str, Callable[[Lines, Json, Json], Step | None]]] = {
     "init": Lines._init,  # noqa: SLF001 - the table of this class's own verbs
     "call": Lines._call,  # noqa: SLF001 - as above
+    "wire": Lines._wire,  # noqa: SLF001 - as above
+    "encode": Lines._encode,  # noqa: SLF001 - as above
+    "decode": Lines._decode,  # noqa: SLF001 - as above
     "advance": Lines._advance,  # noqa: SLF001 - as above
     "topics": Lines._topics,  # noqa: SLF001 - as above
     "elect": Lines._elect,  # noqa: SLF001 - as above
@@ -329,6 +376,27 @@ def _objects(command: Json, name: str) -> Iterator[Json]:
         yield item
 
 
+def _frame(command: Json) -> bytes:
+    try:
+        return b64decode(_text(command, "frame"), validate=True)
+    except Base64Error as error:
+        raise LineError(f"frame: is not base64: {error}") from None
+
+
+def _said(asked: Asked, response: Response) -> Json:
+    """A reply's `data` or `frame`, as the request came in."""
+    if asked.correlation_id is None:
+        return {"data": write_response(asked.request, asked.version, response)}
+    frame = encode_response(
+        asked.request.api_key,
+        asked.version,
+        response,
+        correlation_id=asked.correlation_id,
+        request=asked.request,
+    )
+    return {"frame": base64_text(frame)}
+
+
 def _error_code(name: str) -> ErrorCode:
     try:
         return ErrorCode[name]
@@ -349,7 +417,11 @@ def _topic_id(topic: Json, name: str) -> bytes:
 
 def _request(api: str, version: int, data: Json) -> GroupRequest:
     """The request of a `call`."""
-    request = read_request(api, version, data)
+    return _of_group(api, read_request(api, version, data))
+
+
+def _of_group(api: str, request: Request) -> GroupRequest:
+    """The request, when a group coordinator is asked it."""
     if not isinstance(request, GroupRequest):
         raise LineError(f"{api} is not asked of a group coordinator")
     return request

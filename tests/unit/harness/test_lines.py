@@ -198,3 +198,33 @@ def test_a_world_says_how_many_timers_it_has_and_where_groups_live() -> None:
     before = lines.answer({"op": "stats"})["timers"]
     lines.answer(join())
     assert lines.answer({"op": "stats"})["timers"] == before + 2
+
+
+def test_a_frame_is_answered_by_a_frame() -> None:
+    """`wire` takes what a client's socket would send, and `decode` reads the answer."""
+    lines = world()
+    data = {"groupId": "g", "generationId": 1, "memberId": "m"}
+    command = {"op": "encode", "api": "Heartbeat", "v": 4, "data": data, "correlation": 7}
+    frame = lines.answer(command)["frame"]
+    assert frame == "AAwABAAAAAcABmNsaWVudAACZwAAAAECbQAA"
+    [reply] = lines.answer({"op": "wire", "id": "w", "frame": frame})["replies"]
+    assert (reply["id"], reply["api"], reply["v"]) == ("w", "Heartbeat", 4)
+    answer = {"op": "decode", "api": "Heartbeat", "v": 4, "frame": reply["frame"], "correlation": 7}
+    assert lines.answer(answer)["data"] == {"throttleTimeMs": 0, "errorCode": 25}
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ({"op": "wire", "frame": "?"}, "frame: is not base64"),
+        ({"op": "wire", "frame": "AAw="}, "needs 8 bytes, 2 are left"),
+        ({"op": "wire", "frame": "AAoAAAAAAAf//wABZw=="}, "not asked of a group coordinator"),
+        ({"op": "encode", "api": "Produce"}, "unknown API 'Produce'"),
+        ({"op": "encode", "api": "Heartbeat", "v": 5}, "Heartbeat has no version 5"),
+        ({"op": "encode", "api": "Heartbeat", "data": {"groupId": 1}}, "1 is not a string"),
+        ({"op": "decode", "api": "Heartbeat", "frame": "AAAA"}, "correlation id"),
+    ],
+)
+def test_frames_that_cannot_be_read_are_errors(command: Json, words: str) -> None:
+    """They change nothing, and the next command is answered."""
+    assert words in world().answer(command)["error"]
