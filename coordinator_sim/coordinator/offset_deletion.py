@@ -40,8 +40,6 @@ def handle_offset_delete(
     outcomes: list[DeletedOffsetTopic] = []
     store = partition.offsets
     for topic in request.topics:
-        # An index named twice has two tombstones and one outcome.
-        indexes = tuple(dict.fromkeys(topic.partitions))
         outcome = ErrorCode.NONE
         if is_subscribed_to(group, topic.name):
             outcome = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
@@ -52,7 +50,7 @@ def handle_offset_delete(
             doomed += [key for key in keys if store.stored(key) is not None or store.is_open(key)]
         outcomes.append(
             DeletedOffsetTopic(
-                topic.name, tuple(DeletedOffset(index, outcome) for index in indexes)
+                topic.name, tuple(DeletedOffset(index, outcome) for index in topic.partitions)
             )
         )
     effect = Effect(

@@ -5,7 +5,7 @@ hold, commit, fail. Each returns a `Step` saying everything it caused, with the 
 answer. The log outlives the coordinator's leadership, so `elect` after `resign` is a failover.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -13,7 +13,18 @@ from coordinator_sim.clock.timer_queue import Timer
 from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.harness.ids import SeededIds
-from coordinator_sim.harness.topics import CheckedCommit, Topic, check_commit
+from coordinator_sim.harness.topics import (
+    CheckedCommit,
+    Topic,
+    check_commit,
+    check_delete,
+    merge_delete,
+)
+from coordinator_sim.protocol.admin_messages import (
+    DeletedOffsetTopic,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+)
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
     OffsetCommitRequest,
@@ -24,6 +35,10 @@ from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile
 from coordinator_sim.protocol.records import LogBatch, LogRecord
 from coordinator_sim.protocol.requests import GroupRequest, Response
+from coordinator_sim.protocol.transaction_messages import (
+    CompleteTransaction,
+    TxnOffsetCommitRequest,
+)
 from coordinator_sim.trace.events import TraceEvent
 
 START_MS = 1_000_000
@@ -82,6 +97,23 @@ class FailingAppends:
         return self._error
 
 
+class FailingVerification:
+    """A transaction verifier that finds what it is told to find."""
+
+    __slots__ = ("error",)
+
+    def __init__(self) -> None:
+        self.error = ErrorCode.NONE
+
+    def verdict(
+        self,
+        request: TxnOffsetCommitRequest,  # noqa: ARG002 - any request may fail
+        api_version: int,  # noqa: ARG002 - as above
+    ) -> ErrorCode:
+        """The finding."""
+        return self.error
+
+
 class Harness:
     """A broker that leads every offsets partition, its log, and its clock.
 
@@ -104,11 +136,17 @@ class Harness:
         self.ids = SeededIds(seed)
         self.topics: dict[str, Topic] | None = None
         self._appends = FailingAppends()
+        self._verification = FailingVerification()
         self.coordinator = GroupCoordinator(
-            self.config, profile, ids=self.ids, append_policy=self._appends
+            self.config,
+            profile,
+            ids=self.ids,
+            append_policy=self._appends,
+            verifier=self._verification,
         )
         self._log: dict[int, list[LogBatch]] = {}
         self._commits: dict[int, CheckedCommit] = {}
+        self._deletes: dict[int, tuple[DeletedOffsetTopic, ...]] = {}
         self.next_token = 1
         self._replies: list[TimedReply] = []
         self._batches: list[LogBatch] = []
@@ -137,6 +175,8 @@ class Harness:
             checked = check_commit(request, self.topics)
             self._commits[token] = checked
             passed = checked.request
+        if isinstance(request, OffsetDeleteRequest) and self.topics is not None:
+            passed, self._deletes[token] = check_delete(request, self.topics)
         if passed is None:
             empty = OffsetCommitResponse(topics=())
             self._replies.append(
@@ -164,6 +204,26 @@ class Harness:
         if self.topics is None:
             self.topics = {}
         self.topics[name] = Topic(topic_id, partition_count)
+
+    def remove_topics(self, names: Sequence[str]) -> Step:
+        """Delete topics, and with them their offsets."""
+        topics = {} if self.topics is None else self.topics
+        gone: dict[str, bytes | None] = {
+            name: topics.pop(name).topic_id for name in names if name in topics
+        }
+        if gone:
+            self._take(self.coordinator.topics_deleted(gone, self.now_ms))
+            self._settle()
+        return self._step()
+
+    def complete_transaction(self, request: CompleteTransaction) -> Step:
+        """End a producer's transaction on one offsets partition."""
+        token = self.next_token
+        self.next_token += 1
+        context = RequestContext(token=token, api_version=0)
+        self._take(self.coordinator.complete_transaction(request, context, self.now_ms))
+        self._settle()
+        return self._step(token)
 
     def elect(self, partition: int | None = None, leader_epoch: int = 1) -> Step:
         """Become leader of one offsets partition, or of all, and load it from the log."""
@@ -223,6 +283,10 @@ class Harness:
         """Refuse the next `count` appends with that error."""
         self._appends.fail(error, count)
 
+    def fail_verification(self, error: ErrorCode) -> None:
+        """Let the verification of transactions end so from now on; NONE lets all pass."""
+        self._verification.error = error
+
     # -- looking ---------------------------------------------------------------------------
 
     def partition_of(self, group_id: str) -> int:
@@ -256,6 +320,8 @@ class Harness:
             if isinstance(response, OffsetCommitResponse):
                 checked = self._commits.pop(reply.token, None)
                 response = response if checked is None else checked.merge(response)
+            elif isinstance(response, OffsetDeleteResponse):
+                response = merge_delete(self._deletes.pop(reply.token, ()), response)
             self._replies.append(TimedReply(self.now_ms, reply.token, response))
         for batch in result.batches:
             self._log.setdefault(batch.partition, []).append(batch)

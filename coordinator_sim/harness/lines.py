@@ -39,6 +39,7 @@ from coordinator_sim.protocol.partitioning import java_string_hash
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile, profile_named
 from coordinator_sim.protocol.records import LogBatch
 from coordinator_sim.protocol.requests import GroupRequest, Request, Response
+from coordinator_sim.protocol.transaction_messages import CompleteTransaction, TransactionCompleted
 from coordinator_sim.wire.frames import decode_request, encode_response
 from coordinator_sim.wire.offsets_records import encode_key, encode_value
 from coordinator_sim.wire.schemas import schema_named, schema_of
@@ -64,7 +65,7 @@ class Asked(Struct, frozen=True):
     line_id: object
     api: str
     version: int
-    request: GroupRequest
+    request: GroupRequest | CompleteTransaction
     correlation_id: int | None = None
 
 
@@ -126,7 +127,6 @@ class Lines:
                 written: Json = {} if asked.line_id is None else {"id": asked.line_id}
                 written["at"] = reply.at_ms
                 written["api"] = asked.api
-                written["v"] = asked.version
                 written |= _said(asked, reply.response)
                 replies.append(written)
         if step.batches:
@@ -237,7 +237,7 @@ class Lines:
             raise LineError(f"ms: must not be negative, not {wait_ms}")
         return self._world.advance(wait_ms)
 
-    def _topics(self, command: Json, _answer: Json) -> None:
+    def _topics(self, command: Json, _answer: Json) -> Step:
         world = self._world
         for topic in _objects(command, "set"):
             name = _text(topic, "name")
@@ -247,6 +247,7 @@ class Lines:
                 world.set_topic(name, count, _topic_id(topic, name))
             elif count > known.partition_count:
                 world.set_topic(name, count, known.topic_id)
+        return world.remove_topics(_items(command, "remove"))
 
     def _elect(self, command: Json, _answer: Json) -> Step:
         return self._world.elect(self._partition(command), _number(command, "epoch", 1))
@@ -275,6 +276,22 @@ class Lines:
         if "append" in command:
             error = _error_code(_text(command, "append"))
             self._world.fail_appends(error, _number(command, "count", 1))
+        if "verify" in command:
+            found = command["verify"]
+            verdict = ErrorCode.NONE if found is None else _error_code(_text(command, "verify"))
+            self._world.fail_verification(verdict)
+
+    def _end_transaction(self, command: Json, _answer: Json) -> Step:
+        world = self._world
+        request = CompleteTransaction(
+            partition=world.partition_of(_text(command, "group")),
+            producer_id=_number(command, "producerId"),
+            producer_epoch=_number(command, "producerEpoch", 0),
+            committed=_flag(command, "commit", default=False),
+            coordinator_epoch=_number(command, "coordinatorEpoch", 0),
+        )
+        self._asked[world.next_token] = Asked(command.get("id"), "EndTxnMarker", 0, request)
+        return world.complete_transaction(request)
 
     def _partition_for(self, command: Json, answer: Json) -> None:
         answer["partition"] = self._world.partition_of(_text(command, "group"))
@@ -316,6 +333,7 @@ _VERBS: Final[dict[str, Callable[[Lines, Json, Json], Step | None]]] = {
     "hold": Lines._hold,  # noqa: SLF001 - as above
     "commit": Lines._commit,  # noqa: SLF001 - as above
     "fail": Lines._fail,  # noqa: SLF001 - as above
+    "endTxn": Lines._end_transaction,  # noqa: SLF001 - as above
     "partitionFor": Lines._partition_for,  # noqa: SLF001 - as above
     "uuids": Lines._uuids,  # noqa: SLF001 - as above
     "stats": Lines._stats,  # noqa: SLF001 - as above
@@ -384,17 +402,20 @@ def _frame(command: Json) -> bytes:
 
 
 def _said(asked: Asked, response: Response) -> Json:
-    """A reply's `data` or `frame`, as the request came in."""
+    """A reply's `v` with its `data` or `frame`, as the request came in, or how a marker fared."""
+    request = asked.request
+    if isinstance(request, CompleteTransaction):
+        return {"error": _error_text(response)}
     if asked.correlation_id is None:
-        return {"data": write_response(asked.request, asked.version, response)}
+        return {"v": asked.version, "data": write_response(request, asked.version, response)}
     frame = encode_response(
-        asked.request.api_key,
+        request.api_key,
         asked.version,
         response,
         correlation_id=asked.correlation_id,
-        request=asked.request,
+        request=request,
     )
-    return {"frame": base64_text(frame)}
+    return {"v": asked.version, "frame": base64_text(frame)}
 
 
 def _error_code(name: str) -> ErrorCode:
@@ -402,6 +423,12 @@ def _error_code(name: str) -> ErrorCode:
         return ErrorCode[name]
     except KeyError:
         raise LineError(f"append: {name!r} is no error of Kafka's protocol") from None
+
+
+def _error_text(response: Response) -> str | None:
+    """How a transaction's end failed; None if it did not."""
+    error = response.error_code if isinstance(response, TransactionCompleted) else ErrorCode.NONE
+    return None if error is ErrorCode.NONE else error.name
 
 
 def _topic_id(topic: Json, name: str) -> bytes:
