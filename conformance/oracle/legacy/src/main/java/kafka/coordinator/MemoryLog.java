@@ -1,0 +1,63 @@
+package kafka.coordinator;
+
+import kafka.utils.timer.VirtualTimer;
+
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.record.LogEntry;
+import org.apache.kafka.common.record.MemoryRecords;
+import org.apache.kafka.common.record.Record;
+import org.apache.kafka.common.record.CompressionType;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** `__consumer_offsets` in memory: answers at once unless the high watermark is held. */
+final class MemoryLog {
+    interface Sink { void appended(int partition, long offset, Record record); }
+
+    static final class Part {
+        final List<LogEntry> entries = new ArrayList<>();
+        final ArrayDeque<Runnable> parked = new ArrayDeque<>();
+    }
+
+    private final Map<Integer, Part> parts = new TreeMap<>();
+    private final Sink sink;
+    VirtualTimer timer;
+    boolean hold;
+    Errors fail;
+    int failCount;
+
+    MemoryLog(Sink sink) { this.sink = sink; }
+
+    Part part(int partition) { return parts.computeIfAbsent(partition, k -> new Part()); }
+    long end(int partition) { return part(partition).entries.size(); }
+
+    /** Appends the (uncompressed) records and returns the first one's offset. */
+    long write(int partition, MemoryRecords records) {
+        Part part = part(partition);
+        long base = end(partition);
+        for (LogEntry entry : records.deepEntries()) {
+            long offset = end(partition);
+            part.entries.add(LogEntry.create(offset, entry.record()));
+            sink.appended(partition, offset, entry.record());
+        }
+        return base;
+    }
+
+    void commit(int partition) {
+        Runnable parked;
+        while ((parked = part(partition).parked.poll()) != null) parked.run();
+    }
+
+    /** Everything from an offset on, as the bytes of a segment. */
+    ByteBuffer read(int partition, long offset) {
+        List<LogEntry> entries = part(partition).entries;
+        List<LogEntry> rest = entries.subList((int) Math.min(offset, entries.size()), entries.size());
+        if (rest.isEmpty()) return ByteBuffer.allocate(0);
+        return MemoryRecords.withLogEntries(CompressionType.NONE, rest).buffer();
+    }
+}
