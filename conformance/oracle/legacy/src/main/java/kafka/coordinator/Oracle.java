@@ -1,6 +1,7 @@
 package kafka.coordinator;
 
 import kafka.network.RequestChannel;
+import kafka.utils.timer.SeededRandomProvider;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;

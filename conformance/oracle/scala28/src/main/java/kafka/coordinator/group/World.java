@@ -1,0 +1,107 @@
+package kafka.coordinator.group;
+
+import kafka.server.DelayedOperationPurgatory;
+import kafka.server.KafkaApis;
+import kafka.server.KafkaConfig;
+import kafka.server.QuotaFactory;
+import kafka.server.SimpleApiVersionManager;
+import kafka.server.ZkSupport;
+import kafka.utils.timer.VirtualTimer;
+
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.message.ApiMessageType.ListenerType;
+import org.apache.kafka.common.metrics.Metrics;
+import org.apache.kafka.common.utils.Time;
+
+import java.lang.reflect.Field;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.TreeMap;
+import java.util.function.Supplier;
+
+import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** The coordinator of 2.8, and KafkaApis in front of it, over virtual time and a log in memory. */
+final class World {
+    static final class Clock implements Time {
+        long ms;
+        @Override public long milliseconds() { return ms; }
+        @Override public long nanoseconds() { return ms * 1_000_000L; }
+        @Override public void sleep(long d) { throw new IllegalStateException("sleep on the virtual clock"); }
+        @Override public void waitObject(Object o, Supplier<Boolean> c, long d) { throw new IllegalStateException(); }
+    }
+
+    final Clock clock = new Clock();
+    final VirtualTimer timer;
+    final MemoryLog log;
+    final GroupCoordinator coordinator;
+    final KafkaApis apis;
+    final int partitions;
+    private final FakeBroker.Scheduler scheduler = new FakeBroker.Scheduler(this);
+    private final Map<String, Integer> topics = new TreeMap<>();
+
+    World(Map<String, String> config, int partitions, long startMs, MemoryLog.Sink records, FakeBroker.Channel.Sink responses)
+            throws ReflectiveOperationException {
+        this.partitions = partitions;
+        clock.ms = startMs;
+        timer = new VirtualTimer(startMs, () -> clock.ms);
+        log = new MemoryLog(records);
+        log.timer = timer;
+        Properties properties = new Properties();
+        properties.put("zookeeper.connect", "unused:1");
+        properties.put("broker.id", "1");
+        properties.putAll(config);
+        KafkaConfig kafka = KafkaConfig.fromProps(properties, false);
+        FakeBroker.Replicas replicas = FakeBroker.allocate(FakeBroker.Replicas.class);
+        replicas.log = log;
+        Metrics metrics = new Metrics(clock);
+        var heartbeats = new DelayedOperationPurgatory<DelayedHeartbeat>("Heartbeat", timer, 1, 1000, false, true);
+        var rebalances = new DelayedOperationPurgatory<DelayedRebalance>("Rebalance", timer, 1, 1000, false, true);
+        coordinator = GroupCoordinator$.MODULE$.apply(kafka, replicas, heartbeats, rebalances, clock, metrics);
+        Field field = GroupMetadataManager.class.getDeclaredField("scheduler");
+        field.setAccessible(true);
+        field.set(coordinator.groupManager(), scheduler);
+        FakeBroker.Topics cache = FakeBroker.Topics.of(topics);
+        var quotas = new QuotaFactory.QuotaManagers(null, null, FakeBroker.allocate(FakeBroker.NoQuota.class), null, null, null, null, Option.empty());
+        apis = new KafkaApis(FakeBroker.Channel.to(responses), new ZkSupport(null, null, null, Option.empty(), cache), replicas, coordinator, null, null,
+            1, kafka, null, cache, metrics, Option.empty(), quotas, null, null, "cluster", clock, null, new SimpleApiVersionManager(ListenerType.ZK_BROKER));
+        coordinator.startup(() -> partitions, true);
+        drain();
+    }
+
+    void drain() {
+        Runnable task;
+        do {
+            timer.runReady(() -> { });
+            task = scheduler.ready.poll();
+            if (task != null) task.run();
+        } while (task != null);
+    }
+
+    void advanceTo(long target) {
+        drain();
+        timer.runUntil(target, t -> clock.ms = t, this::runScheduled);
+        drain();
+    }
+
+    private void runScheduled() {
+        Runnable task;
+        while ((task = scheduler.ready.poll()) != null) task.run();
+    }
+
+    void elect(int partition, int epoch) { coordinator.onElection(partition, epoch); drain(); }
+    void resign(int partition, Option<Object> epoch) { coordinator.onResignation(partition, epoch); drain(); }
+    void setTopic(String name, int count) { topics.put(name, count); }
+
+    void removeTopic(String name) {
+        Integer count = topics.remove(name);
+        if (count == null) return;
+        List<TopicPartition> gone = new ArrayList<>();
+        for (int p = 0; p < count; p++) gone.add(new TopicPartition(name, p));
+        coordinator.handleDeletedPartitions(CollectionConverters.asScala(gone));
+        drain();
+    }
+}
