@@ -19,7 +19,9 @@ def demo(session: nox.Session) -> None:
 @nox.session
 def test(session: nox.Session) -> None:
     """The default test suite; needs nothing but Python, and Java for the Spark part."""
-    session.run("pytest", "-m", "not property and not oracle and not nightly", *session.posargs)
+    others = ("property", "oracle", "nightly", "real_kafka")
+    chosen = " and ".join(f"not {marker}" for marker in others)
+    session.run("pytest", "-m", chosen, *session.posargs)
 
 
 @nox.session(name="property")
@@ -32,6 +34,12 @@ def property_(session: nox.Session) -> None:
 def oracle(session: nox.Session) -> None:
     """Random programs against Apache Kafka's own coordinators (built with Maven, once)."""
     session.run("pytest", "-m", "oracle", *session.posargs)
+
+
+@nox.session(name="real-kafka")
+def real_kafka(session: nox.Session) -> None:
+    """Round trips with real Kafka brokers and tools (resolved with Maven, once)."""
+    session.run("pytest", "-m", "real_kafka", "tests/real_kafka", *session.posargs)
 
 
 @nox.session

@@ -5,7 +5,7 @@ hold, commit, fail. Each returns a `Step` saying everything it caused, with the 
 answer. The log outlives the coordinator's leadership, so `elect` after `resign` is a failover.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -262,6 +262,15 @@ class Harness:
         log.append(batch)
         self._batches.append(batch)
         return self._step()
+
+    def append_batches(self, batches: Iterable[LogBatch]) -> None:
+        """Put stored batches into the logs of their partitions, for a later `elect`.
+
+        Args:
+            batches: With the offsets and times that they have, such as those of a segment.
+        """
+        for batch in batches:
+            self._log.setdefault(batch.partition, []).append(batch)
 
     def truncate(self, partition: int) -> None:
         """Take every record out of a log, for an `append` of what should stand there."""

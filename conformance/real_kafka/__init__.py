@@ -1,0 +1,1 @@
+"""Real Apache Kafka from Maven Central: brokers, tools and Java clients, started on demand."""

@@ -1,0 +1,218 @@
+"""Jars of Apache Kafka, resolved once by Maven, and what runs from them.
+
+Nothing of this is needed to install or test the library itself.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from coordinator_sim.errors import DataError, MissingDependencyError
+
+HERE: Final = Path(__file__).parent
+JARS_VARIABLE: Final = "COORDINATOR_SIM_KAFKA_JARS"
+"""Names a folder with VERSION/lib/*.jar, instead of `target` beside this module."""
+
+BROKER_VERSION: Final = "4.4.0"
+TOOLS_VERSION: Final = "4.3.1"
+"""The newest release whose command-line tools are published; they speak to a 4.4 broker."""
+
+_JVM: Final = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_QUIET: Final = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
+_RESOLVE_TIMEOUT_S: Final = 600
+_RUN_TIMEOUT_S: Final = 120
+_BOOT_TIMEOUT_S: Final = 120
+_STOP_TIMEOUT_S: Final = 60
+_POLL_S: Final = 0.1
+_STARTED: Final = "Kafka Server started"
+
+
+def require_java_and_maven() -> None:
+    """Refuse to go on without them.
+
+    Raises:
+        MissingDependencyError: `java` or `mvn` is not on the path.
+    """
+    for command, what in (("java", "a JDK of 17 or later"), ("mvn", "Maven")):
+        if shutil.which(command) is None:
+            raise MissingDependencyError(f"real Kafka needs {what}: {command} is not on the path")
+
+
+def jars_of(version: str) -> Path:
+    """The folder with the jars of a release, resolved by Maven if it is not there yet.
+
+    Raises:
+        MissingDependencyError: Maven is absent, or cannot resolve them.
+    """
+    root = Path(os.environ.get(JARS_VARIABLE, HERE / "target"))
+    lib = root / version / "lib"
+    if any(lib.glob("kafka_2.13-*.jar")):
+        return lib
+    require_java_and_maven()
+    command = [
+        "mvn",
+        "-q",
+        "-B",
+        "-f",
+        str(HERE / "pom.xml"),
+        f"-Dkafka.version={version}",
+        *(["-Ptools"] if version == TOOLS_VERSION else []),
+        "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies",
+        f"-DoutputDirectory={lib.resolve()}",
+        "-DincludeScope=runtime",
+    ]
+    done = _run(command, _RESOLVE_TIMEOUT_S)
+    if done.returncode:
+        raise MissingDependencyError(
+            f"Maven cannot resolve Kafka {version}: {done.stdout.strip()[-500:]}"
+        )
+    return lib
+
+
+def run_java(version: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a main class, or a source file, with the jars of a release; errors are the caller's."""
+    classpath = f"{jars_of(version)}{os.sep}*"
+    return _run(["java", *_JVM, _QUIET, "-cp", classpath, *arguments], _RUN_TIMEOUT_S)
+
+
+def run_client(command: str, bootstrap: str, *arguments: str) -> list[str]:
+    """Run OffsetsClient.java with the clients of the broker's release; its lines.
+
+    Raises:
+        DataError: It failed; the message holds what it said.
+    """
+    source = str(HERE / "OffsetsClient.java")
+    done = run_java(BROKER_VERSION, source, command, bootstrap, *arguments)
+    if done.returncode:
+        raise DataError(f"OffsetsClient {command}: {done.stderr.strip()[-1000:]}")
+    return done.stdout.splitlines()
+
+
+class Broker:
+    """A broker and controller in one process, on free ports of this machine.
+
+    It keeps its data between `stop` and `start`.
+
+    Args:
+        directory: For its data, settings and log; made if absent.
+        properties: More of `server.properties`.
+    """
+
+    def __init__(self, directory: Path, properties: dict[str, str] | None = None) -> None:
+        self.directory = directory
+        self._properties = properties or {}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._port, self._controller_port = _free_ports()
+
+    @property
+    def bootstrap(self) -> str:
+        """What clients connect to."""
+        return f"127.0.0.1:{self._port}"
+
+    @property
+    def data(self) -> Path:
+        """Its `log.dirs`."""
+        return self.directory / "data"
+
+    def start(self) -> None:
+        """Boot it and wait until it serves.
+
+        Raises:
+            DataError: It did not start; the message holds the end of its log.
+        """
+        self.directory.mkdir(parents=True, exist_ok=True)
+        settings = self.directory / "server.properties"
+        lines = (f"{key}={value}\n" for key, value in self._settings().items())
+        settings.write_text("".join(lines), encoding="utf-8")
+        if not (self.data / "meta.properties").exists():
+            cluster = ("-t", "4L6g3nShT-eMCtK--X86sw")
+            tool = ("kafka.tools.StorageTool", "format", *cluster, "-c", str(settings))
+            done = run_java(BROKER_VERSION, *tool)
+            if done.returncode:
+                raise DataError(f"format: {(done.stdout + done.stderr).strip()[-1000:]}")
+        log = self.directory / "broker.log"
+        classpath = f"{jars_of(BROKER_VERSION)}{os.sep}*"
+        level = "-Dorg.slf4j.simpleLogger.defaultLogLevel=info"
+        command = ["java", *_JVM, level, "-cp", classpath, "kafka.Kafka", str(settings)]
+        with log.open("wb") as out:
+            self._process = subprocess.Popen(  # noqa: S603 - our own command line
+                command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
+            )
+        self._await_start(log)
+
+    def stop(self) -> None:
+        """Shut it down and wait for its end; nothing happens when it does not run."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(_STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def __enter__(self) -> Self:
+        """The broker, started."""
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop it."""
+        self.stop()
+
+    def _settings(self) -> dict[str, str]:
+        listeners = f"PLAINTEXT://{self.bootstrap},CONTROLLER://127.0.0.1:{self._controller_port}"
+        return {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@127.0.0.1:{self._controller_port}",
+            "listeners": listeners,
+            "advertised.listeners": f"PLAINTEXT://{self.bootstrap}",
+            "controller.listener.names": "CONTROLLER",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "log.dirs": str(self.data.resolve()),
+            "group.initial.rebalance.delay.ms": "0",
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "transaction.state.log.num.partitions": "1",
+            **self._properties,
+        }
+
+    def _await_start(self, log: Path) -> None:
+        deadline_s = time.monotonic() + _BOOT_TIMEOUT_S
+        while _STARTED not in (text := log.read_text(encoding="utf-8", errors="replace")):
+            died = self._process is None or self._process.poll() is not None
+            if died or time.monotonic() > deadline_s:
+                self.stop()
+                raise DataError(f"the broker did not start: {text.strip()[-1000:]}")
+            time.sleep(_POLL_S)
+
+
+def _free_ports() -> tuple[int, int]:
+    """Two ports that nobody listened on a moment ago."""
+    with socket.socket() as first, socket.socket() as second:
+        first.bind(("127.0.0.1", 0))
+        second.bind(("127.0.0.1", 0))
+        return first.getsockname()[1], second.getsockname()[1]
+
+
+def _run(command: list[str], timeout_s: int) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603 - our own command line
+        command, capture_output=True, text=True, check=False, timeout=timeout_s, encoding="utf-8"
+    )

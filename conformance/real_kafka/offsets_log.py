@@ -1,0 +1,235 @@
+"""The offsets log between our core and a real broker: written here, served there, and back."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from conformance.real_kafka.kafka import TOOLS_VERSION, Broker, run_java
+from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.harness.group_driver import answer
+from coordinator_sim.harness.harness import Harness
+from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
+from coordinator_sim.protocol.messages import (
+    JoinGroupProtocol,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    OffsetCommitPartition,
+    OffsetCommitRequest,
+    OffsetCommitTopic,
+    OffsetFetchGroup,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    SyncGroupAssignment,
+    SyncGroupRequest,
+)
+from coordinator_sim.protocol.records import LogBatch
+from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.protocol.transaction_messages import (
+    CompleteTransaction,
+    TxnOffsetCommitRequest,
+)
+from coordinator_sim.wire.consumer_protocol import encode_assignment, encode_subscription
+from coordinator_sim.wire.log_batches import DEFAULT_FORM, BatchForm
+from coordinator_sim.wire.log_directory import partition_folder, write_log
+
+TOPIC: Final = "orders"
+PARTITIONS: Final = 3
+"""Of `TOPIC`, as OffsetsClient.java creates it."""
+OFFSETS_PARTITIONS: Final = 5
+"""Of `__consumer_offsets` in every round trip; few, so that their folders stay readable."""
+
+PROPERTIES: Final = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
+
+_SESSION_TIMEOUT_MS: Final = 300_000
+_KEPT_FILE: Final = "partition.metadata"
+_CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
+
+
+class StoredOffset(Struct, frozen=True, order=True):
+    """One offset as a client fetches it, from a real broker or from ours."""
+
+    group_id: str
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int
+    metadata: str
+
+
+def offset_of(line: str) -> StoredOffset:
+    """One line of OffsetsClient.java's `fetch`."""
+    group_id, topic, partition, offset, leader_epoch, metadata = line.split("\t")
+    return StoredOffset(group_id, topic, int(partition), int(offset), int(leader_epoch), metadata)
+
+
+def our_broker(start_ms: int) -> Harness:
+    """A broker of ours with as many offsets partitions as the real one."""
+    config = CoordinatorConfig(
+        offsets_topic_num_partitions=OFFSETS_PARTITIONS, group_initial_rebalance_delay_ms=0
+    )
+    return Harness(config, start_ms=start_ms)
+
+
+def fetched_from(harness: Harness, groups: Sequence[str]) -> list[StoredOffset]:
+    """All offsets of these groups, as a client of ours fetches them; sorted."""
+    wanted = tuple(OffsetFetchGroup(group_id=group_id) for group_id in groups)
+    step = harness.call(OffsetFetchRequest(groups=wanted), api_version=8)
+    return sorted(
+        StoredOffset(
+            group.group_id,
+            topic.name,
+            found.partition,
+            found.offset,
+            found.leader_epoch,
+            found.metadata or "",
+        )
+        for group in answer(step, OffsetFetchResponse).groups
+        for topic in group.topics
+        for found in topic.partitions
+    )
+
+
+def loaded(batches: Iterable[LogBatch], start_ms: int) -> Harness:
+    """A broker of ours that took over a log."""
+    harness = our_broker(start_ms)
+    harness.resign()
+    harness.append_batches(batches)
+    harness.elect(leader_epoch=2)
+    return harness
+
+
+def live_through_everything(harness: Harness) -> tuple[str, ...]:
+    """Give our broker groups with every kind of record in their log; their ids.
+
+    Among them are a Stable group of two members, offsets without a group, a deleted offset's
+    tombstone, and transactions that were committed, aborted and left open.
+    """
+    leader, generation_id = _stable(harness, "stable", ("c1", "c2"))
+    commit(harness, "stable", {0: 5, 1: 6}, member_id=leader, generation_id=generation_id)
+    commit(harness, "stable", {0: 17}, member_id=leader, generation_id=generation_id)
+    commit(harness, "simple", {0: 100, 2: 300})
+    for producer_id, (offset, committed) in enumerate(((40, True), (50, False), (60, None))):
+        _transaction(harness, "txn", offset, producer_id=1000 + producer_id, committed=committed)
+    commit(harness, "txn", {2: 9})
+    return ("stable", "simple", "txn")
+
+
+def commit(
+    harness: Harness,
+    group_id: str,
+    offsets: dict[int, int],
+    *,
+    member_id: str = "",
+    generation_id: int = -1,
+) -> None:
+    """Commit offsets of `TOPIC` by partition."""
+    request = OffsetCommitRequest(
+        group_id=group_id,
+        generation_id=generation_id,
+        member_id=member_id,
+        topics=(_topic(offsets),),
+    )
+    harness.call(request, api_version=9)
+
+
+def place_log(
+    broker: Broker, batches: Iterable[LogBatch], form: BatchForm = DEFAULT_FORM
+) -> list[Path]:
+    """Make these batches the offsets log of a broker that is stopped; the files written.
+
+    All but the topic's id goes from the partitions' folders, and the mark of a clean shutdown
+    too, so that the broker recovers the segments and makes indexes and epochs anew.
+    """
+    (broker.data / _CLEAN_SHUTDOWN).unlink(missing_ok=True)
+    for partition in range(OFFSETS_PARTITIONS):
+        for path in (broker.data / partition_folder(partition)).iterdir():
+            if path.name != _KEPT_FILE:
+                path.unlink()
+    return write_log(broker.data, batches, form)
+
+
+def dump_by_kafka(files: Sequence[Path]) -> tuple[str, str]:
+    """What kafka-dump-log prints of segments: its output and its complaints."""
+    names = ",".join(map(str, files))
+    tool = "org.apache.kafka.tools.DumpLogSegments"
+    done = run_java(TOOLS_VERSION, tool, "--offsets-decoder", "--files", names)
+    return done.stdout, done.stderr
+
+
+def _topic(offsets: dict[int, int]) -> OffsetCommitTopic:
+    partitions = tuple(
+        OffsetCommitPartition(partition, offset, 0, f"at {offset}")
+        for partition, offset in offsets.items()
+    )
+    return OffsetCommitTopic(TOPIC, partitions)
+
+
+def _transaction(
+    harness: Harness, group_id: str, offset: int, *, producer_id: int, committed: bool | None
+) -> None:
+    request = TxnOffsetCommitRequest(
+        transactional_id=f"tx-{producer_id}",
+        group_id=group_id,
+        producer_id=producer_id,
+        producer_epoch=0,
+        topics=(_topic({1: offset}),),
+    )
+    harness.call(request, api_version=3)
+    if committed is not None:
+        end = CompleteTransaction(
+            partition=harness.partition_of(group_id),
+            producer_id=producer_id,
+            producer_epoch=0,
+            committed=committed,
+        )
+        harness.complete_transaction(end)
+
+
+def _stable(harness: Harness, group_id: str, clients: tuple[str, str]) -> tuple[str, int]:
+    """A Stable consumer group of two members; its leader and generation."""
+    first, second = (_admitted_id(harness, group_id, client) for client in clients)
+    _join(harness, group_id, clients[0], first)
+    _join(harness, group_id, clients[1], second)
+    rejoined = _join(harness, group_id, clients[0], first)
+    owned = {first: (0, 1), second: (2,)}
+    assignments = tuple(
+        SyncGroupAssignment(
+            member_id,
+            encode_assignment(
+                ConsumerAssignment(partitions=tuple(TopicPartition(TOPIC, p) for p in partitions))
+            ),
+        )
+        for member_id, partitions in owned.items()
+    )
+    for member_id in (first, second):
+        request = SyncGroupRequest(
+            group_id=group_id,
+            generation_id=rejoined.generation_id,
+            member_id=member_id,
+            assignments=assignments if member_id == first else (),
+        )
+        harness.call(request, api_version=5)
+    return first, rejoined.generation_id
+
+
+def _admitted_id(harness: Harness, group_id: str, client_id: str) -> str:
+    """The id that MEMBER_ID_REQUIRED gives."""
+    return _join(harness, group_id, client_id, "").member_id
+
+
+def _join(harness: Harness, group_id: str, client_id: str, member_id: str) -> JoinGroupResponse:
+    """Send a JoinGroup; a parked one is answered by another member's."""
+    subscription = encode_subscription(Subscription(topics=(TOPIC,)))
+    request = JoinGroupRequest(
+        group_id=group_id,
+        session_timeout_ms=_SESSION_TIMEOUT_MS,
+        rebalance_timeout_ms=_SESSION_TIMEOUT_MS,
+        member_id=member_id,
+        protocol_type="consumer",
+        protocols=(JoinGroupProtocol("range", subscription),),
+    )
+    step = harness.call(request, api_version=9, client_id=client_id)
+    response = step.response
+    return response if isinstance(response, JoinGroupResponse) else JoinGroupResponse()

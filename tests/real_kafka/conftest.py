@@ -1,0 +1,16 @@
+"""Real Kafka, or a clear reason why not."""
+
+import pytest
+
+from conformance.real_kafka.kafka import BROKER_VERSION, TOOLS_VERSION, jars_of
+from coordinator_sim.errors import MissingDependencyError
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kafka_jars() -> None:
+    """Java, Maven and the jars of broker and tools; without them these tests are skipped."""
+    try:
+        for version in (BROKER_VERSION, TOOLS_VERSION):
+            jars_of(version)
+    except MissingDependencyError as error:
+        pytest.skip(str(error))
