@@ -9,6 +9,7 @@ import typer
 
 from coordinator_sim import __version__
 from coordinator_sim.cli.arguments import TraceFormat, find_scenario, parse_settings
+from coordinator_sim.cli.broker_log import write_broker_log
 from coordinator_sim.cli.simulation import Simulation, assignor_label, simulate
 
 if TYPE_CHECKING:
@@ -59,6 +60,10 @@ def run(
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON summary instead of the story.")
     ] = False,
+    log_file: Annotated[
+        Path | None,
+        typer.Option("--broker-log", help="Write the log that the brokers would have written."),
+    ] = None,
 ) -> None:
     """Run one scenario in virtual time: print its story, check its invariants, write its trace.
 
@@ -79,11 +84,14 @@ def run(
         typer.echo(f"{found.title}\n")
     events = simulate_visibly(simulation, directory, format_, log_dir)
     verdicts = check_all(events, circumstances_of(found))
+    log_lines = None if log_file is None else write_broker_log(events, found.profile, log_file)
     if json:
         print_json(simulation, events, verdicts, directory)
     else:
         print_story(events, verbose)
         print_summary(events, verdicts, directory, log_dir)
+        if log_file is not None:
+            typer.echo(f"broker log: {log_file}, {log_lines} lines   (UTC, from 1970)")
     if verdicts.violations:
         raise typer.Exit(1)
 
