@@ -48,7 +48,7 @@ def rejoin_static(
     reason = f"client reason: {join.client_reason}"
     if group.state is GroupState.STABLE:
         if group.select_protocol() == (group.protocol_name or ""):
-            _trace_replaced(group, old, member, {"rebalance": "0"})
+            _trace_replaced(group, old_member_id, member, {"rebalance": "0"})
             assignments = {m.member_id: m.assignment for m in group.members.values()}
             return Effect(
                 records=(group_record(runtime, group, group.as_record(assignments)),),
@@ -56,14 +56,14 @@ def rejoin_static(
                     runtime, group, member, member_id, join, before, old_leader
                 ),
             )
-        _trace_replaced(group, old, member, {})
+        _trace_replaced(group, old_member_id, member, {})
         text = (
             f"Group's selectedProtocol will change because static member {member_id} with "
             f"instance id {instance} joined with change of protocol; {reason}"
         )
         kind = RebalanceReason.STATIC_PROTOCOL_CHANGE
         return rebalance_or_complete(runtime, group, kind, text)
-    _trace_replaced(group, old, member, {})
+    _trace_replaced(group, old_member_id, member, {})
     if group.state is GroupState.AWAITING_SYNC:
         text = (
             f"Updating metadata for static member {member_id} with instance id {instance}; {reason}"
@@ -92,14 +92,14 @@ def replace_static_member(runtime: Runtime, group: Group, old: Member, new_id: s
     return group.replace_static(old, new_id)
 
 
-def _trace_replaced(group: Group, old: Member, new: Member, attrs: dict[str, str]) -> None:
+def _trace_replaced(group: Group, old_id: str, new: Member, attrs: dict[str, str]) -> None:
     """Tell of the replacement, in the state that it happened in."""
     if group.runtime.tracing:
         group.emit(
             Event.STATIC_REPLACED,
             new,
-            reason_text=f"was {old.member_id}",
-            attrs={"old_member_id": old.member_id, "in_state": group.state.value, **attrs},
+            reason_text=f"was {old_id}",
+            attrs={"old_member_id": old_id, "in_state": group.state.value, **attrs},
         )
 
 
@@ -172,7 +172,7 @@ class StoreStaticMember:
         member.rebalance_timeout_ms = before.rebalance_timeout_ms
         member.session_timeout_ms = before.session_timeout_ms
         old = replace_static_member(runtime, group, member, before.member_id)
-        _trace_replaced(group, member, old, {"undone": "1"})
+        _trace_replaced(group, self.member_id, old, {"undone": "1"})
         start_session(runtime, group, old)
         runtime.answer(
             self.join.parked,

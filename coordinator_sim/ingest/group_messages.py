@@ -66,8 +66,10 @@ REBALANCE: Final = (
         "failed to join before",
         r"Group leader \[member(?:\.id:|Id:) (?P<a_old_leader_id>.*?), group(?:\.instance\.id|"
         r"InstanceId): (?P<instance>.*?)\] failed to join before (?:the )?rebalance timeout"
-        r"(?:, while new leader (?P<leader_id>.*?) was elected"
-        r"|\. Member (?P<leader_id2>.*?) was elected)",
+        r"(?:, while new leader (?:MemberMetadata\(memberId=)?(?P<leader_id>.*?)"
+        r"(?:, groupInstanceId=.*)? was elected"
+        r"|\. Member (?:ClassicGroupMember\(memberId=')?(?P<leader_id2>.*?)"
+        r"(?:', groupInstanceId=.*)? was elected)",
     ),
     template(
         "no-join",

@@ -21,7 +21,7 @@ RANGES = {"0.10.2": "0.9-0.10", "2.8": "2.8", "3.9": "3.2-3.9", "4.4": "4.x"}
 SEEN = {
     "0.10.2": ("prepare", "stabilized", "assignment"),
     "2.8": (
-        *("stabilized", "empty", "failed", "left-2.4", "id-added", "group-loaded"),
+        *("stabilized", "empty", "failed", "left-2.4", "group-loaded"),
         *("empty-assignment", "empty-assignment-sent", "elected", "load-scheduled", "load-done"),
     ),
     "3.9": (
@@ -127,3 +127,15 @@ def without(text: str, match: re.Match[str]) -> str:
             kept.append(text[at:start])
             at = end
     return "…".join([*kept, text[at:]])
+
+
+def test_a_static_member_that_returns_replaces_its_former_id() -> None:
+    """The id that the line names is the one that a later line fences."""
+    text = "\n".join(tour("4.4"))
+
+    replaced = re.search(r"previously mapped member (\S+) with", text)
+    fenced = re.search(r"Request memberId=(\S+) for static", text)
+
+    assert replaced is not None
+    assert fenced is not None
+    assert replaced[1] == fenced[1]

@@ -47,19 +47,27 @@ def messages(profile: str, *events: TraceEvent) -> list[str]:
     [
         (
             LEGACY,
-            "[1970-01-01 00:00:01,500] INFO [GroupCoordinator 1]: Stabilized group g generation 3 "
-            "(kafka.coordinator.GroupCoordinator)",
+            (
+                "[1970-01-01 00:00:01,500] INFO [GroupCoordinator 1]: "
+                "Stabilized group g generation 3 "
+                "(kafka.coordinator.GroupCoordinator)"
+            ),
         ),
         (
             SCALA,
-            "[1970-01-01 00:00:01,500] INFO [GroupCoordinator 1]: Stabilized group g generation 3 "
-            "(__consumer_offsets-7) with 2 members (kafka.coordinator.group.GroupCoordinator)",
+            (
+                "[1970-01-01 00:00:01,500] INFO [GroupCoordinator 1]: "
+                "Stabilized group g generation 3 "
+                "(__consumer_offsets-7) with 2 members (kafka.coordinator.group.GroupCoordinator)"
+            ),
         ),
         (
             JAVA,
-            "[1970-01-01 00:00:01,500] INFO [GroupCoordinator id=1 topic=__consumer_offsets "
-            "partition=7] Stabilized group g generation 3 with 2 members. "
-            "(org.apache.kafka.coordinator.group.GroupMetadataManager)",
+            (
+                "[1970-01-01 00:00:01,500] INFO [GroupCoordinator id=1 topic=__consumer_offsets "
+                "partition=7] Stabilized group g generation 3 with 2 members. "
+                "(org.apache.kafka.coordinator.group.GroupMetadataManager)"
+            ),
         ),
     ],
 )
@@ -107,21 +115,38 @@ REASONS = [
     ),
     (
         RebalanceReason.STATIC_PROTOCOL_CHANGE,
-        "Group's selectedProtocol will change because static member c-1 with instance id i joined "
-        "with change of protocol; client reason: why",
-        "Group's selectedProtocol will change because static member c-1 with instance id Some(i) "
-        "joined with change of protocol",
-        "Group's selectedProtocol will change because static member c-1 with instance id i joined "
-        "with change of protocol; client reason: why",
+        (
+            "Group's selectedProtocol will change because static member "
+            "c-1 with instance id i joined "
+            "with change of protocol; client reason: why"
+        ),
+        (
+            "Group's selectedProtocol will change because static member "
+            "c-1 with instance id Some(i) "
+            "joined with change of protocol"
+        ),
+        (
+            "Group's selectedProtocol will change because static member "
+            "c-1 with instance id i joined "
+            "with change of protocol; client reason: why"
+        ),
     ),
     (
         RebalanceReason.OVER_CAPACITY,
-        "Freshly-loaded group g (size 3) is over capacity 2. Rebalancing in order to give a chance "
-        "for consumers to commit offsets",
-        "Freshly-loaded group is over capacity (GroupConfig(6000,1800000,2,3000).groupMaxSize). "
-        "Rebalacing in order to give a chance for consumers to commit offsets",
-        "Freshly-loaded group is over capacity (2). Rebalancing in order to give a chance for "
-        "consumers to commit offsets",
+        (
+            "Freshly-loaded group g (size 3) is over capacity 2. "
+            "Rebalancing in order to give a chance "
+            "for consumers to commit offsets"
+        ),
+        (
+            "Freshly-loaded group is over capacity "
+            "(GroupConfig(6000,1800000,2,3000).groupMaxSize). "
+            "Rebalacing in order to give a chance for consumers to commit offsets"
+        ),
+        (
+            "Freshly-loaded group is over capacity (2). Rebalancing in order to give a chance for "
+            "consumers to commit offsets"
+        ),
     ),
 ]
 
@@ -137,7 +162,7 @@ def test_reasons_in_the_words_of_each_release(
     assert [f"{opening} (reason: {java})."] == messages(JAVA, start)
     assert [f"{opening} (__consumer_offsets-7) (reason: {two_eight})"] == messages(TWO_EIGHT, start)
     assert [f"{opening} (__consumer_offsets-7) (reason: {scala})"] == messages(SCALA, start)
-    assert ["Preparing to restabilize group g with old generation 3"] == messages(LEGACY, start)
+    assert messages(LEGACY, start) == ["Preparing to restabilize group g with old generation 3"]
 
 
 def test_a_failed_append_as_reason() -> None:
@@ -170,21 +195,32 @@ def test_a_departure_is_told_before_its_rebalance_or_after_it() -> None:
     opening = "Preparing to rebalance group g in state PreparingRebalance with old generation 3"
 
     assert [
-        "[Group g] Member c-1 has left group through explicit `LeaveGroup` request; client reason: "
-        "bye",
+        (
+            "[Group g] Member c-1 has left group through explicit "
+            "`LeaveGroup` request; client reason: "
+            "bye"
+        ),
         f"{opening} (reason: explicit `LeaveGroup` request for (c-1) members.).",
     ] == messages(JAVA, left, start)
     assert [
-        f"{opening} (__consumer_offsets-7) (reason: Removing member c-1 on LeaveGroup; client "
-        "reason: bye)",
-        "Member MemberMetadata(memberId=c-1, groupInstanceId=None, clientId=c, "
-        "clientHost=/10.0.0.1, sessionTimeoutMs=10000, rebalanceTimeoutMs=60000, "
-        "supportedProtocols=List(range, sticky)) has left group g through explicit `LeaveGroup`; "
-        "client reason: bye",
+        (
+            f"{opening} (__consumer_offsets-7) (reason: Removing member c-1 on LeaveGroup; client "
+            "reason: bye)"
+        ),
+        (
+            "Member MemberMetadata(memberId=c-1, groupInstanceId=None, clientId=c, "
+            "clientHost=/10.0.0.1, sessionTimeoutMs=10000, rebalanceTimeoutMs=60000, "
+            "supportedProtocols=List(range, sticky)) has left group g "
+            "through explicit `LeaveGroup`; "
+            "client reason: bye"
+        ),
     ] == messages(SCALA, left, start)
     assert [
-        "Member[group.instance.id None, member.id c-1] in group g has left, removing it from the "
-        "group",
+        (
+            "Member[group.instance.id None, member.id c-1] in group g "
+            "has left, removing it from the "
+            "group"
+        ),
         f"{opening} (__consumer_offsets-7) (reason: removing member c-1 on LeaveGroup)",
     ] == messages(TWO_EIGHT, left, start)
 
@@ -197,15 +233,15 @@ def test_members_that_did_not_rejoin_share_a_line() -> None:
     ]
     done = event(Event.JOIN_COMPLETE)
 
-    assert [
+    assert messages(JAVA, *removed, done) == [
         "Group g removed dynamic members who haven't joined: [c-1, c-2]",
         "Stabilized group g generation 3 with 2 members.",
-    ] == messages(JAVA, *removed, done)
+    ]
     assert (
-        "Group g removed dynamic members who haven't joined: Set(c-1, c-2)"
-        == (messages(SCALA, *removed, done)[0])
+        (messages(SCALA, *removed, done)[0])
+        == "Group g removed dynamic members who haven't joined: Set(c-1, c-2)"
     )
-    assert ["Stabilized group g generation 3"] == messages(LEGACY, *removed, done)
+    assert messages(LEGACY, *removed, done) == ["Stabilized group g generation 3"]
 
 
 def test_a_leader_that_did_not_rejoin() -> None:
@@ -215,13 +251,19 @@ def test_a_leader_that_did_not_rejoin() -> None:
         attrs={"old_leader_id": "i-0", "old_instance_id": "i", "protocols": "range"},
     )
 
-    assert [
-        "Group leader [memberId: i-0, groupInstanceId: i] failed to join before the rebalance "
-        "timeout. Member ClassicGroupMember(memberId='c-1', groupInstanceId='', clientId='c', "
-        "clientHost='/10.0.0.1', rebalanceTimeoutMs=60000, sessionTimeoutMs=10000, "
-        "protocolType='consumer', supportedProtocols=[range]) was elected as the new leader."
-    ] == messages(JAVA, replaced)
+    assert messages(JAVA, replaced) == [
+        (
+            "Group leader [memberId: i-0, groupInstanceId: i] failed to join before the rebalance "
+            "timeout. Member ClassicGroupMember(memberId='c-1', groupInstanceId='', clientId='c', "
+            "clientHost='/10.0.0.1', rebalanceTimeoutMs=60000, sessionTimeoutMs=10000, "
+            "protocolType='consumer', supportedProtocols=[range]) was elected as the new leader."
+        )
+    ]
     assert messages(SCALA, replaced)[0].endswith("supportedProtocols=List(range)) was elected.")
+    for profile in (TWO_EIGHT, SCALA, JAVA):
+        found = find(messages(profile, replaced)[0])
+        assert found is not None
+        assert "c-1" in (found[1]["leader_id"], found[1]["leader_id2"])
     assert messages(TWO_EIGHT, replaced)[0].endswith("List(range), ) was elected.")
 
 
