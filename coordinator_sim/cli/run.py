@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 VERDICT_WORDS = {"PASS": "kept", "UNKNOWN": "without evidence", "FAIL": "VIOLATED"}
 
+LogFileOption = Annotated[
+    Path | None, typer.Option(help="Write the log that the brokers would have written.")
+]
+
 
 def run(
     scenario: Annotated[
@@ -60,10 +64,7 @@ def run(
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON summary instead of the story.")
     ] = False,
-    log_file: Annotated[
-        Path | None,
-        typer.Option("--broker-log", help="Write the log that the brokers would have written."),
-    ] = None,
+    broker_log: LogFileOption = None,
 ) -> None:
     """Run one scenario in virtual time: print its story, check its invariants, write its trace.
 
@@ -84,14 +85,14 @@ def run(
         typer.echo(f"{found.title}\n")
     events = simulate_visibly(simulation, directory, format_, log_dir)
     verdicts = check_all(events, circumstances_of(found))
-    log_lines = None if log_file is None else write_broker_log(events, found.profile, log_file)
+    lines = None if broker_log is None else write_broker_log(events, found.profile, broker_log)
     if json:
         print_json(simulation, events, verdicts, directory)
     else:
         print_story(events, verbose)
         print_summary(events, verdicts, directory, log_dir)
-        if log_file is not None:
-            typer.echo(f"broker log: {log_file}, {log_lines} lines   (UTC, from 1970)")
+        if lines is not None:
+            typer.echo(f"broker log: {broker_log}, {lines} lines   (UTC, from 1970)")
     if verdicts.violations:
         raise typer.Exit(1)
 
