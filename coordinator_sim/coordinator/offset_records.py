@@ -68,7 +68,7 @@ def commit_records(
                 topic_id=topic_id,
             )
             records.append(LogRecord(OffsetCommitKey(group_id, name, p.partition), value, version))
-        results.append(OffsetCommitTopicResult(name, tuple(outcomes)))
+        results.append(OffsetCommitTopicResult(name, tuple(outcomes), topic.topic_id))
     return tuple(records), tuple(results)
 
 

@@ -85,7 +85,9 @@ def same_outcomes(
     """The same outcome for every partition of a commit, which has no error of its own."""
     return tuple(
         OffsetCommitTopicResult(
-            topic.name, tuple(PartitionError(p.partition, error) for p in topic.partitions)
+            topic.name,
+            tuple(PartitionError(p.partition, error) for p in topic.partitions),
+            topic.topic_id,
         )
         for topic in topics
     )

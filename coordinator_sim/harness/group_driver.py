@@ -81,7 +81,7 @@ class GroupDriver:
                 SyncGroupAssignment(name, data) for name, data in (assignments or {}).items()
             ),
         )
-        return self.harness.call(request, api_version=5)
+        return self.harness.call(request, api_version=4)
 
     def heartbeat(
         self, member_id: str, generation_id: int, instance_id: str | None = None

@@ -9,28 +9,18 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from coordinator_sim.broker.authorizer import Authorizer
+from coordinator_sim.broker.group_apis import GroupApis
+from coordinator_sim.broker.topics import Topic, Topics
 from coordinator_sim.clock.timer_queue import Timer
-from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult
+from coordinator_sim.coordinator.contract import (
+    CoordinatorConfig,
+    CoordinatorResult,
+)
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.harness.ids import SeededIds
-from coordinator_sim.harness.topics import (
-    CheckedCommit,
-    Topic,
-    check_commit,
-    check_delete,
-    merge_delete,
-)
-from coordinator_sim.protocol.admin_messages import (
-    DeletedOffsetTopic,
-    OffsetDeleteRequest,
-    OffsetDeleteResponse,
-)
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    OffsetCommitRequest,
-    OffsetCommitResponse,
-    RequestContext,
-)
+from coordinator_sim.protocol.messages import RequestContext
 from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile
 from coordinator_sim.protocol.records import LogBatch, LogRecord
@@ -117,6 +107,11 @@ class FailingVerification:
 class Harness:
     """A broker that leads every offsets partition, its log, and its clock.
 
+    Attributes:
+        topics: Those that exist; until the first is set, whatever is named does.
+        checks_txn_topics: Whether TxnOffsetCommit passes the edge of the broker. False gives it
+            straight to the coordinator, as Kafka's oracle does.
+
     Args:
         seed: Of the member ids.
         elect: Whether it leads all partitions from the start, at leader epoch 1.
@@ -134,19 +129,15 @@ class Harness:
         self.config = CoordinatorConfig() if config is None else config
         self.now_ms = start_ms
         self.ids = SeededIds(seed)
-        self.topics: dict[str, Topic] | None = None
+        self.topics = Topics(is_open=True)
+        self.checks_txn_topics = True
         self._appends = FailingAppends()
-        self._verification = FailingVerification()
+        self._verifier = FailingVerification()
         self.coordinator = GroupCoordinator(
-            self.config,
-            profile,
-            ids=self.ids,
-            append_policy=self._appends,
-            verifier=self._verification,
+            self.config, profile, ids=self.ids, append_policy=self._appends, verifier=self._verifier
         )
+        self._apis = GroupApis(self.coordinator, profile, topics=self.topics)
         self._log: dict[int, list[LogBatch]] = {}
-        self._commits: dict[int, CheckedCommit] = {}
-        self._deletes: dict[int, tuple[DeletedOffsetTopic, ...]] = {}
         self.next_token = 1
         self._replies: list[TimedReply] = []
         self._batches: list[LogBatch] = []
@@ -163,29 +154,23 @@ class Harness:
         api_version: int,
         client_id: str = "client",
         client_host: str = "/127.0.0.1",
+        principal: str = "User:ANONYMOUS",
     ) -> Step:
         """Send a request; its answer may come with this step or with a later one."""
-        token = self.next_token
-        self.next_token += 1
         context = RequestContext(
-            token=token, api_version=api_version, client_id=client_id, client_host=client_host
+            token=self.next_token,
+            api_version=api_version,
+            client_id=client_id,
+            client_host=client_host,
+            principal=principal,
         )
-        passed: GroupRequest | None = request
-        if isinstance(request, OffsetCommitRequest) and self.topics is not None:
-            checked = check_commit(request, self.topics)
-            self._commits[token] = checked
-            passed = checked.request
-        if isinstance(request, OffsetDeleteRequest) and self.topics is not None:
-            passed, self._deletes[token] = check_delete(request, self.topics)
-        if passed is None:
-            empty = OffsetCommitResponse(topics=())
-            self._replies.append(
-                TimedReply(self.now_ms, token, self._commits.pop(token).merge(empty))
-            )
+        self.next_token += 1
+        if isinstance(request, TxnOffsetCommitRequest) and not self.checks_txn_topics:
+            self._take(self.coordinator.handle(request, context, self.now_ms))
         else:
-            self._take(self.coordinator.handle(passed, context, self.now_ms))
+            self._take(self._apis.handle(request, context, self.now_ms))
         self._settle()
-        return self._step(token)
+        return self._step(context.token)
 
     def advance(self, ms: int) -> Step:
         """Let `ms` milliseconds pass, firing each timer at its own instant."""
@@ -201,16 +186,12 @@ class Harness:
 
     def set_topic(self, name: str, partition_count: int, topic_id: bytes = bytes(16)) -> None:
         """Make a topic known; from the first one on, commits to unknown ones are refused."""
-        if self.topics is None:
-            self.topics = {}
-        self.topics[name] = Topic(topic_id, partition_count)
+        self.topics.put(name, Topic(topic_id, partition_count))
 
     def remove_topics(self, names: Sequence[str]) -> Step:
         """Delete topics, and with them their offsets."""
-        topics = {} if self.topics is None else self.topics
-        gone: dict[str, bytes | None] = {
-            name: topics.pop(name).topic_id for name in names if name in topics
-        }
+        known = {name: self.topics.remove(name) for name in names}
+        gone = {name: topic.topic_id for name, topic in known.items() if topic is not None}
         if gone:
             self._take(self.coordinator.topics_deleted(gone, self.now_ms))
             self._settle()
@@ -218,12 +199,11 @@ class Harness:
 
     def complete_transaction(self, request: CompleteTransaction) -> Step:
         """End a producer's transaction on one offsets partition."""
-        token = self.next_token
+        context = RequestContext(token=self.next_token, api_version=0)
         self.next_token += 1
-        context = RequestContext(token=token, api_version=0)
         self._take(self.coordinator.complete_transaction(request, context, self.now_ms))
         self._settle()
-        return self._step(token)
+        return self._step(context.token)
 
     def elect(self, partition: int | None = None, leader_epoch: int = 1) -> Step:
         """Become leader of one offsets partition, or of all, and load it from the log."""
@@ -294,7 +274,11 @@ class Harness:
 
     def fail_verification(self, error: ErrorCode) -> None:
         """Let the verification of transactions end so from now on; NONE lets all pass."""
-        self._verification.error = error
+        self._verifier.error = error
+
+    def authorize(self, authorizer: Authorizer | None) -> None:
+        """Ask this authorizer from now on; None allows everything."""
+        self._apis.use_authorizer(authorizer)
 
     # -- looking ---------------------------------------------------------------------------
 
@@ -324,14 +308,10 @@ class Harness:
             self._take(self.coordinator.expire(self.now_ms))
 
     def _take(self, result: CoordinatorResult) -> None:
-        for reply in result.replies:
-            response = reply.response
-            if isinstance(response, OffsetCommitResponse):
-                checked = self._commits.pop(reply.token, None)
-                response = response if checked is None else checked.merge(response)
-            elif isinstance(response, OffsetDeleteResponse):
-                response = merge_delete(self._deletes.pop(reply.token, ()), response)
-            self._replies.append(TimedReply(self.now_ms, reply.token, response))
+        result = self._apis.pass_on(result)
+        self._replies += [
+            TimedReply(self.now_ms, reply.token, reply.response) for reply in result.replies
+        ]
         for batch in result.batches:
             self._log.setdefault(batch.partition, []).append(batch)
         self._batches += result.batches

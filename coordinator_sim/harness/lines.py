@@ -179,6 +179,7 @@ class Lines:
             start_ms=_number(command, "startMs", START_MS),
             elect=_flag(command, "elect", default=True),
         )
+        self._harness.checks_txn_topics = False
         self._asked = {}
         self._wants_bytes = _flag(command, "bytes", default=False)
 
@@ -241,7 +242,7 @@ class Lines:
         world = self._world
         for topic in _objects(command, "set"):
             name = _text(topic, "name")
-            known = None if world.topics is None else world.topics.get(name)
+            known = world.topics.get(name)
             count = _number(topic, "partitions", 1)
             if known is None:
                 world.set_topic(name, count, _topic_id(topic, name))

@@ -218,7 +218,7 @@ class Transcript:
             group_instance_id=actor.group_instance_id,
             assignments=assignments,
         )
-        return self.harness.call(request, api_version=5, client_id=actor.name)
+        return self.harness.call(request, api_version=4, client_id=actor.name)
 
     def _do_heartbeat(self, command: Command) -> Step:
         actor = self._actors[command.words[0]]

@@ -69,6 +69,16 @@ class Profile(Struct, frozen=True, kw_only=True):
             Source: GroupCoordinator.handleListGroups of 2.8; later ones ignore the case.
         awaiting_sync_name: What clients see of the state in which the leader's assignment is
             awaited. Source: GroupMetadata.scala; renamed in 1.1.
+        conceals_topics: A topic that may not be described looks like an unknown one.
+            Source: KafkaApis of 0.10.2; TOPIC_AUTHORIZATION_FAILED since 0.11.
+        commit_checks_partitions: OffsetCommit refuses partitions that do not exist, not only
+            topics. Source: KafkaApis.handleOffsetCommitRequest; not in 0.10.2.
+        fetch_needs_read: OffsetFetch asks for READ on the group, later for DESCRIBE.
+            Source: KafkaApis of 0.10.2; KIP-163, 1.0.
+        list_needs_cluster: ListGroups without DESCRIBE on the cluster is refused as a whole, later
+            it lists the groups that may be described. Source: KafkaApis of 0.10.2; 2.1.
+        group_has_configs: Groups have configurations, and operations on these are among the
+            authorised ones. Source: AclEntry.supportedOperations, 4.0.
         group_value_version: Schema version of GroupMetadata values.
         offset_value_version: Schema version of OffsetCommit values without an expiry; those with
             one are version 1. Source: GroupCoordinatorRecordHelpers.newOffsetCommitRecord.
@@ -131,6 +141,11 @@ class Profile(Struct, frozen=True, kw_only=True):
     state_filter_is_trimmed: bool = True
     state_filter_is_exact: bool = False
     awaiting_sync_name: str = "CompletingRebalance"
+    conceals_topics: bool = False
+    commit_checks_partitions: bool = True
+    fetch_needs_read: bool = False
+    list_needs_cluster: bool = False
+    group_has_configs: bool = True
     group_value_version: int = 3
     offset_value_version: int = 4
     static_membership: bool = True
@@ -171,6 +186,7 @@ _SCALA: Final = replace(
     describes_old_assignment=False,
     loading_hides_groups=False,
     state_filter_is_trimmed=False,
+    group_has_configs=False,
     offset_value_version=3,
     log_sequences_every_batch=False,
     hash_order=HashOrder.SCALA_2_13,
@@ -198,6 +214,10 @@ PROFILES: Final[dict[str, Profile]] = {
             new_member_timeout_ms=0,
             refreshes_timeouts=False,
             state_filter_is_exact=True,
+            conceals_topics=True,
+            commit_checks_partitions=False,
+            fetch_needs_read=True,
+            list_needs_cluster=True,
             awaiting_sync_name="AwaitingSync",
             group_value_version=1,
             offset_value_version=1,

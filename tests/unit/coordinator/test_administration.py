@@ -1,7 +1,5 @@
 """Groups described, listed and deleted, as the coordinators of Kafka do it."""
 
-from typing import TypeVar
-
 import pytest
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
@@ -21,8 +19,6 @@ from coordinator_sim.protocol.admin_messages import (
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.profiles import profile_named
 from coordinator_sim.protocol.records import GroupMetadataKey, OffsetCommitKey
-
-T = TypeVar("T")
 
 FAMILIES = ("java-4.x", "scala-3.x", "legacy-0.10.2")
 

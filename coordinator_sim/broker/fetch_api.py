@@ -1,0 +1,154 @@
+"""OffsetFetch before and after the coordinator: who may look at which groups and topics.
+
+Source: kafka trunk, KafkaApis.handleOffsetFetchRequestFromCoordinator, fetchOffsetsForGroup and
+fetchAllOffsetsForGroup.
+"""
+
+from functools import partial
+from typing import cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from coordinator_sim.broker.authorizer import Operation, ResourceType
+from coordinator_sim.broker.offset_apis import COMMIT_TOPIC_IDS
+from coordinator_sim.broker.passage import Access, Passage
+from coordinator_sim.broker.topics import Topics
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    FetchedGroup,
+    FetchedOffset,
+    FetchedTopic,
+    OffsetFetchGroup,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetFetchTopic,
+    RequestContext,
+)
+from coordinator_sim.protocol.profiles import Profile
+from coordinator_sim.protocol.requests import Response
+
+
+class CheckedGroup(Struct, frozen=True):
+    """One group of a fetch.
+
+    Args:
+        asked: What the coordinator is to see of it; None when the group is refused.
+        refused: The group's refusal, or the refused topics of it.
+    """
+
+    asked: OffsetFetchGroup | None
+    refused: FetchedGroup
+
+
+class FetchApi:
+    """The edge of OffsetFetch.
+
+    Args:
+        topics: What exists.
+        access: Whom to ask.
+    """
+
+    __slots__ = ("_access", "_profile", "_topics")
+
+    def __init__(self, topics: Topics, access: Access, profile: Profile) -> None:
+        self._topics = topics
+        self._access = access
+        self._profile = profile
+
+    def fetch(self, request: OffsetFetchRequest, context: RequestContext) -> Passage:
+        """Each group fails alone. Whether a topic exists is not asked."""
+        by_id = context.api_version >= COMMIT_TOPIC_IDS
+        if self._access.is_open and not by_id:
+            return Passage(request)
+        checked = [self._check_group(group, context, by_id=by_id) for group in request.groups]
+        asked = tuple(group.asked for group in checked if group.asked is not None)
+        passed = replace(request, groups=asked) if asked else None
+        return Passage(passed, partial(self._finish, checked, context))
+
+    def _check_group(
+        self, group: OffsetFetchGroup, context: RequestContext, *, by_id: bool
+    ) -> CheckedGroup:
+        group_id = group.group_id
+        operation = Operation.READ if self._profile.fetch_needs_read else Operation.DESCRIBE
+        if not self._access.allows(context, operation, ResourceType.GROUP, group_id):
+            error = ErrorCode.GROUP_AUTHORIZATION_FAILED
+            return CheckedGroup(None, FetchedGroup(group_id=group_id, error_code=error))
+        if group.topics is None:
+            return CheckedGroup(group, FetchedGroup(group_id=group_id))
+        kept: list[OffsetFetchTopic] = []
+        refused: list[FetchedTopic] = []
+        for asked in group.topics:
+            topic = self._named(asked) if by_id else asked
+            error = ErrorCode.UNKNOWN_TOPIC_ID
+            if topic.name or not by_id:
+                error = self._topic_error(topic.name, context)
+            if error is ErrorCode.NONE:
+                kept.append(topic)
+            else:
+                refused.append(_refusal(topic, error))
+        asked_group = replace(group, topics=tuple(kept))
+        return CheckedGroup(asked_group, FetchedGroup(group_id=group_id, topics=tuple(refused)))
+
+    def _named(self, topic: OffsetFetchTopic) -> OffsetFetchTopic:
+        name = self._topics.name_of(topic.topic_id)
+        return topic if name is None else replace(topic, name=name)
+
+    def _topic_error(self, name: str, context: RequestContext) -> ErrorCode:
+        if self._access.allows(context, Operation.DESCRIBE, ResourceType.TOPIC, name):
+            return ErrorCode.NONE
+        if self._profile.conceals_topics:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+    # -- after the coordinator -------------------------------------------------------------
+
+    def _finish(
+        self, checked: list[CheckedGroup], context: RequestContext, response: Response | None
+    ) -> Response:
+        """The groups in the order asked for."""
+        found = iter(() if response is None else cast("OffsetFetchResponse", response).groups)
+        groups = tuple(
+            group.refused
+            if group.asked is None
+            else self._finish_group(group.asked, group.refused, next(found), context)
+            for group in checked
+        )
+        return OffsetFetchResponse(groups=groups)
+
+    def _finish_group(
+        self,
+        asked: OffsetFetchGroup,
+        refused: FetchedGroup,
+        found: FetchedGroup,
+        context: RequestContext,
+    ) -> FetchedGroup:
+        if found.error_code is not ErrorCode.NONE:
+            return found
+        if asked.topics is None:
+            return replace(found, topics=self._visible(found.topics, context))
+        topics = tuple(
+            replace(topic, topic_id=wanted.topic_id)
+            for topic, wanted in zip(found.topics, asked.topics, strict=True)
+        )
+        return replace(found, topics=topics + refused.topics)
+
+    def _visible(
+        self, topics: tuple[FetchedTopic, ...], context: RequestContext
+    ) -> tuple[FetchedTopic, ...]:
+        """Of all topics those that the sender may see, with ids where the version needs them."""
+        by_id = context.api_version >= COMMIT_TOPIC_IDS
+        shown: list[FetchedTopic] = []
+        for topic in topics:
+            if self._topic_error(topic.name, context) is not ErrorCode.NONE:
+                continue
+            topic_id = topic.topic_id or self._topics.id_of(topic.name)
+            # A topic without an id cannot be told, and so is left out.
+            if topic_id is not None or not by_id:
+                shown.append(replace(topic, topic_id=topic_id))
+        return tuple(shown)
+
+
+def _refusal(topic: OffsetFetchTopic, error: ErrorCode) -> FetchedTopic:
+    outcomes = tuple(FetchedOffset(index, error_code=error) for index in topic.partitions)
+    return FetchedTopic(topic.name, outcomes, topic.topic_id)

@@ -1,0 +1,281 @@
+"""The edge of a broker: what it does to a request of the group APIs around its coordinator.
+
+Rights, topics and shapes are checked before the coordinator is asked, and its answer is completed
+on the way out. A driver gives its requests to `GroupApis.handle`, and whatever any verb of the
+coordinator returns to `GroupApis.pass_on`.
+
+Source: kafka trunk, KafkaApis.scala.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, Protocol, cast
+
+from msgspec.structs import replace
+
+from coordinator_sim.broker.authorizer import (
+    CLUSTER_NAME,
+    Authorizer,
+    Operation,
+    ResourceType,
+)
+from coordinator_sim.broker.fetch_api import FetchApi
+from coordinator_sim.broker.offset_apis import OffsetApis
+from coordinator_sim.broker.passage import Access, Finish, Passage, answered
+from coordinator_sim.broker.topics import Topics
+from coordinator_sim.coordinator.contract import CoordinatorResult, Reply
+from coordinator_sim.protocol.admin_messages import (
+    DeletedGroup,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribedGroup,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    OffsetDeleteRequest,
+)
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    RequestContext,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from coordinator_sim.protocol.profiles import Profile
+from coordinator_sim.protocol.requests import GroupRequest, Request, Response
+from coordinator_sim.protocol.transaction_messages import TxnOffsetCommitRequest
+
+_SYNC_NAMES_VERSION: Final = 5
+_OPERATIONS_VERSION: Final = 3
+_GROUP_OPERATIONS: Final = (Operation.READ, Operation.DESCRIBE, Operation.DELETE)
+_GROUP_CONFIG_OPERATIONS: Final = (Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS)
+
+
+class AsksCoordinator(Protocol):
+    """The one verb of a group coordinator that the edge calls."""
+
+    def handle(
+        self, request: GroupRequest, context: RequestContext, now_ms: int
+    ) -> CoordinatorResult:
+        """Take one request."""
+        ...
+
+
+Check = Callable[[Any, RequestContext], Passage]
+"""What the edge does with a request of one type."""
+
+
+class GroupApis:
+    """The edge around one group coordinator.
+
+    Args:
+        coordinator: Takes what the edge lets through.
+        profile: Of the broker.
+        topics: What exists.
+        authorizer: None to allow everything.
+    """
+
+    __slots__ = ("_access", "_checks", "_coordinator", "_finishes", "_profile")
+
+    def __init__(
+        self,
+        coordinator: AsksCoordinator,
+        profile: Profile,
+        *,
+        topics: Topics,
+        authorizer: Authorizer | None = None,
+    ) -> None:
+        self._coordinator = coordinator
+        self._profile = profile
+        self._access = Access(authorizer)
+        self._finishes: dict[int, Finish] = {}
+        offsets = OffsetApis(topics, self._access, profile)
+        self._checks: dict[type[Request], Check] = {
+            JoinGroupRequest: self._join,
+            SyncGroupRequest: self._sync,
+            HeartbeatRequest: self._heartbeat,
+            LeaveGroupRequest: self._leave,
+            DescribeGroupsRequest: self._describe,
+            ListGroupsRequest: self._list,
+            DeleteGroupsRequest: self._delete,
+            OffsetCommitRequest: offsets.commit,
+            TxnOffsetCommitRequest: offsets.txn_commit,
+            OffsetDeleteRequest: offsets.delete,
+            OffsetFetchRequest: FetchApi(topics, self._access, profile).fetch,
+        }
+
+    def handle(self, request: Request, context: RequestContext, now_ms: int) -> CoordinatorResult:
+        """Take a request; what it causes is complete, and need not be given to `pass_on`."""
+        passage = self._checks[type(request)](request, context)
+        if passage.request is None:
+            finish = cast("Finish", passage.finish)
+            return CoordinatorResult(replies=(Reply(context.token, finish(None)),))
+        if passage.finish is not None:
+            self._finishes[context.token] = passage.finish
+        return self.pass_on(self._coordinator.handle(passage.request, context, now_ms))
+
+    def pass_on(self, result: CoordinatorResult) -> CoordinatorResult:
+        """Complete the answers among what a verb of the coordinator caused."""
+        finishes = self._finishes
+        if not finishes or not result.replies:
+            return result
+        replies = tuple(
+            Reply(reply.token, finishes.pop(reply.token)(reply.response))
+            if reply.token in finishes
+            else reply
+            for reply in result.replies
+        )
+        return CoordinatorResult(replies, result.batches, result.events)
+
+    def use_authorizer(self, authorizer: Authorizer | None) -> None:
+        """Ask another authorizer from now on; None allows everything."""
+        self._access.authorizer = authorizer
+
+    def asks_nothing_of(self, request_type: type[Request]) -> bool:
+        """Whether requests of that type may go straight to the coordinator."""
+        return self._access.is_open and request_type in _UNCHECKED
+
+    # -- membership ------------------------------------------------------------------------
+
+    def _member_error(
+        self, group_id: str, group_instance_id: str | None, context: RequestContext
+    ) -> ErrorCode:
+        """Static members need a Kafka that knows them; anybody needs READ."""
+        if group_instance_id is not None and not self._profile.static_membership:
+            return ErrorCode.UNSUPPORTED_VERSION
+        if not self._access.allows(context, Operation.READ, ResourceType.GROUP, group_id):
+            return ErrorCode.GROUP_AUTHORIZATION_FAILED
+        return ErrorCode.NONE
+
+    def _join(self, request: JoinGroupRequest, context: RequestContext) -> Passage:
+        error = self._member_error(request.group_id, request.group_instance_id, context)
+        if error is not ErrorCode.NONE:
+            return answered(JoinGroupResponse(error_code=error))
+        return Passage(request)
+
+    def _sync(self, request: SyncGroupRequest, context: RequestContext) -> Passage:
+        """From version 5 on protocol type and name are mandatory."""
+        error = ErrorCode.NONE
+        if request.group_instance_id is not None and not self._profile.static_membership:
+            error = ErrorCode.UNSUPPORTED_VERSION
+        elif context.api_version >= _SYNC_NAMES_VERSION and (
+            request.protocol_type is None or request.protocol_name is None
+        ):
+            error = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        else:
+            error = self._member_error(request.group_id, None, context)
+        if error is not ErrorCode.NONE:
+            return answered(SyncGroupResponse(error_code=error))
+        return Passage(request)
+
+    def _heartbeat(self, request: HeartbeatRequest, context: RequestContext) -> Passage:
+        error = self._member_error(request.group_id, request.group_instance_id, context)
+        if error is not ErrorCode.NONE:
+            return answered(HeartbeatResponse(error_code=error))
+        return Passage(request)
+
+    def _leave(self, request: LeaveGroupRequest, context: RequestContext) -> Passage:
+        error = self._member_error(request.group_id, None, context)
+        if error is not ErrorCode.NONE:
+            return answered(LeaveGroupResponse(error_code=error))
+        return Passage(request)
+
+    # -- administration --------------------------------------------------------------------
+
+    def _describe(self, request: DescribeGroupsRequest, context: RequestContext) -> Passage:
+        """Groups that may not be described come first; the coordinator is asked of the rest."""
+        refused: list[DescribedGroup] = []
+        allowed: list[str] = []
+        for name in request.groups:
+            if self._access.allows(context, Operation.DESCRIBE, ResourceType.GROUP, name):
+                allowed.append(name)
+            else:
+                error = ErrorCode.GROUP_AUTHORIZATION_FAILED
+                refused.append(DescribedGroup(group_id=name, error_code=error))
+        wants_operations = (
+            request.include_authorized_operations and context.api_version >= _OPERATIONS_VERSION
+        )
+        if not refused and not wants_operations:
+            return Passage(request)
+        finish = partial(self._finish_describe, tuple(refused), context, wants_operations)
+        return Passage(replace(request, groups=tuple(allowed)), finish)
+
+    def _finish_describe(
+        self,
+        refused: tuple[DescribedGroup, ...],
+        context: RequestContext,
+        wants_operations: bool,
+        response: Response | None,
+    ) -> Response:
+        described = cast("DescribeGroupsResponse", response).groups
+        if wants_operations:
+            described = tuple(self._with_operations(group, context) for group in described)
+        return DescribeGroupsResponse(groups=refused + described)
+
+    def _with_operations(self, group: DescribedGroup, context: RequestContext) -> DescribedGroup:
+        if group.error_code is not ErrorCode.NONE:
+            return group
+        operations: tuple[Operation, ...] = _GROUP_OPERATIONS
+        if self._profile.group_has_configs:
+            operations += _GROUP_CONFIG_OPERATIONS
+        bits = self._access.bits(context, operations, ResourceType.GROUP, group.group_id)
+        return replace(group, authorized_operations=bits)
+
+    def _list(self, request: ListGroupsRequest, context: RequestContext) -> Passage:
+        """Who may describe the cluster sees every group, others those they may describe."""
+        access = self._access
+        if access.allows(context, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
+            return Passage(request)
+        if self._profile.list_needs_cluster:
+            error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+            return answered(ListGroupsResponse(error_code=error))
+        return Passage(request, partial(self._finish_list, context))
+
+    def _finish_list(self, context: RequestContext, response: Response | None) -> Response:
+        listing = cast("ListGroupsResponse", response)
+        visible = tuple(
+            group
+            for group in listing.groups
+            if self._access.allows(context, Operation.DESCRIBE, ResourceType.GROUP, group.group_id)
+        )
+        return replace(listing, groups=visible)
+
+    def _delete(self, request: DeleteGroupsRequest, context: RequestContext) -> Passage:
+        """A name given twice counts once; groups that may not be deleted come last."""
+        names = tuple(dict.fromkeys(request.groups_names))
+        allowed: list[str] = []
+        refused: list[DeletedGroup] = []
+        for name in names:
+            if self._access.allows(context, Operation.DELETE, ResourceType.GROUP, name):
+                allowed.append(name)
+            else:
+                error = ErrorCode.GROUP_AUTHORIZATION_FAILED
+                refused.append(DeletedGroup(group_id=name, error_code=error))
+        passed = replace(request, groups_names=tuple(allowed))
+        if not refused:
+            return Passage(passed)
+        return Passage(passed, partial(_finish_delete, tuple(refused)))
+
+
+def _finish_delete(refused: tuple[DeletedGroup, ...], response: Response | None) -> Response:
+    results = cast("DeleteGroupsResponse", response).results
+    return DeleteGroupsResponse(results=results + refused)
+
+
+_UNCHECKED: Final = frozenset(
+    {
+        JoinGroupRequest,
+        HeartbeatRequest,
+        LeaveGroupRequest,
+        ListGroupsRequest,
+    }
+)
+"""Requests that the edge only asks an authorizer about, when every member may be static."""

@@ -1,0 +1,279 @@
+"""OffsetCommit, TxnOffsetCommit and OffsetDelete before and after the coordinator.
+
+What names no topic or no partition, or what its sender may not touch, is refused here, partition
+by partition; the coordinator sees the rest, and its outcomes follow the refusals topic by topic.
+
+Source: kafka trunk, KafkaApis.handleOffsetCommitRequest, handleTxnOffsetCommitRequest and
+handleOffsetDeleteRequest; the builders of OffsetCommitResponse, TxnOffsetCommitResponse and
+OffsetDeleteResponse.
+"""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Final, cast
+
+from msgspec.structs import replace
+
+from coordinator_sim.broker.authorizer import Operation, ResourceType
+from coordinator_sim.broker.passage import Access, Passage, answered
+from coordinator_sim.broker.topics import ZERO_TOPIC_ID, Topics
+from coordinator_sim.protocol.admin_messages import (
+    DeletedOffset,
+    DeletedOffsetTopic,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteTopic,
+)
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitTopic,
+    OffsetCommitTopicResult,
+    PartitionError,
+    RequestContext,
+)
+from coordinator_sim.protocol.profiles import Profile
+from coordinator_sim.protocol.requests import Response
+from coordinator_sim.protocol.transaction_messages import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
+
+COMMIT_TOPIC_IDS: Final = 10
+"""OffsetCommit and OffsetFetch name topics by id from this version on."""
+_TXN_TOPIC_IDS: Final = 6
+_LOADING_UNDERSTOOD: Final = 2
+
+Refused = dict[str | bytes, OffsetCommitTopicResult]
+
+
+class OffsetApis:
+    """The edge of the APIs that change offsets.
+
+    Args:
+        topics: What exists.
+        access: Whom to ask.
+    """
+
+    __slots__ = ("_access", "_profile", "_topics")
+
+    def __init__(self, topics: Topics, access: Access, profile: Profile) -> None:
+        self._topics = topics
+        self._access = access
+        self._profile = profile
+
+    # -- the APIs --------------------------------------------------------------------------
+
+    def commit(self, request: OffsetCommitRequest, context: RequestContext) -> Passage:
+        """OffsetCommit. There is no error of the whole: each partition has the group's."""
+        error = self._commit_error(request, context)
+        if error is not ErrorCode.NONE:
+            return answered(OffsetCommitResponse(topics=_all_refused(request.topics, error)))
+        by_id = context.api_version >= COMMIT_TOPIC_IDS
+        kept, refused = self._check(request.topics, context, by_id=by_id)
+        passed = replace(request, topics=kept) if kept else None
+        return Passage(passed, partial(_merge_commit, refused, by_id))
+
+    def txn_commit(self, request: TxnOffsetCommitRequest, context: RequestContext) -> Passage:
+        """TxnOffsetCommit, which asks for the right to the transactional id too."""
+        error = self._txn_commit_error(request, context)
+        if error is not ErrorCode.NONE:
+            return answered(TxnOffsetCommitResponse(topics=_all_refused(request.topics, error)))
+        by_id = context.api_version >= _TXN_TOPIC_IDS
+        kept, refused = self._check(request.topics, context, by_id=by_id)
+        passed = replace(request, topics=kept) if kept else None
+        knows_loading = context.api_version >= _LOADING_UNDERSTOOD
+        return Passage(passed, partial(_merge_txn_commit, refused, by_id, knows_loading))
+
+    def delete(self, request: OffsetDeleteRequest, context: RequestContext) -> Passage:
+        """OffsetDelete. The coordinator is asked even if no partition is left."""
+        group_id = request.group_id
+        if not self._access.allows(context, Operation.DELETE, ResourceType.GROUP, group_id):
+            error = ErrorCode.GROUP_AUTHORIZATION_FAILED
+            return answered(OffsetDeleteResponse(error_code=error))
+        kept: list[OffsetDeleteTopic] = []
+        refused: dict[str, DeletedOffsetTopic] = {}
+        for topic in request.topics:
+            good, bad = self._part_deletions(topic, context)
+            if bad:
+                before = refused.get(topic.name)
+                earlier = () if before is None else before.partitions
+                refused[topic.name] = DeletedOffsetTopic(topic.name, earlier + bad)
+            if good:
+                kept.append(OffsetDeleteTopic(topic.name, good))
+        return Passage(replace(request, topics=tuple(kept)), partial(_merge_delete, refused))
+
+    # -- checks ----------------------------------------------------------------------------
+
+    def _commit_error(self, request: OffsetCommitRequest, context: RequestContext) -> ErrorCode:
+        if not self._access.allows(context, Operation.READ, ResourceType.GROUP, request.group_id):
+            return ErrorCode.GROUP_AUTHORIZATION_FAILED
+        if request.group_instance_id is not None and not self._profile.static_membership:
+            return ErrorCode.UNSUPPORTED_VERSION
+        return ErrorCode.NONE
+
+    def _txn_commit_error(
+        self, request: TxnOffsetCommitRequest, context: RequestContext
+    ) -> ErrorCode:
+        allows = self._access.allows
+        transactional_id = request.transactional_id
+        if not allows(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
+            return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        if not allows(context, Operation.READ, ResourceType.GROUP, request.group_id):
+            return ErrorCode.GROUP_AUTHORIZATION_FAILED
+        return ErrorCode.NONE
+
+    def _check(
+        self, topics: Iterable[OffsetCommitTopic], context: RequestContext, *, by_id: bool
+    ) -> tuple[tuple[OffsetCommitTopic, ...], Refused]:
+        """Part the topics into what the coordinator is to see and what is refused."""
+        kept: list[OffsetCommitTopic] = []
+        refused: Refused = {}
+        for asked in topics:
+            topic = self._named(asked) if by_id else asked
+            error = ErrorCode.UNKNOWN_TOPIC_ID
+            if topic.name or not by_id:
+                error = self._topic_error(topic.name, context)
+            if error is not ErrorCode.NONE:
+                _refuse(refused, topic, error, by_id=by_id)
+                continue
+            name = topic.name
+            good = tuple(p for p in topic.partitions if self._has_partition(name, p.partition))
+            if len(good) < len(topic.partitions):
+                bad = tuple(
+                    p for p in topic.partitions if not self._has_partition(name, p.partition)
+                )
+                missing = replace(topic, partitions=bad)
+                _refuse(refused, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, by_id=by_id)
+            if good:
+                kept.append(self._with_id(replace(topic, partitions=good)))
+        return tuple(kept), refused
+
+    def _named(self, topic: OffsetCommitTopic) -> OffsetCommitTopic:
+        """The topic with the name that its id has, if any."""
+        name = self._topics.name_of(topic.topic_id)
+        return topic if name is None else replace(topic, name=name)
+
+    def _with_id(self, topic: OffsetCommitTopic) -> OffsetCommitTopic:
+        topic_id = self._topics.id_of(topic.name)
+        return topic if topic_id is None else replace(topic, topic_id=topic_id)
+
+    def _part_deletions(
+        self, topic: OffsetDeleteTopic, context: RequestContext
+    ) -> tuple[tuple[int, ...], tuple[DeletedOffset, ...]]:
+        """The partitions of a topic that exist, and the outcomes of the others."""
+        error = self._topic_error(topic.name, context)
+        if error is not ErrorCode.NONE:
+            return (), tuple(DeletedOffset(index, error) for index in topic.partitions)
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        exists = [self._has_partition(topic.name, index) for index in topic.partitions]
+        good = tuple(p for p, known in zip(topic.partitions, exists, strict=True) if known)
+        bad = (p for p, known in zip(topic.partitions, exists, strict=True) if not known)
+        return good, tuple(DeletedOffset(index, unknown) for index in bad)
+
+    def _topic_error(self, name: str, context: RequestContext) -> ErrorCode:
+        """Why no partition of a topic may be touched."""
+        allows = self._access.allows
+        exists = self._topics.exists(name)
+        if self._profile.conceals_topics:
+            # Source: kafka 0.10.2, KafkaApis.handleOffsetCommitRequest.
+            exists = exists and allows(context, Operation.DESCRIBE, ResourceType.TOPIC, name)
+            if not exists:
+                return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if not allows(context, Operation.READ, ResourceType.TOPIC, name):
+            return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return ErrorCode.NONE if exists else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    def _has_partition(self, name: str, index: int) -> bool:
+        if not self._profile.commit_checks_partitions:
+            return True
+        return self._topics.has_partition(name, index)
+
+
+# -- refusals and outcomes -----------------------------------------------------------------
+
+
+def _all_refused(
+    topics: Iterable[OffsetCommitTopic], error: ErrorCode
+) -> tuple[OffsetCommitTopicResult, ...]:
+    """The same error for every partition of a request."""
+    return tuple(_refusal(topic, error) for topic in topics)
+
+
+def _refusal(topic: OffsetCommitTopic, error: ErrorCode) -> OffsetCommitTopicResult:
+    outcomes = tuple(PartitionError(p.partition, error) for p in topic.partitions)
+    return OffsetCommitTopicResult(topic.name, outcomes, topic.topic_id)
+
+
+def _key(name: str, topic_id: bytes | None, *, by_id: bool) -> str | bytes:
+    return (topic_id or ZERO_TOPIC_ID) if by_id else name
+
+
+def _refuse(refused: Refused, topic: OffsetCommitTopic, error: ErrorCode, *, by_id: bool) -> None:
+    """Add the error of a topic's partitions to what is refused of the topic already."""
+    _add(refused, _refusal(topic, error), by_id=by_id)
+
+
+def _add(found: Refused, result: OffsetCommitTopicResult, *, by_id: bool) -> None:
+    key = _key(result.name, result.topic_id, by_id=by_id)
+    before = found.get(key)
+    if before is not None:
+        result = replace(before, partitions=before.partitions + result.partitions)
+    found[key] = result
+
+
+def _merge(
+    refused: Refused, topics: Iterable[OffsetCommitTopicResult], *, by_id: bool
+) -> tuple[OffsetCommitTopicResult, ...]:
+    """The refusals, then the coordinator's outcomes, topic by topic."""
+    if not refused:
+        return tuple(topics)
+    found = dict(refused)
+    for topic in topics:
+        _add(found, topic, by_id=by_id)
+    return tuple(found.values())
+
+
+def _merge_commit(refused: Refused, by_id: bool, response: Response | None) -> Response:
+    topics = () if response is None else cast("OffsetCommitResponse", response).topics
+    return OffsetCommitResponse(topics=_merge(refused, topics, by_id=by_id))
+
+
+def _merge_txn_commit(
+    refused: Refused,
+    by_id: bool,
+    knows_loading: bool,
+    response: Response | None,
+) -> Response:
+    """The outcomes; producers before version 2 are not told that a load is under way.
+
+    Source: KafkaApis.handleTxnOffsetCommitRequest; KAFKA-7296.
+    """
+    topics = () if response is None else cast("TxnOffsetCommitResponse", response).topics
+    merged = _merge(refused, topics, by_id=by_id)
+    if not knows_loading:
+        merged = tuple(
+            replace(topic, partitions=tuple(_without_loading(p) for p in topic.partitions))
+            for topic in merged
+        )
+    return TxnOffsetCommitResponse(topics=merged)
+
+
+def _without_loading(outcome: PartitionError) -> PartitionError:
+    if outcome.error_code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+        return PartitionError(outcome.partition, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return outcome
+
+
+def _merge_delete(refused: dict[str, DeletedOffsetTopic], response: Response | None) -> Response:
+    """The refusals, then the outcomes; an error of the group takes the place of everything."""
+    answer = cast("OffsetDeleteResponse", response)
+    if answer.error_code is not ErrorCode.NONE or not refused:
+        return answer
+    found = dict(refused)
+    for topic in answer.topics:
+        before = found.get(topic.name)
+        earlier = () if before is None else before.partitions
+        found[topic.name] = DeletedOffsetTopic(topic.name, earlier + topic.partitions)
+    return OffsetDeleteResponse(topics=tuple(found.values()))

@@ -1,0 +1,78 @@
+"""The topics that a broker knows by name and by id, as its metadata tells them."""
+
+from hashlib import sha256
+from typing import Final
+
+from msgspec import Struct
+
+ZERO_TOPIC_ID: Final = bytes(16)
+"""The id of no topic."""
+
+
+class Topic(Struct, frozen=True):
+    """A topic: its id of 16 bytes and its number of partitions."""
+
+    topic_id: bytes
+    partition_count: int
+
+
+class Topics:
+    """Topics by name and by id.
+
+    Attributes:
+        is_open: Whether a name that is not known stands for a topic all the same, of any number of
+            partitions. So it is until the first topic is put.
+    """
+
+    __slots__ = ("_by_name", "_names", "is_open")
+
+    def __init__(self, *, is_open: bool = False) -> None:
+        self.is_open = is_open
+        self._by_name: dict[str, Topic] = {}
+        self._names: dict[bytes, str] = {}
+
+    def put(self, name: str, topic: Topic) -> None:
+        """Make a topic known, or replace what is known of it."""
+        self.is_open = False
+        self.remove(name)
+        self._by_name[name] = topic
+        self._names[topic.topic_id] = name
+
+    def remove(self, name: str) -> Topic | None:
+        """Forget a topic; what was known of it."""
+        topic = self._by_name.pop(name, None)
+        if topic is not None:
+            self._names.pop(topic.topic_id, None)
+        return topic
+
+    def get(self, name: str) -> Topic | None:
+        """The topic of that name; None when none is known."""
+        return self._by_name.get(name)
+
+    def exists(self, name: str) -> bool:
+        """Whether there is a topic of that name."""
+        return self.is_open or name in self._by_name
+
+    def has_partition(self, name: str, index: int) -> bool:
+        """Whether a topic has that partition."""
+        topic = self._by_name.get(name)
+        return self.is_open if topic is None else 0 <= index < topic.partition_count
+
+    def id_of(self, name: str) -> bytes | None:
+        """The id of the topic of that name; None when none is known."""
+        topic = self._by_name.get(name)
+        return None if topic is None else topic.topic_id
+
+    def name_of(self, topic_id: bytes | None) -> str | None:
+        """The name of the topic with that id; None when there is none."""
+        return None if topic_id is None else self._names.get(topic_id)
+
+
+def topic_id_for(name: str, incarnation: int = 0) -> bytes:
+    """An id for a topic that nobody gave one: always the same for the same topic.
+
+    Args:
+        name: Of the topic.
+        incarnation: How often a topic of that name was created before.
+    """
+    return sha256(f"{incarnation}/{name}".encode()).digest()[:16]
