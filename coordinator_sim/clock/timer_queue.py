@@ -35,6 +35,7 @@ class TimerKind(Enum):
     SYNC = "sync"
     WRITE = "write"
     EXPIRY = "expiry"
+    GAUGE = "gauge"
 
 
 class TimerKey(NamedTuple):
@@ -105,8 +106,7 @@ class TimerQueue:
         self, key: TimerKey, deadline_ms: int, *, now_ms: int, data: object = None
     ) -> Timer:
         """Arm the timer of that name, replacing its deadline and data if it is armed already."""
-        if self._wheel_ms < 0:
-            self._wheel_ms = now_ms
+        self.start(now_ms)
         timer = self._timers.get(key)
         if timer is None:
             timer = self._timers[key] = Timer(key, deadline_ms, 0, data)
@@ -136,6 +136,11 @@ class TimerQueue:
         if timer is not None:
             timer.active = False
             self._withdraw(timer)
+
+    def touch(self, deadline_ms: int) -> None:
+        """Arm a timer and cancel it at once: its bucket stays queued, and turns the wheel."""
+        if deadline_ms > self._wheel_ms:
+            self._bucket_for(deadline_ms)
 
     def pop_due(self, now_ms: int) -> Timer | None:
         """Take the next timer whose deadline is not after `now_ms`; None when there is none.
@@ -189,6 +194,15 @@ class TimerQueue:
             timer.bucket_end_ms = 0
             self._ready.append(timer)
             return
+        bucket = self._bucket_for(deadline_ms)
+        bucket.timers[timer] = None
+        timer.bucket = bucket
+        timer.bucket_end_ms = bucket.start_ms + bucket.tick_ms
+        timer.wheel_ms = wheel_ms
+
+    def _bucket_for(self, deadline_ms: int) -> Bucket:
+        """The bucket of a deadline ahead of the wheel, queued from now on."""
+        wheel_ms = self._wheel_ms
         tick = 1
         span = WHEEL_SIZE
         # Ends because each wheel spans twenty times the one below it.
@@ -200,10 +214,7 @@ class TimerQueue:
         if bucket is None:
             bucket = self._buckets[start_ms, tick] = Bucket(start_ms, tick)
             self._queue.add(start_ms, bucket)
-        bucket.timers[timer] = None
-        timer.bucket = bucket
-        timer.bucket_end_ms = start_ms + tick
-        timer.wheel_ms = wheel_ms
+        return bucket
 
     def _withdraw(self, timer: Timer) -> None:
         """Take the timer out of its bucket, which stays queued even if it is empty now."""

@@ -73,6 +73,9 @@ class CoordinatorConfig(Struct, frozen=True, kw_only=True):
 
     Args:
         trace: Whether results carry events; off, the core spends nothing on them.
+        idle_timers: Whether those of Kafka's timers run that change nothing by themselves: of its
+            gauges, and of writes that are committed at once. They turn the timing wheel, which
+            shows only in the order of timers due at one millisecond.
         hold_high_watermark: False: every append is committed at once. True: replies wait for
             `advance_high_watermark`.
     """
@@ -88,4 +91,5 @@ class CoordinatorConfig(Struct, frozen=True, kw_only=True):
     offsets_retention_ms: int = 10_080 * 60_000
     offsets_retention_check_interval_ms: int = 600_000
     trace: bool = True
+    idle_timers: bool = False
     hold_high_watermark: bool = False

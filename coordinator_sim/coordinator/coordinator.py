@@ -23,6 +23,7 @@ from coordinator_sim.coordinator.contract import (
 from coordinator_sim.coordinator.deletion import delete_groups
 from coordinator_sim.coordinator.expiry import expire_offsets
 from coordinator_sim.coordinator.fetch import FetchUnderWay
+from coordinator_sim.coordinator.gauges import Gauge, expire_gauge
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.inspection import describe_groups, list_groups
 from coordinator_sim.coordinator.join import handle_join
@@ -331,22 +332,30 @@ class GroupCoordinator:
         if isinstance(data, Partition):
             expire_offsets(runtime, data)
             return
+        if isinstance(data, Gauge):
+            expire_gauge(runtime, data)
+            return
+        partition = runtime.partitions[self._partition_index(key.group_id)]
+        effect = self._fire_in_group(timer)
+        # A write without records waits behind others, and its own timeout turns the wheel.
+        if effect is not NO_EFFECT or partition.high_watermark < partition.end_offset:
+            runtime.submit(partition, None, effect)
+
+    def _fire_in_group(self, timer: Timer) -> Effect:
+        runtime = self._runtime
+        key, data = timer.key, timer.data
         group = runtime.groups.get(key.group_id)
         if group is None:
-            return
+            return NO_EFFECT
         match key.kind:
             case TimerKind.SESSION:
-                effect = expire_session(runtime, group, key.member_id)
+                return expire_session(runtime, group, key.member_id)
             case TimerKind.SYNC:
-                effect = expire_pending_sync(runtime, group, data)
+                return expire_pending_sync(runtime, group, data)
             case _:
-                effect = (
-                    expire_initial_join(runtime, group, data)
-                    if isinstance(data, InitialDelay)
-                    else complete_join(runtime, group)
-                )
-        if effect is not NO_EFFECT:
-            runtime.submit(runtime.partitions[group.offsets_partition], None, effect)
+                if isinstance(data, InitialDelay):
+                    return expire_initial_join(runtime, group, data)
+                return complete_join(runtime, group)
 
     # -- the log ---------------------------------------------------------------------------
 

@@ -6,7 +6,9 @@ Source: kafka trunk, GroupMetadataManager.replay, onLoaded and onUnloaded;
 OffsetMetadataManager.replay; CoordinatorRuntime.CoordinatorContext.unload.
 """
 
+from coordinator_sim.clock.timer_queue import TimerKind
 from coordinator_sim.coordinator.expiry import arm_expiry, expiry_key
+from coordinator_sim.coordinator.gauges import arm_gauge, gauge_key
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.join_phase import complete_join_of, prepare_rebalance
 from coordinator_sim.coordinator.offset_store import OffsetStore
@@ -21,6 +23,7 @@ from coordinator_sim.protocol.messages import (
     JoinGroupResponse,
     SyncGroupResponse,
 )
+from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.records import (
     GroupMetadataKey,
     GroupMetadataMember,
@@ -32,6 +35,8 @@ from coordinator_sim.protocol.records import (
 from coordinator_sim.protocol.states import GroupState
 from coordinator_sim.protocol.table_order import HashOrder
 from coordinator_sim.trace.events import Event, RebalanceReason
+
+_GROUP_TIMERS = frozenset({TimerKind.SESSION, TimerKind.JOIN, TimerKind.SYNC})
 
 
 def replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> None:
@@ -127,6 +132,7 @@ def finish_load(runtime: Runtime, partition: Partition, error: ErrorCode) -> Non
         if not is_first:
             _shrink(runtime, group)
     arm_expiry(runtime, partition)
+    arm_gauge(runtime, partition)
     if runtime.tracing:
         _trace_load_done(runtime, partition)
 
@@ -208,10 +214,19 @@ def unload(runtime: Runtime, partition: Partition, leader_epoch: int | None) -> 
 
 
 def _cancel_timers(runtime: Runtime, partition: Partition) -> None:
-    runtime.timers.cancel(expiry_key(partition))
-    for timer in list(runtime.timers):
-        if timer.key.group_id in partition.groups:
-            runtime.timers.cancel(timer.key)
+    """Drop the partition's timers, those of groups whose creation was undone included.
+
+    Source: CoordinatorTimerImpl.cancelAll.
+    """
+    timers = runtime.timers
+    timers.cancel(expiry_key(partition))
+    timers.cancel(gauge_key(partition))
+    count = runtime.config.offsets_topic_num_partitions
+    for timer in list(timers):
+        group_id = timer.key.group_id
+        is_own = timer.key.kind in _GROUP_TIMERS
+        if is_own and partition_for(group_id, count) == partition.index:
+            timers.cancel(timer.key)
 
 
 def _kill(runtime: Runtime, group: Group) -> None:

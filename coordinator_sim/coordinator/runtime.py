@@ -292,6 +292,8 @@ class Runtime:
             if error is not ErrorCode.NONE:
                 self.finish(write, error)
                 return
+            if self.config.idle_timers and self.profile.replies_wait_for_log:
+                self.timers.touch(self.now_ms + self.config.offsets_commit_timeout_ms)
         if self.profile.replies_wait_for_log:
             settle_by_position(self, partition, write)
         else:

@@ -170,7 +170,9 @@ class Lines:
             profile = profile_named(_text(command, "profile"))
         partitions = _number(command, "partitions", OFFSETS_PARTITIONS)
         trace = _flag(command, "trace", default=False)
-        base = CoordinatorConfig(offsets_topic_num_partitions=partitions, trace=trace)
+        base = CoordinatorConfig(
+            offsets_topic_num_partitions=partitions, trace=trace, idle_timers=True
+        )
         properties = _object(command, "config")
         self._harness = Harness(
             configured(base, {name: str(value) for name, value in properties.items()}),

@@ -88,6 +88,9 @@ class Profile(Struct, frozen=True, kw_only=True):
         log_sequences_every_batch: Batches of groups and tombstones carry base sequence 0 as those
             of offsets do. Source: CoordinatorRuntime.maybeAllocateNewBatch;
             GroupMetadataManager.storeGroup has none.
+        gauge_interval_ms: How often a partition's groups are counted by a timer; 0 for never.
+            Source: GroupCoordinatorShard.DEFAULT_GROUP_GAUGES_UPDATE_INTERVAL_MS; Scala counts
+            when a gauge is read.
         hash_order: The hash maps whose order decides ties, new leaders and lists.
             Source: ClassicGroup on java.util.HashMap; GroupMetadata on Scala's mutable.HashMap.
         replaces_static_member_in_place: A static member's new id is given to the very member, which
@@ -152,6 +155,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     log_words: LogWords = LogWords.JAVA
     log_magic: int = 2
     log_sequences_every_batch: bool = True
+    gauge_interval_ms: int = 60_000
     hash_order: HashOrder = HashOrder.JAVA
     replaces_static_member_in_place: bool = False
     failed_replacement_restores_protocols: bool = True
@@ -189,6 +193,7 @@ _SCALA: Final = replace(
     group_has_configs=False,
     offset_value_version=3,
     log_sequences_every_batch=False,
+    gauge_interval_ms=0,
     hash_order=HashOrder.SCALA_2_13,
     replaces_static_member_in_place=True,
     failed_replacement_restores_protocols=False,

@@ -124,3 +124,13 @@ def test_cancelled_timers_do_not_pile_up() -> None:
         queue.cancel(key(str(number)))
     assert len(queue) == 0
     assert drain(queue, 300_000) == []
+
+
+def test_touched_bucket_turns_the_wheel() -> None:
+    """A timer armed and cancelled at once leaves its bucket behind."""
+    queue = TimerQueue()
+    queue.start(0)
+    queue.touch(39)
+    queue.touch(0)
+    assert queue.wake_up_ms() == 20
+    assert drain(queue, 20) == []
