@@ -1,4 +1,8 @@
-"""Bytes and the plain data they stand for: embedded consumer and Connect blobs.
+"""Bytes and the plain data they stand for.
 
-No behaviour: a decoder raises `WireFormatError`, an encoder never fails on valid data.
+Requests and responses of the group APIs (`frames`, from the tables in `schemas`), record batches
+and segments of the offsets log, embedded consumer and Connect blobs.
+
+No behaviour: a decoder raises `WireFormatError`, an encoder fails only on what its format cannot
+say.
 """

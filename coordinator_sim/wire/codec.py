@@ -11,7 +11,7 @@ MAX_TAGGED_FIELD_COUNT; ByteBufferAccessor.
 
 import struct
 from collections.abc import Callable
-from itertools import groupby
+from itertools import takewhile
 from typing import Any, Final
 
 from coordinator_sim.errors import DataError
@@ -33,8 +33,12 @@ MAX_STRING_LENGTH: Final = 32_767
 
 _UUID_SIZE: Final = 16
 _NO_TAGS: Final = b"\x00"
+_INT8: Final = struct.Struct(">b")
+_MORE_BYTES: Final = 0x80
+"""The bit of a varint's byte that says that more follow."""
 
-Read = Callable[["FrameReader"], Any]
+Read = Callable[["FrameReader", str], Any]
+"""Reads what is at the cursor; the text names it in errors."""
 Write = Callable[[Any], bytes]
 
 
@@ -52,10 +56,22 @@ class FrameReader(CompactReader):
         self._offset = end
         return form.unpack_from(self._data, start)
 
+    def int8(self, field: str) -> int:
+        """The next signed 8-bit integer."""
+        return int(self.fixed(_INT8, field)[0])
+
+    def boolean(self, field: str) -> bool:
+        """The next byte: anything but 0 is true."""
+        return self._take(1, field) != b"\x00"
+
+    def uuid(self, field: str) -> bytes:
+        """The next 16 bytes."""
+        return self._take(_UUID_SIZE, field)
+
     def short_varint(self, field: str) -> int:
         """The next unsigned varint; most have one byte."""
         start = self._offset
-        if start < len(self._data) and (byte := self._data[start]) < 0x80:  # noqa: PLR2004 - no more
+        if start < len(self._data) and (byte := self._data[start]) < _MORE_BYTES:
             self._offset = start + 1
             return byte
         return self.unsigned_varint(field)
@@ -63,16 +79,32 @@ class FrameReader(CompactReader):
     def nullable_text(self, field: str) -> str | None:
         """The next classic string; None for any negative length."""
         length = self.int16(field)
-        return None if length < 0 else self._take(length, field).decode(errors="replace")
+        return None if length < 0 else str(self._take(length, field), "utf-8", "replace")
+
+    def text(self, field: str) -> str:
+        """The next classic string, which may not be null."""
+        text = self.nullable_text(field)
+        if text is None:
+            raise self.error(f"{field} is null")
+        return text
 
     def compact_nullable_text(self, field: str) -> str | None:
         """The next compact string; None for length 0."""
-        length = self.short_varint(field) - 1
-        if length < 0:
-            return None
-        if length > MAX_STRING_LENGTH:
-            raise self.error(f"{field} has {length} bytes, at most {MAX_STRING_LENGTH} are allowed")
-        return self._take(length, field).decode(errors="replace")
+        size = self.short_varint(field)
+        if size <= 1:
+            return "" if size else None
+        if size - 1 > MAX_STRING_LENGTH:
+            raise self.error(
+                f"{field} has {size - 1} bytes, at most {MAX_STRING_LENGTH} are allowed"
+            )
+        return str(self._take(size - 1, field), "utf-8", "replace")
+
+    def compact_text(self, field: str) -> str:
+        """The next compact string, which may not be null."""
+        text = self.compact_nullable_text(field)
+        if text is None:
+            raise self.error(f"{field} is null")
+        return text
 
     def count(self, field: str) -> int:
         """How many elements a classic array has; -1 for null."""
@@ -114,101 +146,79 @@ _FIXED: Final[dict[Kind, str]] = {
     Kind.UUID: "16s",
 }
 """The fields of fixed size, as `struct` writes them."""
-_READ_CLASSIC: Final[dict[Kind, Callable[[FrameReader, str], Any]]] = {
-    Kind.STRING: FrameReader.nullable_text,
-    Kind.BYTES: FrameReader.nullable_bytes,
+_READ_FIXED: Final[dict[Kind, Read]] = {
+    Kind.BOOLEAN: FrameReader.boolean,
+    Kind.INT8: FrameReader.int8,
+    Kind.INT16: FrameReader.int16,
+    Kind.INT32: FrameReader.int32,
+    Kind.INT64: FrameReader.int64,
+    Kind.UUID: FrameReader.uuid,
 }
-_READ_COMPACT: Final[dict[Kind, Callable[[FrameReader, str], Any]]] = {
-    Kind.STRING: FrameReader.compact_nullable_text,
-    Kind.BYTES: FrameReader.compact_nullable_bytes,
+# By whether the version is flexible, and whether the field may be null.
+_READ_TEXT: Final[dict[tuple[bool, bool], Read]] = {
+    (False, False): FrameReader.text,
+    (False, True): FrameReader.nullable_text,
+    (True, False): FrameReader.compact_text,
+    (True, True): FrameReader.compact_nullable_text,
+}
+_READ_BYTES: Final[dict[tuple[bool, bool], Read]] = {
+    (False, False): FrameReader.required_bytes,
+    (False, True): FrameReader.nullable_bytes,
+    (True, False): FrameReader.compact_bytes,
+    (True, True): FrameReader.compact_nullable_bytes,
 }
 
 
-def _read_variable(kind: Kind, where: str, *, flexible: bool, nullable: bool) -> Read:
-    read = _read_named((_READ_COMPACT if flexible else _READ_CLASSIC)[kind], where)
-    return read if nullable else _read_required(read, where)
-
-
-def _read_named(read: Callable[[FrameReader, str], Any], where: str) -> Read:
-    return lambda reader: read(reader, where)
-
-
-def _read_required(read: Read, where: str) -> Read:
-    def required(reader: FrameReader) -> object:
-        value = read(reader)
-        if value is None:
-            raise reader.error(f"{where} is null")
-        return value
-
-    return required
-
-
-def _read_array(element: Read, where: str, *, flexible: bool) -> Read:
+def _read_array(element: Read, *, flexible: bool, nullable: bool) -> Read:
     count_of = FrameReader.compact_count if flexible else FrameReader.count
 
-    def array(reader: FrameReader) -> list[Any] | None:
-        count = count_of(reader, where)
-        return None if count < 0 else [element(reader) for _ in range(count)]
+    def array(reader: FrameReader, field: str) -> list[Any] | None:
+        count = count_of(reader, field)
+        if count >= 0:
+            return [element(reader, field) for _ in range(count)]
+        if nullable:
+            return None
+        raise reader.error(f"{field} is null")
 
     return array
 
 
-def _read_int32s(where: str, *, flexible: bool) -> Read:
-    count_of = FrameReader.compact_count if flexible else FrameReader.count
-
-    def array(reader: FrameReader) -> list[int] | None:
-        count = count_of(reader, where)
-        return None if count < 0 else list(reader.fixed(struct.Struct(f">{count}i"), where))
-
-    return array
-
-
-def _read_slot(slot: Slot, where: str, *, flexible: bool) -> Read:
+def _read_slot(slot: Slot, *, flexible: bool) -> Read:
+    if slot.kind in _READ_FIXED:
+        return _READ_FIXED[slot.kind]
+    if slot.kind is Kind.STRING:
+        return _READ_TEXT[flexible, slot.nullable]
+    if slot.kind is Kind.BYTES:
+        return _READ_BYTES[flexible, slot.nullable]
     if slot.layout is not None:
-        array = _read_array(reader_of(slot.layout), where, flexible=flexible)
+        element = _read_struct(slot.layout)
     elif slot.kind is Kind.STRINGS:
-        element = _read_variable(Kind.STRING, where, flexible=flexible, nullable=False)
-        array = _read_array(element, where, flexible=flexible)
-    elif slot.kind is Kind.INT32S:
-        array = _read_int32s(where, flexible=flexible)
+        element = _READ_TEXT[flexible, False]
     else:
-        return _read_variable(slot.kind, where, flexible=flexible, nullable=slot.nullable)
-    return array if slot.nullable else _read_required(array, where)
+        element = FrameReader.int32
+    return _read_array(element, flexible=flexible, nullable=slot.nullable)
 
 
-def _read_run(slots: list[Slot], where: str) -> Callable[[FrameReader, Data], None]:
-    if len(slots) == 1:
-        return _read_number(slots[0], where)
-    names = tuple(slot.name for slot in slots)
-    form = struct.Struct(">" + "".join(_FIXED[slot.kind] for slot in slots))
-    what = f"{where}.{names[0]}"
+def _read_struct(layout: Layout) -> Read:
+    """Reads the numbers that a struct begins with together, and its other fields one by one."""
+    flexible = layout.flexible
+    head = list(takewhile(lambda slot: slot.kind in _FIXED, layout.present))
+    names = [slot.name for slot in head]
+    form = struct.Struct(">" + "".join(_FIXED[slot.kind] for slot in head))
+    steps = [
+        (slot.name, _read_slot(slot, flexible=flexible), f"{layout.name}.{slot.name}")
+        for slot in layout.present[len(head) :]
+    ]
 
-    def run(reader: FrameReader, message: Data) -> None:
-        for name, value in zip(names, reader.fixed(form, what), strict=True):
-            message[name] = value
+    def read(reader: FrameReader, field: str) -> Data:
+        message: Data = dict(zip(names, reader.fixed(form, field), strict=True)) if names else {}
+        for name, step, where in steps:
+            message[name] = step(reader, where)
+        if flexible:
+            reader.pass_over_tags(field)
+        return message
 
-    return run
-
-
-def _read_number(slot: Slot, where: str) -> Callable[[FrameReader, Data], None]:
-    name = slot.name
-    form = struct.Struct(">" + _FIXED[slot.kind])
-    what = f"{where}.{name}"
-
-    def number(reader: FrameReader, message: Data) -> None:
-        message[name] = reader.fixed(form, what)[0]
-
-    return number
-
-
-def _read_one(slot: Slot, where: str, *, flexible: bool) -> Callable[[FrameReader, Data], None]:
-    name = slot.name
-    read = _read_slot(slot, f"{where}.{name}", flexible=flexible)
-
-    def one(reader: FrameReader, message: Data) -> None:
-        message[name] = read(reader)
-
-    return one
+    return read
 
 
 def reader_of(layout: Layout) -> Callable[[FrameReader], Data]:
@@ -216,24 +226,8 @@ def reader_of(layout: Layout) -> Callable[[FrameReader], Data]:
 
     It raises `WireFormatError` where the bytes do not parse.
     """
-    flexible = layout.flexible
-    steps: list[Callable[[FrameReader, Data], None]] = []
-    for fixed, slots in groupby(layout.present, lambda slot: slot.kind in _FIXED):
-        if fixed:
-            steps.append(_read_run(list(slots), layout.name))
-        else:
-            steps += [_read_one(slot, layout.name, flexible=flexible) for slot in slots]
-    where = f"{layout.name}'s tags"
-
-    def read(reader: FrameReader) -> Data:
-        message: Data = {}
-        for step in steps:
-            step(reader, message)
-        if flexible:
-            reader.pass_over_tags(where)
-        return message
-
-    return read
+    read = _read_struct(layout)
+    return lambda reader: read(reader, layout.name)
 
 
 # -- writing -------------------------------------------------------------------------------
