@@ -1,0 +1,293 @@
+"""What the log cleaner leaves of a log: one pass over the batches of one partition.
+
+Source: kafka trunk, storage/.../internals/log: Cleaner (buildOffsetMap, cleanInto,
+shouldRetainRecord), CleanedTransactionMetadata; clients/.../common/record/MemoryRecords.filterTo.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from coordinator_sim.wire.compression import Compression
+from coordinator_sim.wire.log_batches import read_marker
+from coordinator_sim.wire.record_batches import CURRENT_MAGIC, NO_ID, RecordBatch
+from coordinator_sim.wire.record_bytes import Record
+
+DELETE_RETENTION_MS: Final = 86_400_000
+"""`delete.retention.ms` by default."""
+PRODUCER_EXPIRATION_MS: Final = 86_400_000
+"""`producer.id.expiration.ms` by default."""
+
+
+class CleaningPass(Struct, frozen=True, kw_only=True):
+    """How and when the cleaner runs.
+
+    Args:
+        now_ms: The instant of the pass.
+        delete_retention_ms: How long a tombstone or marker stays after the first pass that saw it.
+        clean_to: Offset from which on nothing is cleaned, such as that of the active segment;
+            None cleans all. The first open transaction is a bound in any case.
+        keep_legacy_tombstones: Whether tombstones of magic 0 and 1 stay; the cleaner decides by
+            the age of their segment.
+        producer_expiration_ms: How long after its last batch a producer's state is kept.
+    """
+
+    now_ms: int
+    delete_retention_ms: int = DELETE_RETENTION_MS
+    clean_to: int | None = None
+    keep_legacy_tombstones: bool = True
+    producer_expiration_ms: int = PRODUCER_EXPIRATION_MS
+
+
+class _Producer:
+    """What the log says of one producer, read from its start. Source: ProducerStateEntry."""
+
+    __slots__ = ("epoch", "last_data_offset", "last_timestamp_ms", "open_from")
+
+    def __init__(self) -> None:
+        self.epoch = NO_ID
+        self.last_data_offset = NO_ID
+        self.last_timestamp_ms = NO_ID
+        self.open_from: int | None = None
+        """Where its open transaction starts."""
+
+    def saw(self, batch: RecordBatch) -> None:
+        """Take its next batch in. A new epoch forgets the sequences of the old one."""
+        if batch.producer_epoch != self.epoch:
+            self.epoch = batch.producer_epoch
+            self.last_data_offset = NO_ID
+        if not batch.control:
+            self.last_data_offset = batch.last_offset
+        self.last_timestamp_ms = batch.max_timestamp_ms
+
+    def is_active(self, cleaning: CleaningPass) -> bool:
+        """Whether its state is still kept. Source: ProducerStateManager.isProducerExpired."""
+        age_ms = cleaning.now_ms - self.last_timestamp_ms
+        return self.open_from is not None or age_ms < cleaning.producer_expiration_ms
+
+
+class _AbortedTransaction(Struct, frozen=True):
+    """A transaction of the index of aborted ones."""
+
+    producer_id: int
+    first_offset: int
+
+
+class _Transactions:
+    """Which transactions a pass is inside of. Source: CleanedTransactionMetadata."""
+
+    __slots__ = ("_aborted", "_ongoing_aborted", "_ongoing_committed")
+
+    def __init__(self, aborted: Iterable[_AbortedTransaction]) -> None:
+        self._aborted = sorted(aborted, key=lambda one: one.first_offset)
+        self._ongoing_aborted: dict[int, bool] = {}
+        """Producer id, and whether a batch of its transaction was seen."""
+        self._ongoing_committed: set[int] = set()
+
+    def on_control_batch(self, batch: RecordBatch) -> bool:
+        """Take a marker in; whether nothing of its transaction is left."""
+        self._consume_up_to(batch.last_offset)
+        if not batch.records:
+            return True
+        marker = read_marker(batch.records[0])
+        if marker is None:
+            return False
+        if marker.committed:
+            seen = batch.producer_id in self._ongoing_committed
+            self._ongoing_committed.discard(batch.producer_id)
+            return not seen
+        return not self._ongoing_aborted.pop(batch.producer_id, False)
+
+    def on_batch(self, batch: RecordBatch) -> bool:
+        """Take data in; whether its transaction was aborted."""
+        self._consume_up_to(batch.last_offset)
+        if not batch.transactional:
+            return False
+        if batch.producer_id in self._ongoing_aborted:
+            self._ongoing_aborted[batch.producer_id] = True
+            return True
+        self._ongoing_committed.add(batch.producer_id)
+        return False
+
+    def _consume_up_to(self, offset: int) -> None:
+        while self._aborted and self._aborted[0].first_offset <= offset:
+            self._ongoing_aborted.setdefault(self._aborted.pop(0).producer_id, False)
+
+
+def compacted(batches: Sequence[RecordBatch], cleaning: CleaningPass) -> list[RecordBatch]:
+    """The batches of a log after one pass of the cleaner, in order of offsets.
+
+    Of each key the last record stays; a tombstone, and a marker whose transaction is gone, stay
+    until their delete horizon, which the first pass sets. Data of aborted transactions goes.
+    Offsets never change: gaps appear. An emptied batch stays as a header where it is the last of
+    the pass, or holds the last sequence of a producer that is still known.
+
+    Args:
+        batches: The whole log of one partition, decoded.
+        cleaning: How and when.
+    """
+    producers, aborted = _producers_of(batches)
+    bound = _upper_bound(batches, producers, cleaning.clean_to)
+    cleanable = [batch for batch in batches if batch.last_offset < bound]
+    last_offsets = _last_offsets(cleanable, aborted)
+    active = {
+        producer_id: producer
+        for producer_id, producer in producers.items()
+        if producer.is_active(cleaning)
+    }
+    transactions = _Transactions(aborted)
+    cleaned: list[RecordBatch] = []
+    for batch in cleanable:
+        if batch.control:
+            discardable = transactions.on_control_batch(batch)
+        else:
+            discardable = transactions.on_batch(batch)
+        kept = batch.next_offset == bound or _holds_last_of(batch, active)
+        left = _cleaned(batch, last_offsets, cleaning, discardable=discardable, kept=kept)
+        if left is not None:
+            cleaned.append(left)
+    return cleaned + list(batches[len(cleanable) :])
+
+
+def _cleaned(
+    batch: RecordBatch,
+    last_offsets: dict[bytes, int],
+    cleaning: CleaningPass,
+    *,
+    discardable: bool,
+    kept: bool,
+) -> RecordBatch | None:
+    """One batch after the pass; None where nothing of it stays.
+
+    Args:
+        batch: As it was.
+        last_offsets: Of each key, the offset of the record that stays.
+        cleaning: How and when.
+        discardable: Its transaction was aborted, or nothing of its marker's transaction is left.
+        kept: At least the header stays. Source: BatchRetention.RETAIN_EMPTY.
+    """
+    horizon_ms = batch.delete_horizon_ms
+    is_due = horizon_ms is not None and horizon_ms <= cleaning.now_ms
+    discarded = discardable and (is_due or not batch.control)
+    retained = () if discarded else _retained(batch, last_offsets, cleaning, is_due=is_due)
+    if not retained:
+        return _emptied(batch) if kept and batch.magic >= CURRENT_MAGIC else None
+    has_tombstone = any(record.value is None for record in retained)
+    starts_horizon = (
+        batch.magic >= CURRENT_MAGIC
+        and horizon_ms is None
+        and (has_tombstone or (discardable and batch.control))
+    )
+    if len(retained) == len(batch.records) and not starts_horizon:
+        return batch
+    return _rebuilt(
+        batch,
+        retained,
+        cleaning.now_ms + cleaning.delete_retention_ms if starts_horizon else horizon_ms,
+    )
+
+
+def _retained(
+    batch: RecordBatch, last_offsets: dict[bytes, int], cleaning: CleaningPass, *, is_due: bool
+) -> tuple[Record, ...]:
+    """The records that stay. Source: Cleaner.shouldRetainRecord."""
+    if batch.control:
+        return batch.records
+    keeps_tombstones = (
+        not is_due if batch.magic >= CURRENT_MAGIC else cleaning.keep_legacy_tombstones
+    )
+    return tuple(
+        record
+        for record in batch.records
+        if record.key is not None
+        and record.offset >= last_offsets.get(record.key, NO_ID)
+        and (record.value is not None or keeps_tombstones)
+    )
+
+
+def _rebuilt(
+    batch: RecordBatch, retained: tuple[Record, ...], horizon_ms: int | None
+) -> RecordBatch:
+    """The batch with these records alone. Source: MemoryRecords.buildRetainedRecordsInto."""
+    is_legacy = batch.magic < CURRENT_MAGIC
+    latest_ms = max(record.timestamp_ms for record in retained)
+    return replace(
+        batch,
+        base_offset=retained[0].offset if is_legacy else batch.base_offset,
+        last_offset=retained[-1].offset if is_legacy else batch.last_offset,
+        records=retained,
+        base_timestamp_ms=retained[0].timestamp_ms if horizon_ms is None else horizon_ms,
+        max_timestamp_ms=latest_ms,
+        has_delete_horizon=horizon_ms is not None,
+    )
+
+
+def _emptied(batch: RecordBatch) -> RecordBatch:
+    """The header alone. Source: DefaultRecordBatch.writeEmptyHeader."""
+    return replace(
+        batch,
+        records=(),
+        base_timestamp_ms=NO_ID,
+        has_delete_horizon=False,
+        compression=Compression.NONE,
+    )
+
+
+def _last_offsets(
+    batches: Iterable[RecordBatch], aborted: Iterable[_AbortedTransaction]
+) -> dict[bytes, int]:
+    """Of each key the last offset, aborted data aside. Source: Cleaner.buildOffsetMap."""
+    transactions = _Transactions(aborted)
+    found: dict[bytes, int] = {}
+    for batch in batches:
+        if batch.control:
+            transactions.on_control_batch(batch)
+        elif not transactions.on_batch(batch):
+            found.update(
+                (record.key, record.offset) for record in batch.records if record.key is not None
+            )
+    return found
+
+
+def _upper_bound(
+    batches: Sequence[RecordBatch], producers: dict[int, _Producer], clean_to: int | None
+) -> int:
+    """The offset from which on nothing is cleaned: at the latest the first open transaction."""
+    end = batches[-1].next_offset if batches else 0
+    bounds = [end if clean_to is None else min(clean_to, end)]
+    bounds += [one.open_from for one in producers.values() if one.open_from is not None]
+    return min(bounds)
+
+
+def _holds_last_of(batch: RecordBatch, active: dict[int, _Producer]) -> bool:
+    """Whether a known producer's last sequence, or else its last epoch, is in this batch."""
+    producer = active.get(batch.producer_id)
+    if producer is None:
+        return False
+    if producer.last_data_offset >= 0:
+        return batch.last_offset == producer.last_data_offset
+    return batch.control and batch.producer_epoch == producer.epoch
+
+
+def _producers_of(
+    batches: Iterable[RecordBatch],
+) -> tuple[dict[int, _Producer], list[_AbortedTransaction]]:
+    """The producers of a log, and the transactions that they aborted."""
+    producers: dict[int, _Producer] = {}
+    aborted: list[_AbortedTransaction] = []
+    for batch in batches:
+        if batch.producer_id < 0:
+            continue
+        producer = producers.setdefault(batch.producer_id, _Producer())
+        producer.saw(batch)
+        if not batch.control:
+            if batch.transactional and producer.open_from is None:
+                producer.open_from = batch.base_offset
+            continue
+        marker = read_marker(batch.records[0]) if batch.records else None
+        if marker is not None and not marker.committed and producer.open_from is not None:
+            aborted.append(_AbortedTransaction(batch.producer_id, producer.open_from))
+        producer.open_from = None
+    return producers, aborted
