@@ -32,6 +32,7 @@ MODULES: Final = (
     "offset_delete",
     "expiry",
     "transactions",
+    "find_coordinator",
 )
 """The modules of `conformance.cases`, in the order of a report."""
 

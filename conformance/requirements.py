@@ -55,6 +55,8 @@ class Requirement(Struct, frozen=True, kw_only=True):
         since: First release of Kafka that behaves so; empty for as long as the family exists.
         until: Last release that does; empty when the newest of the family still does.
         sources: Where Kafka says so: file, class or test, and method.
+        switches: Of the profile, to be set by hand: the releases it is about have no profile, and
+            it is checked as the last older one with these switches on.
         verified_on: Releases of real brokers on which the behaviour was seen, oldest first.
     """
 
@@ -66,6 +68,7 @@ class Requirement(Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...]
     since: str = ""
     until: str = ""
+    switches: tuple[str, ...] = ()
     verified_on: tuple[str, ...] = ()
 
     @property
@@ -76,6 +79,10 @@ class Requirement(Struct, frozen=True, kw_only=True):
     @property
     def profiles(self) -> tuple[str, ...]:
         """The profiles that must behave so, oldest first."""
+        if self.switches:
+            since = _numbers(self.since)
+            older = [name for name, release in RELEASES.items() if _numbers(release) < since]
+            return tuple(older[-1:])
         return tuple(profile for profile in RELEASES if self._is_about(profile))
 
     def _is_about(self, profile: str) -> bool:

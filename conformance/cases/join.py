@@ -224,6 +224,14 @@ JOIN-036.sync a second parked SyncGroup replaces the first
   sync B            | -
   sync B            | -
   sync A B=b        | A NONE; B NONE work=b
+JOIN-037 what follows a parked JoinGroup on its connection waits
+  @ LSJ must seen=0.10.2-4.4
+  @ broker socket muting (comment in GroupCoordinator.addMemberAndRebalance)
+  stable A B
+  join A on=c1              | -
+  heartbeat A on=c1         | -
+  heartbeat A               | A REBALANCE_IN_PROGRESS
+  join B                    | A NONE gen=3; B NONE gen=3; A ILLEGAL_GENERATION
 JOIN-038 client id and host are those of the first join
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupMetadata.updateMember

@@ -71,6 +71,13 @@ COMMIT-013 on an Empty group instance id and member id do not matter
   @ GroupCoordinatorTest.scala testManualCommitOffsetShouldNotValidateMemberIdAndInstanceId (trunk)
   commit - t-0=10 i=i1      | - t-0=NONE
   commit - t-0=10 id=unknown | - t-0=NONE
+COMMIT-014 3.0 to 3.2 check the ids of a manual commit on an Empty group
+  @ S must since=3.0 until=3.2 switches=checks_ids_of_simple_commit
+  @ GroupCoordinator.scala (3.0)
+  commit - t-0=1            | - t-0=NONE
+  commit - t-0=10 id=unknown | - t-0=UNKNOWN_MEMBER_ID
+  commit - t-0=10 i=i1      | - t-0=UNKNOWN_MEMBER_ID
+  commit - t-0=10           | - t-0=NONE
 COMMIT-015 a stale static member is fenced, an unknown instance is an unknown member
   @ SJ must since=3.0 seen=3.9-4.4
   @ OffsetMetadataManagerTest.java testGenericGroupOffsetCommitWithFencedInstanceId, ...WithUnknownInstanceId (trunk)

@@ -90,6 +90,26 @@ OLOAD-008.txn the later record is the transaction's
   resign
   elect
   fetch foo-0 v=7           | fetch foo-0=23
+OLOAD-009 an empty control batch is harmless
+  @ SJ model since=2.0
+  @ GroupMetadataManagerTest.scala testLoadOffsetsWithEmptyControlBatch (trunk)
+  append empty
+  append t-0=5
+  append group gen=3 members=A
+  resign
+  elect
+  state Stable gen=3 members=A
+  fetch t-0                 | fetch t-0=5
+OLOAD-010 a key of an unknown version is skipped
+  @ SJ model since=3.0
+  @ GroupMetadataManagerTest.scala testLoadGroupsAndOffsetsWillIgnoreUnknownMessage (trunk)
+  append key=32767
+  append t-0=5
+  append group gen=3 members=A
+  resign
+  elect
+  state Stable gen=3 members=A
+  fetch t-0 v=7             | fetch t-0=5
 OLOAD-012 a load that fails leaves the partition refused
   @ J model
   @ CoordinatorLoaderImpl.scala and CoordinatorRuntime.java (trunk)
@@ -99,6 +119,15 @@ OLOAD-012 a load that fails leaves the partition refused
   load failed
   fetch t-0             | fetch NOT_COORDINATOR
   join A                | A NOT_COORDINATOR
+OLOAD-013 a read without bytes before the end of the log ends the load
+  @ SJ model since=2.4
+  @ GroupMetadataManagerTest.scala testLoadGroupAndOffsetsWithCorruptedLog (trunk)
+  append t-0=5
+  append t-1=6
+  resign
+  load short batches=1
+  fetch t-0 t-1 v=7         | fetch t-0=5 t-1=-1
+  commit - t-1=7            | - t-1=NONE
 OLOAD-016 a group over capacity rebalances
   @ SJ model since=2.2
   @ GroupCoordinator.scala (trunk) onGroupLoaded
@@ -125,6 +154,15 @@ OLOAD-018 pending members are lost by a failover
   resign
   elect
   join M                | M UNKNOWN_MEMBER_ID
+OLOAD-019 tagged fields that nobody knows are ignored
+  @ SJ model since=3.3
+  @ GroupMetadataManagerTest.scala testDeserializeFutureOffsetCommitValue (trunk)
+  append t-0=5 tags=yes
+  append group gen=3 members=A tags=yes
+  resign
+  elect
+  state Stable gen=3 members=A
+  fetch t-0 v=7             | fetch t-0=5
 OLOAD-020 compaction does not change the loaded state
   @ LSJ model
   @ LogCleaner.scala (trunk)
@@ -138,5 +176,19 @@ OLOAD-020 compaction does not change the loaded state
   fetch *               | fetch t-0=5 t-1=7 count=2
   heartbeat A           | A NONE
   sync B                | B NONE work=b
+OLOAD-021 a tombstone stands for delete.retention.ms after its first cleaning
+  @ SJ model since=3.1
+  @ LogCleaner.scala (trunk)
+  append foo-0=23
+  append foo-0=
+  stored offset foo-0=23; offset foo-0=-
+  compact
+  stored offset foo-0=-
+  wait 86399999
+  compact
+  stored offset foo-0=-
+  wait 1
+  compact
+  stored none
 """,
 )

@@ -134,7 +134,12 @@ def _deleted(data: Json, _named: Naming) -> Words:
 def _found(data: Json, _named: Naming) -> Words:
     found = data.get("coordinators")
     if found is None:
-        return {"node": str(data["nodeId"]), "host": data["host"] or "-", "port": str(data["port"])}
+        where = {
+            "node": str(data["nodeId"]),
+            "host": data["host"] or "-",
+            "port": str(data["port"]),
+        }
+        return {**where, "found": "no" if data["nodeId"] < 0 else "yes"}
     words = {"keys": ",".join(entry["key"] for entry in found)}
     for entry in found:
         words[entry["key"]] = error_name(entry["errorCode"])

@@ -6,14 +6,12 @@ Each takes the words behind its name; its docstring is how a script says it.
 from typing import Final
 
 from conformance.script import requests
-from conformance.script.bodies import text
+from conformance.script.appending import record_of
 from conformance.script.comparing import names_of, options_of
 from conformance.script.stage import Stage
-from conformance.targets.target import Capability, Json, Outcome, Unsupported
+from conformance.targets.target import Capability, Json, Outcome
 
 _BEAT_MS: Final = 250
-_TYPE_OF_OFFSET: Final = 1
-_TYPE_OF_GROUP: Final = 2
 
 
 def broker(stage: Stage, words: list[str]) -> None:
@@ -29,6 +27,12 @@ def switch_group(stage: Stage, words: list[str]) -> None:
 def topic(stage: Stage, words: list[str]) -> Outcome:
     """`topic remove t`: the topic is deleted."""
     return _operate(stage, Capability.TOPICS, {"op": "topics", "remove": words[1:]})
+
+
+def cluster(stage: Stage, words: list[str]) -> Outcome:
+    """`cluster fresh`: nobody asked for a group yet; `cluster leaderless`: `g` has no leader."""
+    op = {"fresh": "removeOffsetsTopic", "leaderless": "removeLeader"}[words[0]]
+    return _operate(stage, Capability.CLUSTER, {"op": op, "group": stage.group})
 
 
 # -- members at once -----------------------------------------------------------------------
@@ -100,65 +104,12 @@ def fail(stage: Stage, words: list[str]) -> Outcome:
 
 
 def append(stage: Stage, words: list[str]) -> Outcome:
-    """`append t-0=5 [pid=]`, `append t-0=`, `append group gen=7 members=A,B`, `append group=`."""
-    options = options_of(words)
-    record: Json
-    if words[0] == "group=":
-        record = {"key": _group_key(stage), "value": None}
-    elif words[0] == "group":
-        record = {"key": _group_key(stage), "value": _group_value(stage, options)}
-    else:
-        name, _, offset = words[0].partition("=")
-        of, _, index = name.rpartition("-")
-        data = {"group": stage.group, "topic": of, "partition": int(index)}
-        record = {
-            "key": {"type": _TYPE_OF_OFFSET, "data": data},
-            "value": _offset_value(int(offset)) if offset else None,
-        }
+    """Put a record of another leader into the log; see `appending.record_of` for its forms."""
+    if words == ["empty"]:
+        return _operate(stage, Capability.INSIDE, {"op": "appendEmpty", "group": stage.group})
+    record = record_of(stage, words)
     operation: Json = {"op": "append", "group": stage.group, "records": [record]}
     return _operate(stage, Capability.FAILOVER, operation)
-
-
-def _offset_value(offset: int) -> Json:
-    data = {"offset": offset, "leaderEpoch": -1, "metadata": "", "commitTimestamp": 0}
-    return {"version": 3, "data": data}
-
-
-def _group_key(stage: Stage) -> Json:
-    return {"type": _TYPE_OF_GROUP, "data": {"group": stage.group}}
-
-
-def _group_value(stage: Stage, options: dict[str, str]) -> Json:
-    """A Stable group of the named members, or an Empty one; the members are known from now on."""
-    labels = list(filter(None, options.get("members", "").split(",")))
-    for label in labels:
-        stage.actor(label).member_id = f"id-of-{label}"
-        stage.actor(label).generation_id = int(options["gen"])
-    version = {"L": 1}.get(stage.family, 3)
-    return {
-        "version": version,
-        "data": {
-            "protocolType": "consumer",
-            "generation": int(options["gen"]),
-            "protocol": "range" if labels else None,
-            "leader": stage.id_of(labels[0]) if labels else None,
-            **({"currentStateTimestamp": 0} if version > 1 else {}),
-            "members": [_member(stage, label, version) for label in labels],
-        },
-    }
-
-
-def _member(stage: Stage, label: str, version: int) -> Json:
-    return {
-        "memberId": stage.id_of(label),
-        **({"groupInstanceId": None} if version > 1 else {}),
-        "clientId": label,
-        "clientHost": "/127.0.0.1",
-        "rebalanceTimeout": 60_000,
-        "sessionTimeout": 10_000,
-        "subscription": text(b"range"),
-        "assignment": text(label.lower().encode()),
-    }
 
 
 def marker(stage: Stage, words: list[str]) -> Outcome:
@@ -199,9 +150,14 @@ def _leadership(words: list[str]) -> Json:
 
 
 def load(stage: Stage, words: list[str]) -> Outcome:
-    """`load begin` and `load failed`: a load that is under way, or ends with an error."""
-    op = {"begin": "beginLoad", "failed": "failLoad"}[words[0]]
-    return _operate(stage, Capability.INSIDE, {"op": op, "group": stage.group})
+    """`load begin`, `load failed`, `load short batches=1`.
+
+    A load that is under way, one that ends with an error, one that reads no bytes after so many
+    batches though the log goes on.
+    """
+    op = {"begin": "beginLoad", "failed": "failLoad", "short": "shortLoad"}[words[0]]
+    batches = int(options_of(words).get("batches", "0"))
+    return _operate(stage, Capability.INSIDE, {"op": op, "group": stage.group, "batches": batches})
 
 
 def force(stage: Stage, words: list[str]) -> Outcome:
@@ -211,7 +167,7 @@ def force(stage: Stage, words: list[str]) -> Outcome:
 
 
 def compact(stage: Stage, _words: list[str]) -> Outcome:
-    """`compact`: the log of the group's partition keeps the last record of each key."""
+    """`compact`: a pass of the log cleaner over the log of the group's partition."""
     return _operate(stage, Capability.INSIDE, {"op": "compact", "group": stage.group})
 
 
@@ -221,9 +177,7 @@ def _operate(stage: Stage, needed: Capability, operation: Json) -> Outcome:
     Raises:
         Unsupported: the target cannot.
     """
-    if not stage.target.offers(needed):
-        raise Unsupported(f"{stage.target.name} does not offer {needed.value}")
-    stage.ready()
+    stage.need(needed)
     return stage.target.operate(operation)
 
 
@@ -258,6 +212,13 @@ def log(stage: Stage, words: list[str]) -> None:
     joined = " ".join(words)
     wanted = [] if joined == "none" else [part.split() for part in joined.split(";")]
     stage.expect_records(f"log {joined}", wanted)
+
+
+def stored(stage: Stage, words: list[str]) -> None:
+    """`stored offset t-0=10`: the log of the group's partition as it is, in order."""
+    found = _operate(stage, Capability.INSIDE, {"op": "stored", "group": stage.group})
+    stage.records[:] = found.records
+    log(stage, words)
 
 
 def partition(stage: Stage, words: list[str]) -> None:

@@ -13,9 +13,10 @@ and the script follows:
       [J] state Stable gen=2
       log group gen=2 leader=A members=A,B
 
-The first `@` line names the families, the level and, where needed, `since=`, `until=` and the
-span of releases it was `seen=` on; each other one is a source. A case without `@` lines is a
-variant of the requirement above it: its id adds a word behind a dot.
+The first `@` line names the families, the level and, where needed, `since=`, `until=`, the span of
+releases it was `seen=` on, or the `switches=` of a Kafka without a profile. Each other one is a
+source. A case without `@` lines is a variant of the requirement above it: its id adds a word behind
+a dot.
 
 A and B are members. `L:i1` is the member L with instance id i1. A member's first JoinGroup has no
 member id, later requests have the one it was given; its generation is the last it was told of.
@@ -61,7 +62,7 @@ class Case(Struct, frozen=True):
             CaseFailed: the target does not behave so.
             Unsupported: the target lacks what the script wants.
         """
-        stage = Stage(target, profile, trace=trace)
+        stage = Stage(target, profile, trace=trace, switches=self.requirement.switches)
         for line in self.script:
             try:
                 _run(stage, line)
@@ -72,6 +73,7 @@ class Case(Struct, frozen=True):
 
 _ACTIONS: Final[dict[str, Callable[[Stage, list[str]], Outcome]]] = {
     "topic": broker.topic,
+    "cluster": broker.cluster,
     "wait": broker.wait,
     "hold": broker.hold,
     "release": broker.release,
@@ -104,6 +106,7 @@ _OTHERS: Final[dict[str, Callable[[Stage, list[str]], None]]] = {
     "state": broker.state,
     "log": broker.log,
     "partition": broker.partition,
+    "stored": broker.stored,
     "transition": broker.transition,
 }
 
@@ -181,6 +184,7 @@ def _described(requirement: Requirement, words: list[str]) -> Requirement:
         level=Level(words[1]),
         since=options.get("since", ""),
         until=options.get("until", ""),
+        switches=tuple(filter(None, options.get("switches", "").split(","))),
         verified_on=_span(options.get("seen", "")),
     )
 

@@ -7,7 +7,7 @@ from conformance.script import bodies
 from conformance.script.answers import Words
 from conformance.script.comparing import names_of, options_of
 from conformance.script.stage import Actor, Stage
-from conformance.targets.target import Outcome
+from conformance.targets.target import Capability, Outcome
 
 _ONE_STEP_JOIN = 3
 _TWO_STEP_JOIN = 9
@@ -225,6 +225,7 @@ def delete_groups(stage: Stage, words: list[str]) -> Outcome:
 
 def find(stage: Stage, words: list[str]) -> Outcome:
     """`find [g1 g2] [type=0 v=1]`: a FindCoordinator."""
+    stage.need(Capability.CLUSTER)
     options = options_of(words)
     version = stage.version("FindCoordinator", 1, options)
     keys = names_of(words) or [stage.group]

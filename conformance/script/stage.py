@@ -10,7 +10,16 @@ from conformance.requirements import family_of
 from conformance.script.answers import Words, record_words, reply_words
 from conformance.script.bodies import version_for
 from conformance.script.comparing import Observed, mismatch, said
-from conformance.targets.target import Answer, Call, Capability, Json, Outcome, Target, World
+from conformance.targets.target import (
+    Answer,
+    Call,
+    Capability,
+    Json,
+    Outcome,
+    Target,
+    Unsupported,
+    World,
+)
 from coordinator_sim.errors import CoordinatorSimError
 
 _SETTINGS: Final = {
@@ -70,11 +79,13 @@ class Stage:
         target: What it plays on.
         profile: The Kafka whose behaviour is wanted.
         trace: Whether a target that can be traced is.
+        switches: Of the profile, set by hand.
     """
 
     target: Target
     profile: str
     trace: bool = False
+    switches: tuple[str, ...] = ()
     delay_ms: int = 0
     group: str = "g"
     actors: dict[str, Actor] = field(default_factory=dict)
@@ -103,6 +114,7 @@ class Stage:
                 partitions=partitions,
                 topics=dict.fromkeys(topics.split(","), 2) if topics else dict(_TOPICS),
                 trace=self.trace,
+                switches=self.switches,
             )
         )
         self._started = True
@@ -165,6 +177,16 @@ class Stage:
         """The ids of members and, where the target shows them, of pending ones."""
         view = self.target.view(self.group)
         return [] if view is None else [*(view.member_ids or ()), *(view.pending_ids or ())]
+
+    def need(self, capability: Capability) -> None:
+        """Go on only where the target offers this.
+
+        Raises:
+            Unsupported: it does not.
+        """
+        if not self.target.offers(capability):
+            raise Unsupported(f"{self.target.name} does not offer {capability.value}")
+        self.ready()
 
     def ready(self) -> None:
         """Start the broker unless the script did."""

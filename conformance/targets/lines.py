@@ -6,7 +6,6 @@ A channel takes one command and gives its answer: a process behind pipes, or an 
 from typing import Protocol
 
 from conformance.requirements import family_of
-from conformance.script.bodies import text
 from conformance.targets.target import (
     Answer,
     Call,
@@ -17,14 +16,14 @@ from conformance.targets.target import (
     Unsupported,
     World,
 )
-from coordinator_sim.harness.kafka_json.records import read_records
-from coordinator_sim.protocol.records import LogRecord
-from coordinator_sim.wire.offsets_records import encode_key, encode_value
 
 _DESCRIBE_VERSION = 5
 _GENERATION = "generationId"
 _UNSEEN = -1
 """Names the target's own requests, whose replies no case sees."""
+
+
+_COORDINATOR_ALONE = frozenset(Capability) - {Capability.INSIDE, Capability.CLUSTER}
 
 
 class Channel(Protocol):
@@ -33,6 +32,41 @@ class Channel(Protocol):
     def answer(self, command: Json) -> Json:
         """The answer to one command."""
         ...
+
+
+class Connections:
+    """The sockets that a coordinator without a network lacks: one request of each at a time.
+
+    A broker mutes a channel while it works on a request of it, so that what follows a parked
+    JoinGroup waits as well.
+    """
+
+    def __init__(self) -> None:
+        self._busy: dict[str, int] = {}
+        self._waiting: dict[str, list[Call]] = {}
+
+    def may_send(self, call: Call) -> bool:
+        """Whether it may go now; otherwise it waits for its turn."""
+        if not call.connection:
+            return True
+        if call.connection in self._busy:
+            self._waiting.setdefault(call.connection, []).append(call)
+            return False
+        self._busy[call.connection] = call.call_id
+        return True
+
+    def answered(self, call_id: int) -> Call | None:
+        """The call whose turn it is after the answer to that one."""
+        for connection, asked in self._busy.items():
+            if asked == call_id:
+                del self._busy[connection]
+                waiting = self._waiting.get(connection)
+                if not waiting:
+                    return None
+                following = waiting.pop(0)
+                self._busy[connection] = following.call_id
+                return following
+        return None
 
 
 class LinesTarget:
@@ -53,13 +87,14 @@ class LinesTarget:
         *,
         profile: str | None,
         producer_generation: str = _GENERATION,
-        capabilities: frozenset[Capability] = frozenset(Capability) - {Capability.INSIDE},
+        capabilities: frozenset[Capability] = _COORDINATOR_ALONE,
     ) -> None:
         self.name = name
         self.world = World(profile="", settings={})
         self._channel = channel
         self._profile = profile
         self._producer_generation = producer_generation
+        self._connections = Connections()
         self._capabilities = capabilities
 
     def offers(self, capability: Capability) -> bool:
@@ -71,6 +106,7 @@ class LinesTarget:
         if self._profile not in (None, world.profile):
             raise Unsupported(f"{self.name} is Kafka {self._profile}, not {world.profile}")
         self.world = world
+        self._connections = Connections()
         command: Json = {
             "op": "init",
             "config": world.settings,
@@ -80,13 +116,21 @@ class LinesTarget:
         if self._profile is None:
             command["profile"] = world.profile
             command["trace"] = world.trace
+            command["switches"] = dict.fromkeys(world.switches, True)
+        elif world.switches:
+            raise Unsupported(f"{self.name} has no switches to set by hand")
         self._ask(command)
         if world.topics is not None:
             present = [{"name": name, "partitions": n} for name, n in world.topics.items()]
             self._ask({"op": "topics", "set": present})
 
     def call(self, call: Call) -> Outcome:
-        """Send a request."""
+        """Send a request, once its connection has got the answer to the one before."""
+        if not self._connections.may_send(call):
+            return Outcome()
+        return self._send(call)
+
+    def _send(self, call: Call) -> Outcome:
         data = call.data
         if call.api == "TxnOffsetCommit" and _GENERATION in data:
             data = {**data, self._producer_generation: data[_GENERATION]}
@@ -98,8 +142,6 @@ class LinesTarget:
             "data": data,
             "clientId": call.client_id,
         }
-        if call.connection:
-            command["connection"] = call.connection
         return self._ask(command)
 
     def advance(self, ms: int) -> Outcome:
@@ -107,10 +149,7 @@ class LinesTarget:
         return self._ask({"op": "advance", "ms": ms})
 
     def operate(self, operation: Json) -> Outcome:
-        """Any other op; records go as bytes, the one form that every process reads."""
-        if operation["op"] == "append":
-            records = [_encoded(record) for record in read_records(operation["records"])]
-            return self._ask(operation | {"records": records})
+        """Any other op."""
         return self._ask(operation)
 
     def partition_of(self, group_id: str) -> int:
@@ -136,15 +175,14 @@ class LinesTarget:
         if answer.get("error"):
             raise Unsupported(f"{self.name}: {command['op']}: {answer['error']}")
         replies = [_read_reply(reply) for reply in answer.get("replies", ())]
-        return Outcome(
-            tuple(reply for reply in replies if reply.call_id != _UNSEEN),
-            tuple(answer.get("records", ())),
-        )
-
-
-def _encoded(record: LogRecord) -> Json:
-    value = None if record.value is None else encode_value(record.value, record.value_version)
-    return {"key": text(encode_key(record.key)), "value": None if value is None else text(value)}
+        answers = tuple(reply for reply in replies if reply.call_id != _UNSEEN)
+        records = tuple(answer.get("records", ()))
+        for reply in answers:
+            following = self._connections.answered(reply.call_id)
+            if following is not None:
+                later = self._send(following)
+                answers, records = answers + later.answers, records + later.records
+        return Outcome(answers, records)
 
 
 def _read_reply(reply: Json) -> Answer:

@@ -6,18 +6,27 @@ from typing import Final
 from conformance.targets.lines import LinesTarget
 from conformance.targets.target import (
     Answer,
+    Call,
     Capability,
     GroupView,
     Json,
     Outcome,
     Unsupported,
+    World,
 )
+from coordinator_sim.broker import Cluster
+from coordinator_sim.broker.log_cleaner import CleanedBatch, clean
+from coordinator_sim.broker.view import NO_LEADER
+from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.errors import IllegalTransition
-from coordinator_sim.harness.kafka_json.records import read_records
+from coordinator_sim.harness.kafka_json import read_request, write_records, write_response
 from coordinator_sim.harness.lines import Lines
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.records import LogKey, LogRecord
+from coordinator_sim.protocol.messages import RequestContext
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
+from coordinator_sim.protocol.profiles import profile_named
+from coordinator_sim.protocol.records import LogBatch
 from coordinator_sim.protocol.states import GroupState
 
 
@@ -26,7 +35,15 @@ class SimulatorTarget(LinesTarget):
 
     def __init__(self) -> None:
         self._lines = Lines()
+        self._cleaned: list[CleanedBatch] = []
+        self._cluster: Cluster | None = None
         super().__init__("simulator", self._lines, profile=None, capabilities=frozenset(Capability))
+
+    def start(self, world: World) -> None:
+        """A new broker, whose log was never cleaned."""
+        self._cleaned = []
+        self._cluster = None
+        super().start(world)
 
     def view(self, group_id: str) -> GroupView | None:
         """The group to its last field."""
@@ -46,6 +63,49 @@ class SimulatorTarget(LinesTarget):
         """An op of the line protocol, or one of our own: they change what no request can."""
         inside = _INSIDE.get(operation["op"])
         return super().operate(operation) if inside is None else inside(self, operation)
+
+    # -- the cluster around it -------------------------------------------------------------
+
+    def call(self, call: Call) -> Outcome:
+        """Send a request: to the group coordinator, or to the broker around it."""
+        if call.api != "FindCoordinator":
+            return super().call(call)
+        request = read_request(call.api, call.version, call.data)
+        broker = self.cluster.brokers[1]
+        context = RequestContext(token=call.call_id, api_version=call.version)
+        now_ms = self._lines.harness.now_ms
+        replies = broker.handler_of(type(request))(request, context, now_ms).replies
+        data = write_response(request, call.version, replies[0].response)
+        return Outcome((Answer(call.call_id, now_ms, data),))
+
+    @property
+    def cluster(self) -> Cluster:
+        """Two brokers, made when first asked for."""
+        if self._cluster is None:
+            partitions = self.world.partitions
+            self._cluster = Cluster(
+                2, offsets_partitions=partitions, make_coordinator=self._new_coordinator
+            )
+            self._cluster.view.offsets_partitions = partitions
+        return self._cluster
+
+    def _new_coordinator(self, _broker_id: int) -> GroupCoordinator:
+        return GroupCoordinator(
+            self._lines.harness.config,
+            profile_named(self.world.profile),
+            ids=self._lines.harness.ids,
+        )
+
+    def remove_offsets_topic(self, _operation: Json) -> Outcome:
+        """A cluster that nobody asked for a group yet."""
+        del self.cluster.view.topics[OFFSETS_TOPIC]
+        return Outcome()
+
+    def remove_leader(self, operation: Json) -> Outcome:
+        """Nobody can lead the group's partition."""
+        leaders = self.cluster.view.topics[OFFSETS_TOPIC]
+        leaders[self._partition(operation)].leader_id = NO_LEADER
+        return Outcome()
 
     # -- inside ----------------------------------------------------------------------------
 
@@ -86,22 +146,44 @@ class SimulatorTarget(LinesTarget):
             return Outcome()
         return Outcome((Answer(0, self._lines.harness.now_ms, {}),))
 
-    def compact(self, operation: Json) -> Outcome:
-        """The log of the group's partition keeps the last record of each key, in its place."""
+    def short_load(self, operation: Json) -> Outcome:
+        """A load that reads no bytes after so many batches, though the log goes on."""
         harness, partition = self._lines.harness, self._partition(operation)
-        last: dict[LogKey, LogRecord] = {}
-        for batch in harness.log(partition):
-            for record in batch.records:
-                last.pop(record.key, None)
-                last[record.key] = record
-        harness.truncate(partition)
-        harness.append(partition, tuple(last.values()))
+        harness.coordinator.begin_load(partition, 9, harness.now_ms)
+        for batch in harness.log(partition)[: operation["batches"]]:
+            harness.coordinator.replay(partition, batch)
+        harness.coordinator.finish_load(partition, ErrorCode.NONE, harness.now_ms)
         return Outcome()
 
-    def append(self, operation: Json) -> Outcome:
-        """Records of another leader, for a later election."""
-        self._lines.harness.append(self._partition(operation), read_records(operation["records"]))
+    def compact(self, operation: Json) -> Outcome:
+        """A pass of the log cleaner over the log of the group's partition."""
+        harness, partition = self._lines.harness, self._partition(operation)
+        known = {entry.batch.base_offset: entry for entry in self._cleaned}
+        log = [
+            known.get(batch.base_offset) or CleanedBatch(batch) for batch in harness.log(partition)
+        ]
+        self._cleaned = clean(log, harness.now_ms)
+        harness.replace_log(partition, [entry.batch for entry in self._cleaned])
         return Outcome()
+
+    def append_empty(self, operation: Json) -> Outcome:
+        """A control batch without records, as the log cleaner leaves one."""
+        harness, partition = self._lines.harness, self._partition(operation)
+        log = harness.log(partition)
+        empty = LogBatch(
+            partition=partition,
+            base_offset=log[-1].next_offset if log else 0,
+            timestamp_ms=harness.now_ms,
+            records=(),
+            control=True,
+        )
+        harness.replace_log(partition, [*log, empty])
+        return Outcome()
+
+    def stored(self, operation: Json) -> Outcome:
+        """The records of the log of the group's partition."""
+        log = self._lines.harness.log(self._partition(operation))
+        return Outcome((), tuple(record for batch in log for record in write_records(batch)))
 
 
 _INSIDE: Final[dict[str, Callable[[SimulatorTarget, Json], Outcome]]] = {
@@ -109,6 +191,10 @@ _INSIDE: Final[dict[str, Callable[[SimulatorTarget, Json], Outcome]]] = {
     "failLoad": SimulatorTarget.fail_load,
     "force": SimulatorTarget.force,
     "transition": SimulatorTarget.transition,
+    "shortLoad": SimulatorTarget.short_load,
     "compact": SimulatorTarget.compact,
-    "append": SimulatorTarget.append,
+    "appendEmpty": SimulatorTarget.append_empty,
+    "stored": SimulatorTarget.stored,
+    "removeOffsetsTopic": SimulatorTarget.remove_offsets_topic,
+    "removeLeader": SimulatorTarget.remove_leader,
 }

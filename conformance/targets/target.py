@@ -25,6 +25,7 @@ class Capability(StrEnum):
     FAILOVER = "elections, resignations, records of another leader"
     MARKERS = "transaction markers"
     TOPICS = "topics that come and go"
+    CLUSTER = "a cluster that tells where groups are coordinated"
     INSIDE = "a look inside the coordinator"
 
 
@@ -41,6 +42,7 @@ class World(Struct, frozen=True, kw_only=True):
         partitions: Of the offsets topic.
         topics: Partition counts; None lets any topic be committed to.
         trace: Whether a target that can be traced is.
+        switches: Of the profile, set by hand: a Kafka between those that have a profile.
     """
 
     profile: str
@@ -48,6 +50,7 @@ class World(Struct, frozen=True, kw_only=True):
     partitions: int = 50
     topics: dict[str, int] | None = None
     trace: bool = False
+    switches: tuple[str, ...] = ()
 
 
 class Call(Struct, frozen=True, kw_only=True):

@@ -38,11 +38,13 @@ class ClusterView:
     Args:
         nodes: Registered brokers by id, the dead ones too until they are fenced.
         topics: Leaders of each topic's partitions, in partition order.
+        offsets_partitions: `offsets.topic.num.partitions`, of an offsets topic yet to be created.
     """
 
     nodes: dict[int, Node] = field(default_factory=dict)
     fenced: dict[int, bool] = field(default_factory=dict)
     topics: dict[str, list[Leadership]] = field(default_factory=dict)
+    offsets_partitions: int = 50
 
     def living_ids(self) -> list[int]:
         """Ids of the brokers that are not fenced, ascending."""
@@ -82,11 +84,16 @@ class ClusterView:
     def find_coordinator(self, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
         """The leader of each group's offsets partition, in request order.
 
+        Where the offsets topic is missing, asking for a group creates it: the client asks again.
+
         Source: kafka trunk, KafkaApis.getCoordinator.
         """
-        return FindCoordinatorResponse(
+        response = FindCoordinatorResponse(
             coordinators=tuple(self._coordinator(key, request.key_type) for key in request.keys)
         )
+        if request.key_type == _GROUP_KEY_TYPE and OFFSETS_TOPIC not in self.topics:
+            self.create_topic(OFFSETS_TOPIC, self.offsets_partitions)
+        return response
 
     def _topic(self, name: str) -> TopicMetadata:
         leaders = self.topics.get(name)
@@ -109,6 +116,8 @@ class ClusterView:
     def _coordinator(self, key: str, key_type: int) -> CoordinatorOfKey:
         if key_type != _GROUP_KEY_TYPE:
             return CoordinatorOfKey(key=key, error_code=ErrorCode.INVALID_REQUEST)
+        if OFFSETS_TOPIC not in self.topics:
+            return CoordinatorOfKey(key=key, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
         leader_id = self.topics[OFFSETS_TOPIC][self.offsets_partition_of(key)].leader_id
         node = self.nodes.get(leader_id)
         if node is None or self.fenced[leader_id]:

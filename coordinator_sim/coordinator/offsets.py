@@ -68,7 +68,9 @@ def _validate(
     if group.state is GroupState.DEAD:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if generation_id < 0 and group.state is GroupState.EMPTY:
-        return ErrorCode.NONE
+        has_ids = bool(request.member_id) or request.group_instance_id is not None
+        if not (has_ids and runtime.profile.checks_ids_of_simple_commit):
+            return ErrorCode.NONE
     return _validate_member(runtime, group, request)
 
 

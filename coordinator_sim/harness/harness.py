@@ -252,9 +252,9 @@ class Harness:
         for batch in batches:
             self._log.setdefault(batch.partition, []).append(batch)
 
-    def truncate(self, partition: int) -> None:
-        """Take every record out of a log, for an `append` of what should stand there."""
-        self._log.pop(partition, None)
+    def replace_log(self, partition: int, batches: Sequence[LogBatch]) -> None:
+        """Let a log be these batches, for a later `elect`: what compaction makes of one."""
+        self._log[partition] = list(batches)
 
     def hold(self, *, high_watermark: bool) -> None:
         """Whether appends wait for `commit` from now on."""

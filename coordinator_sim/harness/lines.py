@@ -19,6 +19,7 @@ from uuid import UUID
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.errors import ConfigError, CoordinatorSimError, InvariantViolation
@@ -168,6 +169,7 @@ class Lines:
         profile = self._profile
         if "profile" in command:
             profile = profile_named(_text(command, "profile"))
+        profile = _switched(profile, _object(command, "switches"))
         partitions = _number(command, "partitions", OFFSETS_PARTITIONS)
         trace = _flag(command, "trace", default=False)
         base = CoordinatorConfig(
@@ -419,6 +421,15 @@ def _said(asked: Asked, response: Response) -> Json:
         request=request,
     )
     return {"v": asked.version, "frame": base64_text(frame)}
+
+
+def _switched(profile: Profile, switches: Json) -> Profile:
+    """A profile with switches set by hand: a Kafka that has none of its own."""
+    for name, value in switches.items():
+        known = getattr(profile, name, None)
+        if type(known) is not type(value):
+            raise LineError(f"switches: no profile has {name}={value!r}")
+    return replace(profile, **switches)
 
 
 def _error_code(name: str) -> ErrorCode:

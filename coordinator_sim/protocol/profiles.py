@@ -51,6 +51,9 @@ class Profile(Struct, frozen=True, kw_only=True):
             Source: GroupMetadataManager.appendGroupMetadataErrorToResponseError.
         replies_wait_for_log: Any answer waits for the partition's earlier writes.
             Source: CoordinatorRuntime.CoordinatorContext.append.
+        checks_ids_of_simple_commit: OffsetCommit without a generation must name no member of an
+            Empty group. Source: GroupCoordinator.validateOffsetCommit of 3.0 to 3.2; KAFKA-14201
+            took it back.
         unknown_group_commit_is_not_found: OffsetCommit 9+ with a generation to an unknown group
             is GROUP_ID_NOT_FOUND. Source: OffsetMetadataManager.validateOffsetCommit.
         answers_by_partition: DescribeGroups, ListGroups and DeleteGroups go through the offsets
@@ -136,6 +139,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     sync_loading_is_rebalance: bool = False
     append_timeout_is_not_available: bool = True
     replies_wait_for_log: bool = True
+    checks_ids_of_simple_commit: bool = False
     unknown_group_commit_is_not_found: bool = True
     answers_by_partition: bool = True
     deletes_share_groups_first: bool = True

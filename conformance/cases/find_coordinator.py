@@ -1,0 +1,37 @@
+"""FindCoordinator: where a group is coordinated."""
+
+from typing import Final
+
+from conformance.script.play import read_cases
+
+CASES: Final = read_cases(
+    "FINDCOORDINATOR",
+    """
+FIND-001 the coordinator of a group
+  @ LSJ must seen=0.10.2-4.4
+  @ scala KafkaApis.getCoordinator
+  find                      | find NONE found=yes
+FIND-001.every every group has one
+  find otherGroup           | find NONE found=yes
+  find my-group             | find NONE found=yes
+FIND-004 the first question creates the offsets topic
+  @ LSJ must seen=0.10.2-4.4
+  @ scala KafkaApis.getCoordinator
+  cluster fresh
+  find                      | find COORDINATOR_NOT_AVAILABLE node=-1 host=- port=-1
+  find                      | find NONE found=yes
+FIND-005 a partition without a leader
+  @ LSJ model
+  @ scala KafkaApis.getCoordinator
+  cluster leaderless
+  find                      | find COORDINATOR_NOT_AVAILABLE node=-1
+FIND-006 several keys at once
+  @ SJ must since=3.0 seen=3.9-4.4
+  @ scala KafkaApis.handleFindCoordinatorRequestV4AndAbove
+  find g1 g2 g3 v=4         | find NONE keys=g1,g2,g3 g1=NONE g2=NONE g3=NONE
+FIND-007 an unknown type of key
+  @ SJ must seen=2.8-4.4
+  @ clients FindCoordinatorRequest.CoordinatorType.forId
+  find type=9               | find INVALID_REQUEST
+""",
+)

@@ -1,0 +1,80 @@
+"""Records of another leader, as bytes: what a script puts into a log for a later election."""
+
+from typing import Final
+
+from conformance.script.answers import Words
+from conformance.script.bodies import text
+from conformance.script.comparing import options_of
+from conformance.script.stage import Stage
+from conformance.targets.target import Json
+from coordinator_sim.protocol.records import (
+    GroupMetadataKey,
+    GroupMetadataMember,
+    GroupMetadataValue,
+    LogKey,
+    LogValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    OpaqueKey,
+)
+from coordinator_sim.wire.offsets_records import encode_key, encode_value
+
+_UNKNOWN_TAG: Final = bytes((1, 99, 3)) + b"tag"
+"""One tagged field, number 99, of three bytes, in place of the 0 that says there is none."""
+_FLEXIBLE_VERSION: Final = 4
+
+
+def record_of(stage: Stage, words: list[str]) -> Json:
+    """The record of an `append`.
+
+    Its forms: `t-0=5` an offset, `t-0=` its tombstone, `group gen=7 members=A,B` a Stable group
+    of these members, `group=` its tombstone, `key=99` a key of that version. `tags=yes` writes
+    the value in version 4 with a tagged field that nobody knows.
+    """
+    options = options_of(words)
+    if words[0] == "group":
+        return _record(GroupMetadataKey(stage.group), _group(stage, options), stage, options)
+    name, _, said = words[0].partition("=")
+    if name == "group":
+        return _record(GroupMetadataKey(stage.group), None, stage, options)
+    if name == "key":
+        return {"key": text(encode_key(OpaqueKey(int(said), b"\0\1x"))), "value": text(b"\0\0")}
+    topic, _, index = name.rpartition("-")
+    value = OffsetCommitValue(offset=int(said)) if said else None
+    return _record(OffsetCommitKey(stage.group, topic, int(index)), value, stage, options)
+
+
+def _record(key: LogKey, value: LogValue | None, stage: Stage, options: Words) -> Json:
+    has_tags = "tags" in options
+    version = _FLEXIBLE_VERSION if has_tags else {"L": 1}.get(stage.family, 3)
+    data = None if value is None else encode_value(value, version)
+    if data is not None and has_tags:
+        data = data[:-1] + _UNKNOWN_TAG
+    return {"key": text(encode_key(key)), "value": None if data is None else text(data)}
+
+
+def _group(stage: Stage, options: Words) -> GroupMetadataValue:
+    """A Stable group of the named members, who are known to the script from now on."""
+    labels = options["members"].split(",")
+    for label in labels:
+        stage.actor(label).member_id = f"id-of-{label}"
+        stage.actor(label).generation_id = int(options["gen"])
+    return GroupMetadataValue(
+        protocol_type="consumer",
+        generation_id=int(options["gen"]),
+        protocol_name="range",
+        leader=stage.id_of(labels[0]),
+        members=tuple(
+            GroupMetadataMember(
+                member_id=stage.id_of(label),
+                group_instance_id=None,
+                client_id=label,
+                client_host="/127.0.0.1",
+                rebalance_timeout_ms=60_000,
+                session_timeout_ms=10_000,
+                subscription=b"range",
+                assignment=label.lower().encode(),
+            )
+            for label in labels
+        ),
+    )

@@ -1,0 +1,79 @@
+"""Compaction of the offsets log: what a pass of the log cleaner leaves.
+
+Data in, data out: no thread, no segments, no dirty ratio. A pass covers the whole log it is given.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from coordinator_sim.protocol.records import LogBatch, LogKey
+
+DELETE_RETENTION_MS: Final = 86_400_000
+"""`delete.retention.ms` of a topic that does not say otherwise: one day."""
+
+
+class CleanedBatch(Struct, frozen=True):
+    """A batch, and the instant at which its tombstones may go; None before its first pass."""
+
+    batch: LogBatch
+    delete_horizon_ms: int | None = None
+
+
+def clean(
+    log: Sequence[CleanedBatch], now_ms: int, delete_retention_ms: int = DELETE_RETENTION_MS
+) -> list[CleanedBatch]:
+    """The log after one pass: of each key the last record, tombstones until their horizon.
+
+    Records keep their offsets; a batch that loses some in its middle is returned in pieces.
+
+    Args:
+        log: In offset order, without an open transaction.
+        now_ms: Instant of the pass.
+        delete_retention_ms: How long after its first pass a tombstone still stands.
+
+    Source: kafka trunk, storage/.../log/Cleaner.java, cleanInto and shouldRetainRecord;
+    MemoryRecords.filterTo sets the horizon.
+    """
+    last: dict[LogKey, int] = {}
+    for entry in log:
+        for index, record in enumerate(entry.batch.records):
+            last[record.key] = entry.batch.base_offset + index
+    return [piece for entry in log for piece in _cleaned(entry, last, now_ms, delete_retention_ms)]
+
+
+def _cleaned(
+    entry: CleanedBatch, last: dict[LogKey, int], now_ms: int, delete_retention_ms: int
+) -> Iterator[CleanedBatch]:
+    """What is left of one batch.
+
+    DEVIATION: batches of transactions and their markers stay whole, where Kafka drops what was
+    aborted and empty markers. A load makes the same state of both.
+    """
+    batch, horizon_ms = entry.batch, entry.delete_horizon_ms
+    if batch.transactional or batch.control or batch.marker is not None:
+        yield entry
+        return
+    if horizon_ms is None and any(record.value is None for record in batch.records):
+        horizon_ms = now_ms + delete_retention_ms
+    is_over = horizon_ms is not None and horizon_ms <= now_ms
+    kept = [
+        index
+        for index, record in enumerate(batch.records)
+        if last[record.key] == batch.base_offset + index and not (is_over and record.value is None)
+    ]
+    for first, following in _runs(kept):
+        records = batch.records[first:following]
+        piece = replace(batch, base_offset=batch.base_offset + first, records=records)
+        yield CleanedBatch(piece, horizon_ms)
+
+
+def _runs(indexes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Runs of neighbouring numbers, each as its first and the one after its last."""
+    start = 0
+    for at in range(1, len(indexes) + 1):
+        if at == len(indexes) or indexes[at] != indexes[at - 1] + 1:
+            yield indexes[start], indexes[at - 1] + 1
+            start = at
