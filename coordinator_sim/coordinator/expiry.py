@@ -135,7 +135,7 @@ class RemoveGroups:
             if record.value is None and isinstance(record.key, GroupMetadataKey):
                 group = self.partition.groups.get(record.key.group_id)
                 if group is not None:
-                    drop_group(self.runtime, self.partition, group, batch.next_offset)
+                    drop_group(self.runtime, self.partition, group, batch.base_offset + 1)
 
 
 def drop_group(runtime: Runtime, partition: Partition, group: Group, position: int) -> None:

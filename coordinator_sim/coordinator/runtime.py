@@ -29,7 +29,12 @@ from coordinator_sim.coordinator.tracing import trace_response
 from coordinator_sim.coordinator.writes import settle_by_batch, settle_by_position
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.profiles import Profile
-from coordinator_sim.protocol.records import EndTransactionMarker, LogBatch, LogRecord
+from coordinator_sim.protocol.records import (
+    EndTransactionMarker,
+    GroupMetadataKey,
+    LogBatch,
+    LogRecord,
+)
 from coordinator_sim.protocol.requests import Response, WaitingRequest
 from coordinator_sim.trace.events import Event, TraceEvent
 
@@ -128,6 +133,8 @@ class Partition:
         loaded_records: Read by the load under way or the last one.
         uncommitted_groups: Created since the last successful append; a failed one removes them.
         removed_groups: Removed by a tombstone at that end offset, which is not committed yet.
+        doubled_groups: Brought back when the append of their tombstone at that end was refused.
+        most_groups: The number of groups that the table has made room for.
     """
 
     index: int
@@ -142,6 +149,8 @@ class Partition:
     load_started_ms: int = 0
     loaded_records: int = 0
     removed_groups: "list[tuple[int, Group]]" = field(default_factory=list)
+    doubled_groups: "dict[str, tuple[int, Group]]" = field(default_factory=dict)
+    most_groups: int = 0
 
     def group_as_of(self, group_id: str, committed: int) -> "Group | None":
         """The group as a reader at that log position sees it; None when it sees none."""
@@ -153,30 +162,63 @@ class Partition:
                 return removed
         return None
 
-    def groups_as_of(self, committed: int) -> "dict[str, Group]":
-        """Every group that a reader at that log position sees."""
-        seen = {
-            group_id: group
-            for group_id, group in self.groups.items()
-            if group.visible_from <= committed
-        }
-        for removed_at, removed in self.removed_groups:
-            if removed.visible_from <= committed < removed_at:
-                seen.setdefault(removed.group_id, removed)
+    def groups_as_of(self, committed: int) -> "list[Group]":
+        """Every group that a reader at that log position lists, from the oldest entry on.
+
+        A group that came back may be there twice: see `take_back_removals`.
+        """
+        seen = [group for group in self.groups.values() if group.visible_from <= committed]
+        seen += [
+            group
+            for removed_at, group in self.removed_groups
+            if group.visible_from <= committed < removed_at
+        ]
+        seen += [
+            group
+            for written, group in self.doubled_groups.values()
+            if group.visible_from <= committed <= written
+        ]
         return seen
 
     def remove_group(self, group_id: str, position: int) -> None:
-        """Apply a group's tombstone; readers see the group until `position` is committed."""
+        """Apply a group's tombstone; readers see the group until `position` is committed.
+
+        Args:
+            group_id: Of a group that is there.
+            position: The one after the last written before the tombstone's batch; 0 for no reader.
+        """
+        self.most_groups = max(self.most_groups, len(self.groups))
         group = self.groups.pop(group_id)
         if position > self.high_watermark:
             self.removed_groups.append((position, group))
+        doubled = self.doubled_groups.get(group_id)
+        if doubled is not None and doubled[0] == position - 1:
+            # What is kept for readers at one position is kept once.
+            del self.doubled_groups[group_id]
+
+    def take_back_removals(self, batch: LogBatch) -> None:
+        """The append of a batch was refused: the groups that its tombstones removed come back.
+
+        QUIRK: a group that comes back is the newest of its table, and readers list it twice until
+        the next append is committed. Source: SnapshottableHashTable.executeRevert.
+        """
+        for record in batch.records:
+            key = record.key
+            if not isinstance(key, GroupMetadataKey) or record.value is not None:
+                continue
+            group = self.groups.pop(key.group_id, None)
+            if group is not None:
+                self.groups[key.group_id] = group
+                self.doubled_groups[key.group_id] = (self.end_offset, group)
 
     def settle_removals(self) -> None:
         """Forget the removed groups that no reader sees any more."""
+        committed = self.high_watermark
         if self.removed_groups:
-            self.removed_groups = [
-                entry for entry in self.removed_groups if entry[0] > self.high_watermark
-            ]
+            self.removed_groups = [entry for entry in self.removed_groups if entry[0] > committed]
+        if self.doubled_groups:
+            doubled = self.doubled_groups.items()
+            self.doubled_groups = {key: entry for key, entry in doubled if entry[0] >= committed}
 
 
 def partition_error(partition: Partition | None) -> ErrorCode:
@@ -317,10 +359,12 @@ class Runtime:
             verdict = self.append_policy.verdict(batch)
             if verdict is not ErrorCode.NONE:
                 partition.offsets.refused(batch)
+                partition.take_back_removals(batch)
                 self._undo_groups(partition)
                 return verdict
         self._write(partition, batch)
         partition.uncommitted_groups.clear()
+        partition.settle_removals()
         if effect.apply is not None:
             effect.apply.applied(batch)
         return ErrorCode.NONE
