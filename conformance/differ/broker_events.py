@@ -51,12 +51,14 @@ def fail_verification(memory: Memory) -> Json:
 def hold(memory: Memory) -> Json:
     """Appends wait for the high watermark, or no more."""
     memory.is_held = not memory.is_held
+    memory.is_settled = False
     return {"op": "hold", "hw": memory.is_held}
 
 
 def commit_log(memory: Memory) -> Json:
     """The high watermark reaches the end of one partition or of all."""
     if memory.chance(0.5):
+        memory.is_settled = not memory.is_held
         return {"op": "commit"}
     return {"op": "commit", "partition": memory.random.randrange(memory.partitions)}
 
@@ -65,26 +67,33 @@ def change_leadership(memory: Memory) -> Json:
     """A partition is taken over, given up, or taken over again; sometimes by an old epoch."""
     memory.epoch += 1
     kind = memory.random.random()
-    partition = memory.random.randrange(memory.partitions)
     if memory.resigned and kind < 0.5:
-        elected = memory.resigned.pop()
-        return {"op": "elect", "partition": elected, "epoch": memory.epoch}
+        return _elect(memory, memory.resigned[-1], memory.epoch)
+    partition = memory.random.randrange(memory.partitions)
     if kind < 0.65:
-        memory.resigned.append(partition)
-        return {"op": "resign", "partition": partition, **_resign_epoch(memory)}
+        return _resign(memory, partition)
     if kind < 0.75:
-        return {"op": "elect", "partition": partition, "epoch": memory.pick((0, 1, memory.epoch))}
+        return _elect(memory, partition, memory.pick((0, 1, memory.epoch)))
     if kind < 0.9:
-        return {"op": "elect", "partition": partition, "epoch": memory.epoch}
+        return _elect(memory, partition, memory.epoch)
     memory.resigned.clear()
     return {"op": "elect", "epoch": memory.epoch}
 
 
-def _resign_epoch(memory: Memory) -> Json:
+def _elect(memory: Memory, partition: int, epoch: int) -> Json:
+    memory.resigned = [each for each in memory.resigned if each != partition]
+    return {"op": "elect", "partition": partition, "epoch": epoch}
+
+
+def _resign(memory: Memory, partition: int) -> Json:
+    """A resignation, now and then for an epoch that is long over and changes nothing."""
+    command: Json = {"op": "resign", "partition": partition}
     kind = memory.random.random()
-    if kind < 0.6:
-        return {}
-    return {"epoch": memory.epoch if kind < 0.9 else 0}
+    if kind > 0.9:
+        return {**command, "epoch": 0}
+    if partition not in memory.resigned:
+        memory.resigned.append(partition)
+    return command if kind < 0.6 else {**command, "epoch": memory.epoch}
 
 
 def append_foreign(memory: Memory) -> Json | None:
@@ -100,11 +109,11 @@ def append_foreign(memory: Memory) -> Json | None:
 
 
 def change_topics(memory: Memory) -> Json | None:
-    """A topic appears, grows or is deleted; None while the log is held.
+    """A topic appears, grows or is deleted; None while anything waits for the log.
 
-    A reference waits for the writes of a deletion, which must not have to wait for the log.
+    A Java reference stands still until the writes of a deletion are committed, and time with it.
     """
-    if memory.is_held:
+    if not memory.is_settled:
         return None
     name = memory.pick(("t", "u", "v", "w"))
     if name in memory.topics and memory.chance(0.6):

@@ -63,6 +63,7 @@ class Memory:
         "is_held",
         "is_orderly",
         "is_patient",
+        "is_settled",
         "number",
         "partitions",
         "random",
@@ -85,6 +86,7 @@ class Memory:
         self.topics: dict[str, tuple[int, str]] = {}
         self.resigned: list[int] = []
         self.is_held = False
+        self.is_settled = True
         self.number = 0
 
     def start(self, groups: Sequence[str], partitions: int) -> None:

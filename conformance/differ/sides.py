@@ -2,6 +2,7 @@
 
 import subprocess
 import traceback
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +18,7 @@ from coordinator_sim.harness.lines import Lines
 
 Json = dict[str, Any]
 
-_ANSWER_TIMEOUT_S: Final = 60.0
+_ANSWER_TIMEOUT_S: Final = 20.0
 """A side that says nothing for so long hangs."""
 
 
@@ -57,6 +58,7 @@ class LinesProcess:
             stderr=subprocess.DEVNULL,
         )
         self._answers: SimpleQueue[bytes] = SimpleQueue()
+        self._unanswered: deque[bytes] = deque()
         self._reader = Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -68,6 +70,7 @@ class LinesProcess:
         """
         if self._process.stdin is None:
             raise DataError(f"{self.command[0]} takes no input")
+        self._unanswered.extend(lines)
         try:
             self._process.stdin.write(b"\n".join(lines) + b"\n")
             self._process.stdin.flush()
@@ -83,10 +86,12 @@ class LinesProcess:
         try:
             line = self._answers.get(timeout=_ANSWER_TIMEOUT_S)
         except Empty:
-            message = f"{self.command[0]} has not answered for {_ANSWER_TIMEOUT_S:.0f} s"
+            asked = self._unanswered[0].decode()
+            message = f"{self.command[0]} has not answered for {_ANSWER_TIMEOUT_S:.0f} s: {asked}"
             raise DataError(message) from None
         if not line:
             raise self._ended()
+        self._unanswered.popleft()
         try:
             answer = msgspec.json.decode(line)
         except msgspec.DecodeError as error:

@@ -7,17 +7,23 @@ import kafka.coordinator.group.GroupMetadataManager;
 import kafka.server.DelayedOperationPurgatory;
 import kafka.server.KafkaConfig;
 
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.internals.Topic;
 import org.apache.kafka.common.metrics.Metrics;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.record.MemoryRecords;
+import org.apache.kafka.common.requests.TransactionResult;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.server.util.timer.VirtualWheelTimer;
 
 import java.lang.reflect.Field;
-import java.util.ArrayDeque;
+import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
 import java.util.Properties;
 import java.util.TreeMap;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /** The Scala GroupCoordinator of 3.9 (through its adapter) over virtual time and an in-memory log. */
@@ -34,6 +40,9 @@ final class World {
     final VirtualWheelTimer timer;
     final MemoryLog log;
     final GroupCoordinator service;
+    private final kafka.coordinator.group.GroupCoordinator coordinator;
+    private final FakeBroker.Replicas replicas;
+    private final int writeTimeoutMs;
     final FakeBroker.Scheduler scheduler = new FakeBroker.Scheduler(this);
     final int partitions;
     boolean holdBackground;
@@ -41,6 +50,7 @@ final class World {
 
     World(Map<String, String> props, int partitions, long startMs, MemoryLog.Sink sink) throws Exception {
         this.partitions = partitions;
+        kafka.server.KafkaRequestHandler.setBypassThreadCheck(true); // verified transactions go on in this thread
         clock.ms = startMs;
         timer = new VirtualWheelTimer(startMs, () -> clock.ms);
         log = new MemoryLog(sink);
@@ -49,12 +59,14 @@ final class World {
         p.put("zookeeper.connect", "unused:1");
         p.put("broker.id", "1");
         p.putAll(props);
-        FakeBroker.Replicas replicas = FakeBroker.allocate(FakeBroker.Replicas.class);
+        replicas = FakeBroker.allocate(FakeBroker.Replicas.class);
         replicas.log = log;
         Metrics metrics = new Metrics(clock);
         var heartbeats = new DelayedOperationPurgatory<DelayedHeartbeat>("Heartbeat", timer, 1, 1000, false, true);
         var rebalances = new DelayedOperationPurgatory<DelayedRebalance>("Rebalance", timer, 1, 1000, false, true);
-        var coordinator = kafka.coordinator.group.GroupCoordinator$.MODULE$.apply(KafkaConfig.fromProps(p, false), replicas, heartbeats, rebalances, clock, metrics);
+        KafkaConfig config = KafkaConfig.fromProps(p, false);
+        writeTimeoutMs = config.groupCoordinatorConfig().offsetCommitTimeoutMs();
+        coordinator = kafka.coordinator.group.GroupCoordinator$.MODULE$.apply(config, replicas, heartbeats, rebalances, clock, metrics);
         Field f = GroupMetadataManager.class.getDeclaredField("scheduler");
         f.setAccessible(true);
         f.set(coordinator.groupManager(), scheduler);
@@ -80,6 +92,17 @@ final class World {
     }
 
     private void drainScheduler() { Runnable r; while ((r = scheduler.ready.poll()) != null) r.run(); }
+
+    /** What KafkaApis.handleWriteTxnMarkersRequest does: the marker goes into the log, then the coordinator hears of it. */
+    void endTransaction(String group, long producerId, MemoryRecords marker, TransactionResult result, Consumer<Errors> done) {
+        if (!coordinator.groupManager().isGroupLocal(group)) { done.accept(Errors.NOT_COORDINATOR); return; } // as the Java service calls it
+        TopicPartition tp = new TopicPartition(Topic.GROUP_METADATA_TOPIC_NAME, service.partitionFor(group));
+        replicas.append(tp, marker, writeTimeoutMs, error -> {
+            if (error == Errors.NONE) service.onTransactionCompleted(producerId, List.of(tp), result);
+            done.accept(error);
+        });
+        drain();
+    }
 
     void elect(int partition, int epoch) { service.onElection(partition, epoch); drain(); }
     void resign(int partition, OptionalInt epoch) { service.onResignation(partition, epoch); drain(); }
