@@ -35,6 +35,7 @@ from coordinator_sim.harness.kafka_json import (
 )
 from coordinator_sim.harness.kafka_json.converter import base64_text
 from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.api_versions import versions_of
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import java_string_hash
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile, profile_named
@@ -77,10 +78,11 @@ class Lines:
         profile: Of worlds whose `init` names none.
     """
 
-    __slots__ = ("_asked", "_harness", "_profile", "_wants_bytes")
+    __slots__ = ("_asked", "_harness", "_offered", "_profile", "_wants_bytes")
 
     def __init__(self, profile: Profile = DEFAULT_PROFILE) -> None:
         self._profile = profile
+        self._offered = versions_of(profile)
         self._harness: Harness | None = None
         self._asked: dict[int, Asked] = {}
         self._wants_bytes = False
@@ -163,6 +165,12 @@ class Lines:
             raise LineError("no world yet: begin with the op init")
         return self._harness
 
+    def _newest(self, api: str) -> int:
+        """The version of a command that names none: the newest that the profile offers."""
+        schema = schema_named(api)
+        offered = self._offered.get(schema.api_key)
+        return schema.newest if offered is None else offered[1]
+
     # -- verbs -----------------------------------------------------------------------------
 
     def _init(self, command: Json, _answer: Json) -> None:
@@ -170,6 +178,7 @@ class Lines:
         if "profile" in command:
             profile = profile_named(_text(command, "profile"))
         profile = _switched(profile, _object(command, "switches"))
+        self._offered = versions_of(profile)
         partitions = _number(command, "partitions", OFFSETS_PARTITIONS)
         trace = _flag(command, "trace", default=False)
         base = CoordinatorConfig(
@@ -190,7 +199,7 @@ class Lines:
     def _call(self, command: Json, _answer: Json) -> Step:
         world = self._world
         api = _text(command, "api")
-        version = _number(command, "v", schema_named(api).newest)
+        version = _number(command, "v", self._newest(api))
         request = _request(api, version, _object(command, "data"))
         self._asked[world.next_token] = Asked(command.get("id"), api, version, request)
         return world.call(
@@ -220,7 +229,7 @@ class Lines:
         api = _text(command, "api")
         frame = json_to_frame(
             api,
-            _number(command, "v", schema_named(api).newest),
+            _number(command, "v", self._newest(api)),
             _object(command, "data"),
             client_id=_text(command, "clientId", "client"),
             correlation_id=_number(command, "correlation", 0),
@@ -231,7 +240,7 @@ class Lines:
         api = _text(command, "api")
         answer["data"] = frame_to_json(
             api,
-            _number(command, "v", schema_named(api).newest),
+            _number(command, "v", self._newest(api)),
             _frame(command),
             correlation_id=_number(command, "correlation", 0),
         )
