@@ -78,31 +78,34 @@ def hand_out_ids(coordinator: GroupCoordinator, group_id: str, size: int) -> lis
     return ids
 
 
-def rebalance(coordinator: GroupCoordinator, group_id: str, ids: list[str]) -> int:
+def rebalance(coordinator: GroupCoordinator, groups: dict[str, list[str]]) -> int:
     """From every member's JoinGroup with its id to every SyncGroup's answer; the generation."""
     handle = coordinator.handle
-    for index, member_id in enumerate(ids):
-        handle(join_request(group_id, member_id), context(index, 9), 0)
+    for group_id, ids in groups.items():
+        for index, member_id in enumerate(ids):
+            handle(join_request(group_id, member_id), context(index, 9), 0)
     # New members extend the initial delay once.
     coordinator.expire(3_000)
     admitted: CoordinatorResult = coordinator.expire(_ADMITTED_MS)
-    leader = ""
-    generation = -1
-    for reply in admitted.replies:
-        response = reply.response
-        if isinstance(response, JoinGroupResponse):
-            leader, generation = response.leader, response.generation_id
-    if generation == -1:
-        raise InvariantViolation(f"nobody was admitted to {group_id}: {admitted.replies}")
-    assignments = tuple(SyncGroupAssignment(member_id, b"a" * 32) for member_id in ids)
-    for index, member_id in enumerate(ids):
-        request = SyncGroupRequest(
-            group_id=group_id,
-            generation_id=generation,
-            member_id=member_id,
-            assignments=assignments if member_id == leader else (),
-        )
-        handle(request, context(index, 5), _ADMITTED_MS)
+    responses = [
+        reply.response
+        for reply in admitted.replies
+        if isinstance(reply.response, JoinGroupResponse)
+    ]
+    if not responses:
+        raise InvariantViolation(f"nobody was admitted: {admitted.replies}")
+    generation = responses[0].generation_id
+    leaders = {response.leader for response in responses}
+    for group_id, ids in groups.items():
+        assignments = tuple(SyncGroupAssignment(member_id, b"a" * 32) for member_id in ids)
+        for index, member_id in enumerate(ids):
+            request = SyncGroupRequest(
+                group_id=group_id,
+                generation_id=generation,
+                member_id=member_id,
+                assignments=assignments if member_id in leaders else (),
+            )
+            handle(request, context(index, 5), _ADMITTED_MS)
     return generation
 
 
@@ -110,7 +113,7 @@ def stable_group(size: int) -> tuple[GroupCoordinator, list[str], int]:
     """A coordinator with one Stable group of that size: it, the member ids, the generation."""
     coordinator = make_coordinator()
     ids = hand_out_ids(coordinator, "g", size)
-    return coordinator, ids, rebalance(coordinator, "g", ids)
+    return coordinator, ids, rebalance(coordinator, {"g": ids})
 
 
 def heartbeats_per_second() -> float:
@@ -154,10 +157,9 @@ def joins_per_second(size: int) -> float:
     """Member joins, JoinGroup with its id to the SyncGroup answer, in groups of that size."""
     coordinator = make_coordinator()
     rounds = max(JOINS // size, 1)
-    ids = [hand_out_ids(coordinator, f"g{index}", size) for index in range(rounds)]
+    groups = {f"g{index}": hand_out_ids(coordinator, f"g{index}", size) for index in range(rounds)}
     start = process_time()
-    for index in range(rounds):
-        rebalance(coordinator, f"g{index}", ids[index])
+    rebalance(coordinator, groups)
     return rounds * size / (process_time() - start)
 
 

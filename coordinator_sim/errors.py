@@ -46,6 +46,10 @@ class UnsupportedVersion(CoordinatorSimError):
     """A version that an API lacks, or one that cannot say what a message holds."""
 
 
+class OperationAborted(CoordinatorSimError):
+    """A place where Kafka's own coordinator throws, and its client is told of a server error."""
+
+
 class InvariantViolation(CoordinatorSimError):
     """An impossible state: a bug of this project. Never caught inside the library."""
 

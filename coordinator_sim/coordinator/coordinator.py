@@ -55,6 +55,7 @@ from coordinator_sim.coordinator.runtime import (
 from coordinator_sim.coordinator.sync import handle_sync
 from coordinator_sim.coordinator.tracing import trace_request
 from coordinator_sim.coordinator.transactions import handle_complete, handle_txn_commit, verify
+from coordinator_sim.errors import OperationAborted
 from coordinator_sim.protocol.admin_messages import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
@@ -149,8 +150,11 @@ class GroupCoordinator:
         error = self._check(request, context.api_version, partition)
         if partition is None or error is not ErrorCode.NONE:
             self._refuse(parked, request, error)
-        else:
+            return runtime.take()
+        try:
             self._dispatch(partition, request, context, parked)
+        except OperationAborted:
+            runtime.refuse(parked, ErrorCode.UNKNOWN_SERVER_ERROR)
         return runtime.take()
 
     def _refuse(self, parked: Parked, request: OneGroupRequest, error: ErrorCode) -> None:
@@ -336,7 +340,10 @@ class GroupCoordinator:
             expire_gauge(runtime, data)
             return
         partition = runtime.partitions[self._partition_index(key.group_id)]
-        effect = self._fire_in_group(timer)
+        try:
+            effect = self._fire_in_group(timer)
+        except OperationAborted:
+            return
         # A write without records waits behind others, and its own timeout turns the wheel.
         if effect is not NO_EFFECT or partition.high_watermark < partition.end_offset:
             runtime.submit(partition, None, effect)

@@ -15,7 +15,7 @@ from coordinator_sim.coordinator.member import Member, Protocols
 from coordinator_sim.coordinator.runtime import Parked, Runtime
 from coordinator_sim.coordinator.subscriptions import UNKNOWN_SUBSCRIPTIONS, subscriptions_of
 from coordinator_sim.coordinator.tracing import trace_leader_replaced
-from coordinator_sim.errors import IllegalTransition, InvariantViolation
+from coordinator_sim.errors import IllegalTransition, InvariantViolation, OperationAborted
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.iteration_order import MIN_TABLE_CAPACITY
 from coordinator_sim.protocol.messages import JoinGroupMember
@@ -145,6 +145,10 @@ class Group:
 
         A tie goes to the name that Kafka's map of votes yields first.
 
+        Raises:
+            OperationAborted: a member supports no candidate. The counts let that happen only after
+                a static replacement that could not be stored and was replaced again meanwhile.
+
         Source: ClassicGroup.selectProtocol and candidateProtocols.
         """
         size = len(self.members)
@@ -153,7 +157,7 @@ class Group:
         for member in self.ordered():
             vote = next((p.name for p in member.protocols if p.name in candidates), None)
             if vote is None:
-                raise InvariantViolation(f"group {self.group_id} has no common protocol")
+                raise OperationAborted(f"group {self.group_id} has no common protocol")
             votes[vote] = votes.get(vote, 0) + 1
         if len(votes) == 1:
             return next(iter(votes))
@@ -322,13 +326,9 @@ class Group:
         # QUIRK: the generation grows even when nobody is left, so a group that empties and refills
         # skips a number.
         self.generation_id += 1
-        if self.members:
-            self.protocol_name = self.select_protocol()
-            self._transition(GroupState.AWAITING_SYNC)
-        else:
-            self.protocol_name = None
-            self._transition(GroupState.EMPTY)
+        self.protocol_name = self.select_protocol() if self.members else None
         self.subscriptions = subscriptions_of(self)
+        self._transition(GroupState.AWAITING_SYNC if self.members else GroupState.EMPTY)
         self.pending_sync.clear()
 
     def stabilise(self) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from coordinator_sim.clock.timer_queue import Timer
 from coordinator_sim.coordinator.runtime import Parked
-from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.errors import OperationAborted
 from coordinator_sim.protocol.messages import JoinGroupProtocol
 from coordinator_sim.protocol.partitioning import java_string_hash
 
@@ -57,12 +57,12 @@ class Member:
         """The member's subscription for that protocol.
 
         Raises:
-            InvariantViolation: the member does not support it.
+            OperationAborted: the member does not support it, which Kafka finds out as late.
         """
         for protocol in self.protocols:
             if protocol.name == protocol_name:
                 return protocol.metadata
-        raise InvariantViolation(f"member {self.member_id} does not support {protocol_name!r}")
+        raise OperationAborted(f"member {self.member_id} does not support {protocol_name!r}")
 
     def has_satisfied_heartbeat(self) -> bool:
         """Whether a session expiry must be ignored: the member waits for the coordinator.

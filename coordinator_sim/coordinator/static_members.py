@@ -161,16 +161,16 @@ class StoreStaticMember:
     def _undo(self, error: ErrorCode) -> None:
         runtime, group, member, before = self.runtime, self.group, self.member, self.before
         trace_store_failure(runtime, group, error, "static member")
-        if self.member_id not in group.members:
-            # It was replaced again or left meanwhile: the operation's own error is the answer.
-            # DEVIATION: Kafka first takes the protocols of the forgotten member off the group's
-            # counts, and may later choose a protocol that a member lacks, and throw.
-            return
         # QUIRK: Scala keeps the new protocols, as it reads the old ones too late.
         restores = runtime.profile.failed_replacement_restores_protocols
         group.update(member, before.protocols if restores else member.protocols, None)
         member.rebalance_timeout_ms = before.rebalance_timeout_ms
         member.session_timeout_ms = before.session_timeout_ms
+        if self.member_id not in group.members:
+            # QUIRK: it was replaced again or left meanwhile. Kafka throws here, after it has put
+            # the forgotten member's protocols on the group's counts; Java then answers with the
+            # operation's own error, Scala not at all.
+            return
         old = replace_static_member(runtime, group, member, before.member_id)
         _trace_replaced(group, self.member_id, old, {"undone": "1"})
         start_session(runtime, group, old)

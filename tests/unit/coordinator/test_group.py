@@ -5,7 +5,7 @@ import pytest
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.runtime import Runtime
-from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.errors import InvariantViolation, OperationAborted
 from coordinator_sim.harness.ids import SeededIds
 from coordinator_sim.protocol.messages import JoinGroupProtocol
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE
@@ -36,13 +36,13 @@ def test_instance_cannot_be_in_a_group_twice() -> None:
 def test_group_without_common_protocol_cannot_choose() -> None:
     """Admission keeps such members apart; together they have no protocol."""
     group = make_group(make_member("a"), make_member("b", protocol="sticky"))
-    with pytest.raises(InvariantViolation, match="g has no common protocol"):
+    with pytest.raises(OperationAborted, match="g has no common protocol"):
         group.select_protocol()
 
 
 def test_metadata_of_a_protocol_not_offered() -> None:
     """A member has no subscription for an assignor it does not support."""
-    with pytest.raises(InvariantViolation, match="a does not support 'sticky'"):
+    with pytest.raises(OperationAborted, match="a does not support 'sticky'"):
         make_member("a").metadata("sticky")
 
 
