@@ -40,6 +40,7 @@ from coordinator_sim.coordinator.membership import (
     handle_heartbeat,
     handle_leave,
 )
+from coordinator_sim.coordinator.metrics import CoordinatorMetrics, measured
 from coordinator_sim.coordinator.offset_deletion import handle_offset_delete, topics_deleted
 from coordinator_sim.coordinator.offsets import handle_commit
 from coordinator_sim.coordinator.runtime import (
@@ -463,6 +464,10 @@ class GroupCoordinator:
         return leader_epoch > partition.leader_epoch
 
     # -- inspection ------------------------------------------------------------------------
+
+    def metrics(self) -> CoordinatorMetrics:
+        """What the broker's metrics would show now, by Kafka's names in `metrics.KAFKA_NAMES`."""
+        return measured(self._runtime)
 
     def group(self, group_id: str) -> Group | None:
         """The group as it is now, for inspection; None when it is unknown or not led here."""

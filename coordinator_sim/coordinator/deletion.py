@@ -22,6 +22,7 @@ from coordinator_sim.coordinator.runtime import (
     Runtime,
     partition_error,
 )
+from coordinator_sim.coordinator.tracing import trace_groups_deleted
 from coordinator_sim.protocol.admin_messages import (
     DeletedGroup,
     DeleteGroupsRequest,
@@ -54,9 +55,13 @@ def delete_groups(
     if runtime.profile.answers_by_partition:
         DeletionUnderWay(runtime, context).start(by_partition(names, partition_of))
         return
+    gone: list[tuple[str, int]] = []
     outcomes = {
-        name: _delete_at_once(runtime, name, partition_of(name)) for name in scala_set_order(names)
+        name: _delete_at_once(runtime, name, partition_of(name), gone)
+        for name in scala_set_order(names)
     }
+    if gone and runtime.tracing:
+        trace_groups_deleted(runtime, None, gone)
     ordered = tuple(
         DeletedGroup(group_id=name, error_code=outcomes[name]) for name in scala_map_order(outcomes)
     )
@@ -112,16 +117,21 @@ class DeletionUnderWay:
         runtime = self._runtime
         outcomes: list[DeletedGroup] = []
         records: list[LogRecord] = []
+        gone: list[tuple[str, int]] = []
         for group_id in group_ids:
             group = partition.groups.get(group_id)
             error = deletion_error(group)
             outcomes.append(DeletedGroup(group_id=group_id, error_code=error))
             if group is not None and error is ErrorCode.NONE:
-                records += offset_tombstones(partition.offsets.delete_all_offsets(group_id))
+                tombstones = offset_tombstones(partition.offsets.delete_all_offsets(group_id))
+                gone.append((group_id, len(tombstones)))
+                records += tombstones
                 records.append(group_tombstone(group_id))
+        if runtime.tracing:
+            trace_groups_deleted(runtime, partition, gone)
         effect = Effect(
             records=tuple(records),
-            apply=RemoveGroups(runtime, partition),
+            apply=RemoveGroups(runtime, partition, "deleted"),
             follow=DeleteOfPartition(self, place, tuple(outcomes)),
         )
         runtime.submit(partition, None, effect)
@@ -186,8 +196,10 @@ class DeleteOfPartition:
 # -- Scala ---------------------------------------------------------------------------------
 
 
-def _delete_at_once(runtime: Runtime, group_id: str, index: int) -> ErrorCode:
-    """Delete one group; nobody asks whether the tombstones arrive.
+def _delete_at_once(
+    runtime: Runtime, group_id: str, index: int, gone: list[tuple[str, int]]
+) -> ErrorCode:
+    """Delete one group; nobody asks whether the tombstones arrive. `gone` learns of its offsets.
 
     A group of generation 0 only stored offsets: it has no record, and gets no tombstone.
     """
@@ -200,7 +212,8 @@ def _delete_at_once(runtime: Runtime, group_id: str, index: int) -> ErrorCode:
         return error
     tombstones = offset_tombstones(partition.offsets.delete_all_offsets(group_id))
     own = (group_tombstone(group_id),) if group.generation_id > 0 else ()
-    drop_group(runtime, partition, group, 0)
+    drop_group(runtime, partition, group, 0, cause="deleted")
+    gone.append((group_id, len(tombstones)))
     if tombstones or own:
         runtime.append_unacknowledged(partition, tombstones + own)
     return ErrorCode.NONE

@@ -14,6 +14,7 @@ from coordinator_sim.coordinator.offset_records import group_tombstone, offset_t
 from coordinator_sim.coordinator.runtime import Effect, Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.subscriptions import is_consumer, is_subscribed_to
 from coordinator_sim.coordinator.timeline import timeline_order
+from coordinator_sim.coordinator.tracing import trace_offsets_expired
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.records import (
     GroupMetadataKey,
@@ -47,13 +48,18 @@ def expire_offsets(runtime: Runtime, partition: Partition) -> None:
     """
     records: list[LogRecord] = []
     doomed: list[str] = []
+    expired = 0
     for group_id in timeline_order(partition.groups):
         group = partition.groups[group_id]
         keys, is_all = expired_offsets(runtime, partition, group)
         records += offset_tombstones(keys)
+        expired += len(keys)
         if is_all and group.state is GroupState.EMPTY:
             records.append(group_tombstone(group_id))
             doomed.append(group_id)
+    runtime.counters.offset_expirations += expired
+    if expired and runtime.tracing:
+        trace_offsets_expired(runtime, partition, expired)
     arm_expiry(runtime, partition)
     removal = RemoveGroups(runtime, partition)
     effect = Effect(
@@ -128,6 +134,7 @@ class RemoveGroups:
 
     runtime: Runtime
     partition: Partition
+    cause: str = "no offsets"
 
     def applied(self, batch: LogBatch) -> None:
         """Remove them; readers see them until the batch is committed."""
@@ -135,15 +142,28 @@ class RemoveGroups:
             if record.value is None and isinstance(record.key, GroupMetadataKey):
                 group = self.partition.groups.get(record.key.group_id)
                 if group is not None:
-                    drop_group(self.runtime, self.partition, group, batch.base_offset + 1)
+                    position = batch.base_offset + 1
+                    drop_group(self.runtime, self.partition, group, position, cause=self.cause)
 
 
-def drop_group(runtime: Runtime, partition: Partition, group: Group, position: int) -> None:
-    """Forget a group; readers see it until `position` is committed."""
+def drop_group(
+    runtime: Runtime,
+    partition: Partition,
+    group: Group,
+    position: int,
+    *,
+    cause: str = "no offsets",
+) -> None:
+    """Forget a group; readers see it until `position` is committed. The trace is told the cause."""
     partition.remove_group(group.group_id, position)
     runtime.groups.pop(group.group_id, None)
     if runtime.tracing:
-        group.tell(Event.GROUP_DEAD, state_from=group.state, state_to=GroupState.DEAD)
+        group.tell(
+            Event.GROUP_DEAD,
+            state_from=group.state,
+            state_to=GroupState.DEAD,
+            attrs={"cause": cause},
+        )
 
 
 @dataclass(slots=True, eq=False)

@@ -10,6 +10,7 @@ from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.offset_records import offset_tombstones
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.subscriptions import is_consumer, is_subscribed_to
+from coordinator_sim.coordinator.tracing import trace_offsets_deleted
 from coordinator_sim.protocol.admin_messages import (
     DeletedOffset,
     DeletedOffsetTopic,
@@ -53,6 +54,9 @@ def handle_offset_delete(
                 topic.name, tuple(DeletedOffset(index, outcome) for index in topic.partitions)
             )
         )
+    runtime.counters.offset_deletions += len(doomed)
+    if doomed and runtime.tracing:
+        trace_offsets_deleted(group, doomed)
     effect = Effect(
         records=offset_tombstones(doomed), response=OffsetDeleteResponse(topics=tuple(outcomes))
     )

@@ -69,6 +69,8 @@ def commit_records(
             )
             records.append(LogRecord(OffsetCommitKey(group_id, name, p.partition), value, version))
         results.append(OffsetCommitTopicResult(name, tuple(outcomes), topic.topic_id))
+    by_offset = runtime.profile.counts_committed_offsets
+    runtime.counters.offset_commits += len(records) if by_offset else bool(records)
     return tuple(records), tuple(results)
 
 

@@ -23,6 +23,7 @@ from coordinator_sim.coordinator.contract import (
     IdSource,
     Reply,
 )
+from coordinator_sim.coordinator.metrics import Counters
 from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.refusals import error_response
 from coordinator_sim.coordinator.tracing import trace_response
@@ -235,6 +236,7 @@ class Runtime:
         now_ms: Instant of the verb under way.
         tracing: Whether events are wanted; callers ask before building one.
         groups: Every group of every active partition.
+        counters: Totals that the coordinator's metrics show.
     """
 
     __slots__ = (
@@ -244,6 +246,7 @@ class Runtime:
         "_write_seq",
         "append_policy",
         "config",
+        "counters",
         "groups",
         "hold_high_watermark",
         "ids",
@@ -262,6 +265,7 @@ class Runtime:
         append_policy: AppendPolicy | None,
     ) -> None:
         self.config = config
+        self.counters = Counters()
         self.profile = profile
         self.ids = ids
         self.append_policy = append_policy

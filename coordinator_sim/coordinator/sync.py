@@ -91,6 +91,8 @@ def _has_synced(runtime: Runtime, group: Group, member: Member) -> None:
 
 def _store_assignment(runtime: Runtime, group: Group, request: SyncGroupRequest) -> Effect:
     given = {entry.member_id: entry.assignment for entry in request.assignments}
+    if not runtime.profile.counts_stable_generations:
+        runtime.counters.completed_rebalances += 1
     if runtime.tracing:
         group.tell(
             Event.SYNC_LEADER,
@@ -135,6 +137,8 @@ class StoreAssignment:
         if error is ErrorCode.NONE:
             self._hand_out()
             group.stabilise()
+            if runtime.profile.counts_stable_generations:
+                runtime.counters.completed_rebalances += 1
             return
         code = metadata_append_error(error, runtime.profile)
         trace_store_failure(runtime, group, error, "assignment")

@@ -23,13 +23,14 @@ from coordinator_sim.protocol.messages import (
     SyncGroupResponse,
 )
 from coordinator_sim.protocol.partitioning import partition_for
+from coordinator_sim.protocol.records import OffsetCommitKey
 from coordinator_sim.protocol.requests import GroupRequest, OneGroupRequest, Response
 from coordinator_sim.protocol.transaction_messages import CompleteTransaction
 from coordinator_sim.trace.events import Event, OffsetEntry
 
 if TYPE_CHECKING:
     from coordinator_sim.coordinator.group import Group, Member
-    from coordinator_sim.coordinator.runtime import Parked, Runtime
+    from coordinator_sim.coordinator.runtime import Parked, Partition, Runtime
 
 
 def trace_request(runtime: "Runtime", request: GroupRequest, context: RequestContext) -> None:
@@ -184,6 +185,34 @@ def trace_fenced_leave(group: "Group", entry: LeavingMember) -> None:
         member_id=entry.member_id,
         group_instance_id=entry.group_instance_id,
         attrs={"current_member_id": current, "operation": "leave-group"},
+    )
+
+
+def trace_groups_deleted(
+    runtime: "Runtime", partition: "Partition | None", gone: list[tuple[str, int]]
+) -> None:
+    """Tell of a DeleteGroups, which Java handles by offsets partition: groups and their offsets."""
+    runtime.emit(
+        Event.LIFECYCLE,
+        offsets_partition=None if partition is None else partition.index,
+        reason_text="groups deleted",
+        attrs={
+            "groups": ", ".join(group_id for group_id, _ in gone),
+            "offsets": str(sum(count for _, count in gone)),
+        },
+    )
+
+
+def trace_offsets_deleted(group: "Group", keys: list[OffsetCommitKey]) -> None:
+    """Tell of an OffsetDelete."""
+    names = ", ".join(f"{key.topic}-{key.partition}" for key in keys)
+    group.tell(Event.OFFSET_TOMBSTONE, attrs={"partitions": names, "count": str(len(keys))})
+
+
+def trace_offsets_expired(runtime: "Runtime", partition: "Partition", count: int) -> None:
+    """Tell of offsets of one partition whose retention is over."""
+    runtime.emit(
+        Event.OFFSET_EXPIRED, offsets_partition=partition.index, attrs={"count": str(count)}
     )
 
 

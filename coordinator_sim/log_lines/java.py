@@ -15,6 +15,7 @@ from coordinator_sim.log_lines.words import (
     OPERATIONS,
     Words,
     client_reason,
+    groups_deleted,
     listed,
     raw_error,
 )
@@ -287,6 +288,8 @@ class JavaWords(Words):
         yield _broker(event, f"Finished unloading metadata for {place} with epoch {_epoch(event)}.")
 
     def _lifecycle(self, event: TraceEvent) -> Iterator[Entry]:
+        if event.reason_text == "groups deleted":
+            yield _shard(event, groups_deleted(event), logger=_SHARD)
         if event.reason_text == "simple group created":
             yield _shard(
                 event,

@@ -20,6 +20,7 @@ from coordinator_sim.log_lines.words import (
     OPERATIONS,
     Words,
     client_reason,
+    groups_deleted,
     listed,
     raw_error,
 )
@@ -73,6 +74,10 @@ class ScalaWords(Words):
             Event.LOAD_FAILED: self._load_failed,
             Event.COORD_RESIGNED: self._resigned,
             Event.UNLOAD_DONE: self._unload_done,
+            Event.GROUP_DEAD: self._dead,
+            Event.OFFSET_TOMBSTONE: self._offsets_deleted,
+            Event.OFFSET_EXPIRED: self._offsets_expired,
+            Event.LIFECYCLE: self._lifecycle,
             **dict.fromkeys(OPERATIONS, self._fenced),
         }
 
@@ -317,6 +322,30 @@ class ScalaWords(Words):
             f"{_epoch(event)}. Removed {event.attrs.get('offsets', 0)} cached offsets and "
             f"{event.attrs.get('groups', 0)} cached groups.",
         )
+
+    def _dead(self, event: TraceEvent) -> Iterator[Entry]:
+        """Source: GroupMetadataManager.cleanupGroupMetadata; other ends are told otherwise."""
+        if event.attrs.get("cause") == "no offsets":
+            text = f"Group {event.group_id} transitioned to Dead in generation {event.generation}"
+            yield self.manager(event, text)
+
+    def _offsets_deleted(self, event: TraceEvent) -> Iterator[Entry]:
+        yield self.coordinator(
+            event,
+            f"The following offsets of the group {event.group_id} were deleted: "
+            f"{event.attrs.get('partitions')}. A total of {event.attrs.get('count')} offsets were "
+            "removed.",
+        )
+
+    def _offsets_expired(self, event: TraceEvent) -> Iterator[Entry]:
+        # DEVIATION: a Scala broker looks through all its partitions at once and tells their sum;
+        # here each partition with expired offsets has its own line.
+        count = event.attrs.get("count")
+        yield self.manager(event, f"Removed {count} expired offsets in 0 milliseconds.")
+
+    def _lifecycle(self, event: TraceEvent) -> Iterator[Entry]:
+        if event.reason_text == "groups deleted":
+            yield self.coordinator(event, groups_deleted(event))
 
     # -- who speaks ------------------------------------------------------------------------
 

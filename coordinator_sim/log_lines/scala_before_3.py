@@ -138,6 +138,8 @@ class LegacyWords(Words):
             Event.LOAD_DONE: self._load_done,
             Event.LOAD_FAILED: self._load_failed,
             Event.UNLOAD_DONE: self._unload_done,
+            Event.GROUP_DEAD: self._dead,
+            Event.OFFSET_EXPIRED: self._offsets_expired,
         }
 
     def removed(self, events: list[TraceEvent]) -> Iterator[Entry]:
@@ -225,6 +227,15 @@ class LegacyWords(Words):
             count = event.attrs.get(what, "0")
             if count != "0":
                 yield _manager(event, f"Removed {count} cached {what} for {place}")
+
+    def _dead(self, event: TraceEvent) -> Iterator[Entry]:
+        if event.attrs.get("cause") == "no offsets":
+            text = f"Group {event.group_id} transitioned to Dead in generation {event.generation}"
+            yield _manager(event, text)
+
+    def _offsets_expired(self, event: TraceEvent) -> Iterator[Entry]:
+        count = event.attrs.get("count")
+        yield _manager(event, f"Removed {count} expired offsets in 0 milliseconds.")
 
 
 _TOO_LARGE: Final = frozenset(

@@ -59,6 +59,14 @@ class Words:
         return name.replace("AwaitingSync", self.profile.awaiting_sync_name)
 
 
+def groups_deleted(event: TraceEvent) -> str:
+    """What a DeleteGroups removed, in every release."""
+    return (
+        f"The following groups were deleted: {event.attrs.get('groups', '')}. A total of "
+        f"{event.attrs.get('offsets', 0)} offsets were removed."
+    )
+
+
 def client_reason(event: TraceEvent) -> str:
     """Why the client left, as Kafka logs it. Source: LeaveGroupRequest.leaveReason."""
     return event.client_reason or NOT_PROVIDED

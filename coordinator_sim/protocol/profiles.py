@@ -86,6 +86,12 @@ class Profile(Struct, frozen=True, kw_only=True):
         offset_value_version: Schema version of OffsetCommit values without an expiry; those with
             one are version 1. Source: GroupCoordinatorRecordHelpers.newOffsetCommitRecord.
         static_membership: Group instance ids are honoured. Source: KIP-345, 2.3.
+        counts_stable_generations: Completed rebalances are counted when a generation becomes
+            Stable; else when its leader brings the assignment. Source: GroupMetadataManager
+            .classicGroupSyncToClassicGroup; GroupCoordinator.doSyncGroup (Scala).
+        counts_committed_offsets: Offset commits are counted by offset; else by request. Source:
+            OffsetMetadataManager.commitOffset; GroupMetadataManager.storeOffsets (Scala), which
+            records the number of partitions of the log.
         log_words: How its log lines read. Source: see `LogWords`.
         log_magic: Format of the offsets log's batches. Source: log.message.format.version.
         log_sequences_every_batch: Batches of groups and tombstones carry base sequence 0 as those
@@ -156,6 +162,8 @@ class Profile(Struct, frozen=True, kw_only=True):
     group_value_version: int = 3
     offset_value_version: int = 4
     static_membership: bool = True
+    counts_stable_generations: bool = True
+    counts_committed_offsets: bool = True
     log_words: LogWords = LogWords.JAVA
     log_magic: int = 2
     log_sequences_every_batch: bool = True
@@ -176,6 +184,8 @@ _JAVA: Final = Profile()
 _SCALA: Final = replace(
     _JAVA,
     name="3.9",
+    counts_stable_generations=False,
+    counts_committed_offsets=False,
     log_words=LogWords.CLIENT_REASONS,
     records_new_group=False,
     extends_initial_delay_only_at_generation_0=True,

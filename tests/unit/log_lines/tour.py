@@ -3,6 +3,7 @@
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.harness import Harness, Step
 from coordinator_sim.log_lines.writer import broker_log
+from coordinator_sim.protocol.api_versions import versions_of
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
     HeartbeatRequest,
@@ -18,6 +19,7 @@ from coordinator_sim.protocol.messages import (
     SyncGroupRequest,
 )
 from coordinator_sim.protocol.profiles import profile_named
+from coordinator_sim.protocol.requests import GroupRequest
 from coordinator_sim.trace.events import TraceEvent
 
 OLD = 3
@@ -37,6 +39,12 @@ class Tour:
     def lines(self) -> list[str]:
         """What the broker would have logged so far."""
         return list(broker_log(self.events, self.profile))
+
+    def call(self, request: GroupRequest, version: int) -> Step:
+        """Send a request in that version, or the newest that the profile's brokers offer."""
+        newest = versions_of(self.profile)[request.api_key][1]
+        step = self.harness.call(request, api_version=min(version, newest), client_id="c")
+        return self.take(step)
 
     def take(self, step: Step) -> Step:
         """Keep the events of a step."""
@@ -63,7 +71,7 @@ class Tour:
             protocols=tuple(JoinGroupProtocol(name, b"") for name in protocols.split(",")),
             reason=reason,
         )
-        step = self.take(self.harness.call(request, api_version=version, client_id="c"))
+        step = self.call(request, version)
         return self._last_id(step) or member_id
 
     def sync(
@@ -75,9 +83,11 @@ class Tour:
             generation_id=generation,
             member_id=member_id,
             group_instance_id=instance,
+            protocol_type="consumer",
+            protocol_name="range",
             assignments=tuple(SyncGroupAssignment(name, b"work") for name in given),
         )
-        self.take(self.harness.call(request, api_version=5))
+        self.call(request, 5)
 
     def heartbeat(self, member_id: str, generation: int, instance: str | None = None) -> None:
         """Send a heartbeat."""
@@ -87,13 +97,13 @@ class Tour:
             member_id=member_id,
             group_instance_id=instance,
         )
-        self.take(self.harness.call(request, api_version=4))
+        self.call(request, 4)
 
     def leave(self, member_id: str, reason: str | None = None) -> None:
         """Leave."""
         leaving = LeavingMember(member_id=member_id, reason=reason)
         request = LeaveGroupRequest(group_id="g", members=(leaving,))
-        self.take(self.harness.call(request, api_version=5))
+        self.call(request, 5)
 
     def commit(self, group_id: str) -> None:
         """Commit without being a member."""
@@ -101,7 +111,7 @@ class Tour:
             group_id=group_id,
             topics=(OffsetCommitTopic("t", (OffsetCommitPartition(0, 42),)),),
         )
-        self.take(self.harness.call(request, api_version=8))
+        self.call(request, 8)
 
     def advance(self, ms: int) -> Step:
         """Let time pass."""

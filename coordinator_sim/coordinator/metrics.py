@@ -1,0 +1,105 @@
+"""What a coordinator's metrics show: totals counted on the way, gauges computed when asked.
+
+Kafka's rates are totals over a window of the broker's clock; here are the totals alone.
+
+Source: kafka 3.9, GroupMetadataManager.scala and GroupCoordinator.scala (gauges of
+`kafka.coordinator.group:type=GroupMetadataManager`, sensors of `group-coordinator-metrics`); kafka
+trunk, GroupCoordinatorMetrics.java and CoordinatorRuntimeMetricsImpl.java.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from coordinator_sim.protocol.states import GroupState
+
+if TYPE_CHECKING:
+    from coordinator_sim.coordinator.runtime import Runtime
+
+
+@dataclass(slots=True)
+class Counters:
+    """Totals since the coordinator was made.
+
+    Attributes:
+        offset_commits: By the Java coordinator one for each offset; by the Scala one, one for
+            each request that has any. Refused appends count.
+        offset_expirations: Offsets whose retention was over.
+        offset_deletions: Offsets that OffsetDelete removed.
+        completed_rebalances: By the Java coordinator, generations that became Stable; by the
+            Scala one, assignments that leaders brought.
+    """
+
+    offset_commits: int = 0
+    offset_expirations: int = 0
+    offset_deletions: int = 0
+    completed_rebalances: int = 0
+
+
+class CoordinatorMetrics(Struct, frozen=True, kw_only=True):
+    """The metrics of one broker's coordinator at one instant; `KAFKA_NAMES` has Kafka's names."""
+
+    num_offsets: int
+    num_groups: int
+    num_groups_preparing_rebalance: int
+    num_groups_completing_rebalance: int
+    num_groups_stable: int
+    num_groups_dead: int
+    num_groups_empty: int
+    num_partitions_active: int
+    num_partitions_loading: int
+    num_partitions_failed: int
+    offset_commit_count: int
+    offset_expiration_count: int
+    offset_deletion_count: int
+    group_completed_rebalance_count: int
+
+
+KAFKA_NAMES: Final = {
+    "num_offsets": "NumOffsets",
+    "num_groups": "NumGroups",
+    "num_groups_preparing_rebalance": "NumGroupsPreparingRebalance",
+    "num_groups_completing_rebalance": "NumGroupsCompletingRebalance",
+    "num_groups_stable": "NumGroupsStable",
+    "num_groups_dead": "NumGroupsDead",
+    "num_groups_empty": "NumGroupsEmpty",
+    "num_partitions_active": "num-partitions{state=active}",
+    "num_partitions_loading": "num-partitions{state=loading}",
+    "num_partitions_failed": "num-partitions{state=failed}",
+    "offset_commit_count": "offset-commit-count",
+    "offset_expiration_count": "offset-expiration-count",
+    "offset_deletion_count": "offset-deletion-count",
+    "group_completed_rebalance_count": "group-completed-rebalance-count",
+}
+"""Field to the name of the MBean (a gauge) or attribute (a sensor's total) that shows it."""
+
+
+def measured(runtime: "Runtime") -> CoordinatorMetrics:
+    """The metrics as they are now."""
+    counters = runtime.counters
+    groups = dict.fromkeys(GroupState, 0)
+    for group in runtime.groups.values():
+        groups[group.state] += 1
+    partitions: dict[str, int] = {}
+    offsets = 0
+    for partition in runtime.partitions.values():
+        state = partition.state.value
+        partitions[state] = partitions.get(state, 0) + 1
+        offsets += partition.offsets.count()
+    return CoordinatorMetrics(
+        num_offsets=offsets,
+        num_groups=len(runtime.groups),
+        num_groups_preparing_rebalance=groups[GroupState.PREPARING_REBALANCE],
+        num_groups_completing_rebalance=groups[GroupState.AWAITING_SYNC],
+        num_groups_stable=groups[GroupState.STABLE],
+        num_groups_dead=groups[GroupState.DEAD],
+        num_groups_empty=groups[GroupState.EMPTY],
+        num_partitions_active=partitions.get("active", 0),
+        num_partitions_loading=partitions.get("loading", 0),
+        num_partitions_failed=partitions.get("failed", 0),
+        offset_commit_count=counters.offset_commits,
+        offset_expiration_count=counters.offset_expirations,
+        offset_deletion_count=counters.offset_deletions,
+        group_completed_rebalance_count=counters.completed_rebalances,
+    )
