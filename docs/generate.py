@@ -1,7 +1,7 @@
 """Generates the pages of docs/ that are made from code; `--check` fails when one is stale.
 
 Pages: state-machine.md from the transition table, fidelity.md from the comment tags and the
-behaviour profiles.
+behaviour profiles, requirements.md from the registry of the conformance suite.
 """
 
 import argparse
@@ -15,7 +15,10 @@ import msgspec
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from coordinator_sim.protocol.profiles import PROFILES  # noqa: E402 - needs the path above
+from conformance.coverage import read_deferred  # noqa: E402 - needs the path above
+from conformance.registry import all_requirements  # noqa: E402 - as above
+from conformance.requirements import RELEASES, Requirement  # noqa: E402 - as above
+from coordinator_sim.protocol.profiles import PROFILES  # noqa: E402 - as above
 from coordinator_sim.protocol.states import PREDECESSORS, GroupState  # noqa: E402 - as above
 
 TAGS = {
@@ -90,7 +93,51 @@ def fidelity_page() -> str:
     return "".join(lines)
 
 
-PAGES = {"state-machine.md": state_machine_page, "fidelity.md": fidelity_page}
+def requirements_page() -> str:
+    """Every requirement by area: who must meet it, and where Kafka says so."""
+    requirements = all_requirements()
+    lines = [
+        HEADER.format(source="conformance/cases"),
+        "# Requirements\n\n",
+        f"{len(requirements)} requirements; how to check them: [guide](guides/conformance.md).\n",
+        "`must`: a client can tell, by requests, replies and waiting. `model`: it takes exact\n",
+        "time, a fault of the log, a failover or a look inside. *Seen*: on these real brokers.\n",
+    ]
+    for area in dict.fromkeys(each.area for each in requirements):
+        lines.append(f"\n## {area}\n\n| id | requirement | level | profiles | seen | source |\n")
+        lines.append("|---|---|---|---|---|---|\n")
+        lines += [requirement_row(each) for each in requirements if each.area == area]
+    lines.append("\n## Deferred\n\n| id | waits because |\n|---|---|\n")
+    lines += [f"| {each} | it {reason} |\n" for each, reason in read_deferred().items()]
+    return "".join(lines)
+
+
+def requirement_row(each: Requirement) -> str:
+    """One line of the table."""
+    seen = tuple(name for name, release in RELEASES.items() if release in each.verified_on)
+    sources = "; ".join(each.sources).replace("|", "/")
+    return (
+        f"| {each.requirement_id} | {each.title} | {each.level.value} | {span(each.profiles)} "
+        f"| {span(seen)} | {sources} |\n"
+    )
+
+
+def span(names: tuple[str, ...]) -> str:
+    """The first and the last of some profiles, or all of them where one between is missing."""
+    known = list(RELEASES)
+    if len(names) < 3:  # noqa: PLR2004 - two are said one by one
+        return ", ".join(names)
+    first, last = known.index(names[0]), known.index(names[-1])
+    if last - first + 1 == len(names):
+        return f"{names[0]} to {names[-1]}"
+    return ", ".join(names)
+
+
+PAGES = {
+    "state-machine.md": state_machine_page,
+    "fidelity.md": fidelity_page,
+    "requirements.md": requirements_page,
+}
 
 
 def main() -> int:

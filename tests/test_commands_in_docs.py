@@ -1,4 +1,4 @@
-"""Every `$ coordinator-sim ...` block of the documentation shows what the command prints today.
+"""Every `$ command ...` block of the documentation shows what the command prints today.
 
 `--rewrite` puts today's output in place. Commands of one page run one after the other in one
 folder, so that a later one may read what an earlier one wrote.
@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"```\n\$ (coordinator-sim [^\n]*)\n(.*?)\n?```", re.DOTALL)
+BLOCK = re.compile(r"```\n\$ ((?:coordinator-sim|conformance) [^\n]*)\n(.*?)\n?```", re.DOTALL)
 COMMIT = re.compile(r"^(coordinator-sim \S+) \([^)]*\)", re.MULTILINE)
 WIDTH = "110"
 CUT = re.compile(r"^\.\.\.$", re.MULTILINE)
@@ -24,9 +24,9 @@ CUT = re.compile(r"^\.\.\.$", re.MULTILINE)
 
 def output_of(command: str, folder: Path) -> str:
     """What a command prints, with the commit it was run at left out."""
-    words = shlex.split(command.partition("#")[0])[1:]
+    name, *words = shlex.split(command.partition("#")[0])
     done = subprocess.run(
-        [sys.executable, "-m", "coordinator_sim", *words],
+        [sys.executable, "-m", name.replace("-", "_"), *words],
         cwd=folder,
         env={**os.environ, "COLUMNS": WIDTH, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -35,7 +35,7 @@ def output_of(command: str, folder: Path) -> str:
     )
     assert not done.stderr, done.stderr
     lines = [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
-    return COMMIT.sub(r"\1", "\n".join(lines))
+    return COMMIT.sub(r"\1", "\n".join(lines)).strip("\n")
 
 
 def agrees(shown: str, printed: str) -> bool:

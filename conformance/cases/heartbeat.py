@@ -124,6 +124,7 @@ HB-021 an absent static member gets a fresh session when the join phase ends
   log none
 HB-EMPTY a member of an Empty group, which only a bug can make
   @ J model
+  @ GroupMetadataManager.classicGroupHeartbeatToClassicGroup
   stable A
   force Empty
   heartbeat A               | A UNKNOWN_MEMBER_ID

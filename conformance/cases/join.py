@@ -61,6 +61,8 @@ JOIN-006 not the coordinator
   sync A            | A NOT_COORDINATOR
   heartbeat A       | A NOT_COORDINATOR
   leave A           | leave NOT_COORDINATOR entries=-
+  describe          | describe error=NOT_COORDINATOR state=- type=- protocol=- members=-
+  [SJ] delete       | delete g=NOT_COORDINATOR
   commit A t-0=1    | A t-0=NOT_COORDINATOR
   log none
 JOIN-010 another protocol type
@@ -239,6 +241,7 @@ JOIN-038 client id and host are those of the first join
   --
   join A client=other | A NONE gen=2
   sync A A=a
+  describe          | describe state=Stable clients=A hosts=/127.0.0.1
   log group gen=2 members=A clients=A
 JOIN-039 timeouts are refreshed by a rejoin
   @ SJ model since=3.3
@@ -259,18 +262,22 @@ JOIN-039.frozen up to 3.2 a rejoin does not refresh the timeouts
   log group session=10000
 JOIN-EMPTY a member of an Empty group, which only a bug can make
   @ J model
+  @ GroupMetadataManager.classicGroupJoinExistingMember
   stable A
   force Empty
   join A                | A UNKNOWN_MEMBER_ID id=A
 JOIN-GROUP-ID an empty group id
-  @ J model
+  @ SJ must
+  @ GroupCoordinatorService.joinGroup and isGroupIdNotEmpty
+  @ GroupCoordinator.validateGroupStatus
   group -
   join A                | A INVALID_GROUP_ID id=-
   sync A gen=1          | A INVALID_GROUP_ID
   heartbeat A gen=1     | A INVALID_GROUP_ID
   leave A               | leave INVALID_GROUP_ID
 JOIN-MANY a group beyond the first size of Java's table
-  @ J model
+  @ SJ must
+  @ java.util.HashMap.resize
   broker delay=1000
   join A
   join B
@@ -289,7 +296,9 @@ JOIN-MANY a group beyond the first size of Java's table
   wait 1000
   state AwaitingSync gen=1 members=A,B,C,D,E,F,G,H,I,J,K,L,M
 JOIN-SESSION a session timeout below the broker's least
-  @ J model
+  @ SJ must
+  @ GroupCoordinatorService.joinGroup
+  @ GroupCoordinator.handleJoinGroup
   broker session_min=6000
   join A session=5999   | A INVALID_SESSION_TIMEOUT id=-
   state none

@@ -165,7 +165,9 @@ LEAVE-026 the leader leaves
   state AwaitingSync gen=3
   log none
 LEAVE-PENDING a pending member leaves an Empty group
-  @ J model
+  @ SJ must
+  @ GroupMetadataManager.classicGroupLeaveToClassicGroup
+  @ GroupCoordinator.removePendingMemberAndUpdateGroup
   join A v=9            | A MEMBER_ID_REQUIRED
   leave A               | leave NONE entries=NONE
   state Empty gen=0 pending=-
@@ -173,6 +175,7 @@ LEAVE-PENDING.stable a pending member that leaves rebalances a Stable group
   stable A
   join B v=9            | B MEMBER_ID_REQUIRED
   leave B               | leave NONE entries=NONE
-  state PreparingRebalance gen=1
+  [S] state Stable gen=1
+  [J] state PreparingRebalance gen=1
 """,
 )

@@ -11,24 +11,36 @@ LOAD-001 requests while loading
   @ S model
   @ scala GroupCoordinatorTest.testRequestHandlingWhileLoadingInProgress
   stable A
-  resign
+  group other
+  commit - t-0=1
+  group g
+  resign group=g
   load begin
+  --
   join A                | A COORDINATOR_LOAD_IN_PROGRESS
   sync A                | A REBALANCE_IN_PROGRESS
   heartbeat A           | A NONE
   leave A               | leave COORDINATOR_LOAD_IN_PROGRESS
+  describe              | describe error=COORDINATOR_LOAD_IN_PROGRESS
+  list                  | list COORDINATOR_LOAD_IN_PROGRESS groups=other
+  delete                | delete g=COORDINATOR_LOAD_IN_PROGRESS
+  log none
 LOAD-002 requests while loading
   @ J model
   @ java GroupCoordinatorServiceTest.testHeartbeatCoordinatorNotAvailableException
   @ java GroupCoordinatorServiceTest.testListGroupsWithFailure
   @ java GroupCoordinatorService.syncGroup
   stable A
-  resign
+  group other
+  commit - t-0=1
+  group g
+  resign group=g
   load begin
   --
   join A                | A COORDINATOR_LOAD_IN_PROGRESS
   sync A                | A COORDINATOR_LOAD_IN_PROGRESS
   heartbeat A           | A NONE
+  list                  | list COORDINATOR_LOAD_IN_PROGRESS groups=-
   log none
 LOAD-004 a Stable group survives a failover
   @ LSJ must seen=3.9,4.4

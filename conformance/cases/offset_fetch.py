@@ -24,7 +24,8 @@ FETCH-004 not the coordinator
   @ GroupCoordinatorTest.scala testFetchOffsetNotCoordinatorForGroup (trunk)
   commit - t-0=15
   resign
-  fetch t-0                 | fetch NOT_COORDINATOR
+  fetch t-0 v=7             | fetch NOT_COORDINATOR
+  fetch t-0 v=8             | fetch NOT_COORDINATOR
 FETCH-005 a pending offset of a transaction shows the value before it
   @ SJ must since=0.11 seen=2.8-4.4
   @ GroupCoordinatorTest.scala testBasicFetchTxnOffsets (trunk)
@@ -83,7 +84,9 @@ FETCH-013 a classic group ignores the member's id and epoch
   commit - t-0=5
   fetch t-0 v=9 member=zzz epoch=77 | fetch t-0=5
 FETCH-UNKNOWN a group that does not exist
-  @ J model
+  @ SJ must
+  @ OffsetMetadataManager.fetchOffsets
+  @ GroupMetadataManager.getOffsets
   fetch *                   | fetch NONE
   fetch t-0                 | fetch t-0=-1
 """,

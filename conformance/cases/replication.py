@@ -32,32 +32,41 @@ LOG-002.java a record of an Empty group that cannot be stored fails the leave
   log none
 LOG-ANSWERED the record of a new group times out after its member was admitted
   @ J model
+  @ GroupMetadataManager.classicGroupJoinToClassicGroup
   hold
   join A                    | A NONE gen=1
   wait 5000                 | -
   hold off
   sync A A=a                | A NONE work=a
 LOG-DEFERRED a held log delays every answer but those of the join phase
-  @ J model
+  @ SJ model
+  @ CoordinatorRuntime.CoordinatorContext.append
+  @ DelayedProduce
   stable A
   hold
   commit A t-0=1            | -
-  heartbeat A               | -
-  release                   | A t-0=NONE; A NONE
+  [S] heartbeat A           | A NONE
+  [S] release               | A t-0=NONE
+  [J] heartbeat A           | -
+  [J] release               | A t-0=NONE; A NONE
 LOG-EPOCH a newer epoch of an active partition changes nothing
   @ J model
+  @ CoordinatorRuntime.scheduleLoadOperation
   stable A
   elect epoch=5
   resign epoch=5            | -
   heartbeat A               | A NONE
 LOG-HEARTBEAT an error of a heartbeat does not wait
-  @ J model
+  @ SJ model
+  @ CoordinatorRuntime.CoordinatorWriteEvent.run
   stable A
   hold
   commit A t-0=1            | -
   heartbeat A gen=9         | A ILLEGAL_GENERATION
 LOG-KEPT offsets survive a failover
-  @ J model
+  @ LSJ model
+  @ CoordinatorLoaderImpl.load
+  @ GroupMetadataManager.loadGroupsAndOffsets
   commit - t-0=1
   commit - t-0=2
   resign
@@ -66,6 +75,7 @@ LOG-KEPT offsets survive a failover
   fetch *                   | fetch t-0=2
 LOG-NEW-GROUP a group whose first record fails is gone, its timers find nothing
   @ J model
+  @ GroupMetadataManager.classicGroupJoinToClassicGroup
   broker delay=3000
   fail NOT_ENOUGH_REPLICAS
   join A                    | A COORDINATOR_NOT_AVAILABLE
@@ -73,6 +83,7 @@ LOG-NEW-GROUP a group whose first record fails is gone, its timers find nothing
   wait 300000               | -
 LOG-NEW-NAMESAKE a timer of a group that is gone counts up the generation of its namesake
   @ J model
+  @ GroupMetadataManager.completeClassicGroupJoin
   broker delay=3000
   fail NOT_ENOUGH_REPLICAS
   join A                    | A COORDINATOR_NOT_AVAILABLE
@@ -81,6 +92,7 @@ LOG-NEW-NAMESAKE a timer of a group that is gone counts up the generation of its
   state Empty gen=1
 LOG-NEW-SYNC a sync timer of a group that is gone leaves its namesake alone
   @ J model
+  @ GroupMetadataManager.expirePendingSync
   broker partitions=1
   commit - t-0=1/5000       | - t-0=OFFSET_METADATA_TOO_LARGE
   completing A
@@ -94,6 +106,7 @@ LOG-NEW-SYNC a sync timer of a group that is gone leaves its namesake alone
   state Empty gen=0
 LOG-RELOADED what was not committed is not shown after a load either
   @ J model
+  @ CoordinatorRuntime.CoordinatorContext.unload
   commit - t-0=1
   hold
   commit - t-0=2            | -
@@ -104,6 +117,7 @@ LOG-RELOADED what was not committed is not shown after a load either
   fetch t-0                 | fetch t-0=2
 LOG-REPLICATED-MEANWHILE replication goes on while nobody leads
   @ J model
+  @ CoordinatorRuntime.HighWatermarkListener
   hold
   commit - t-0=2            | -
   resign                    | - t-0=NOT_COORDINATOR
@@ -112,17 +126,20 @@ LOG-REPLICATED-MEANWHILE replication goes on while nobody leads
   fetch t-0                 | fetch t-0=2
 LOG-RESIGNED an unload refuses what waits
   @ J model
+  @ CoordinatorRuntime.CoordinatorContext.failCurrentBatch and unload
   hold
   commit - t-0=1            | -
   resign                    | - t-0=NOT_COORDINATOR
 LOG-RESUMED an append that is replicated takes what waits before it along
   @ J model
+  @ CoordinatorRuntime.DeferredEventCollection
   hold
   commit - t-0=1            | -
   hold off
   commit - t-0=2            | - t-0=NONE; - t-0=NONE
 LOG-STATIC-OVERTAKEN a static member returns twice before either is stored
   @ J model
+  @ GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin
   stable L:i1 F:i2
   hold
   join L2:i1                | -
@@ -131,6 +148,7 @@ LOG-STATIC-OVERTAKEN a static member returns twice before either is stored
   state Stable gen=2 members=F,L2
 LOG-STATIC-PREPARING a static leader returns and the group rebalances before that is stored
   @ J model
+  @ GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin
   stable L:i1 F:i2 G:i3
   hold
   join L2:i1 v=9            | -
@@ -138,7 +156,9 @@ LOG-STATIC-PREPARING a static leader returns and the group rebalances before tha
   release                   | -
   state PreparingRebalance gen=3
 LOG-SYNC-GENERATION an assignment is stored after the next generation began
-  @ J model
+  @ SJ model
+  @ GroupMetadataManager.classicGroupSyncToClassicGroup
+  @ GroupCoordinator.doSyncGroup
   completing A
   hold
   sync A A=x                | -
@@ -146,7 +166,9 @@ LOG-SYNC-GENERATION an assignment is stored after the next generation began
   release                   | -
   state AwaitingSync gen=2
 LOG-SYNC-PREPARING an assignment is stored after the group moved on
-  @ J model
+  @ SJ model
+  @ GroupMetadataManager.classicGroupSyncToClassicGroup
+  @ GroupCoordinator.doSyncGroup
   stable A
   join A                    | A NONE gen=2
   hold
@@ -155,16 +177,23 @@ LOG-SYNC-PREPARING an assignment is stored after the group moved on
   release                   | -
   state PreparingRebalance gen=2
 LOG-TIMEOUT a write is given up after its timeout, and stays in the log
-  @ J model
+  @ SJ model
+  @ CoordinatorRuntime.OperationTimeout
+  @ DelayedProduce.onExpiration
   hold
   commit - t-0=1            | -
   wait 4999                 | -
-  wait 1                    | - t-0=COORDINATOR_NOT_AVAILABLE
+  [S] wait 1                | - t-0=REQUEST_TIMED_OUT
+  [J] wait 1                | - t-0=COORDINATOR_NOT_AVAILABLE
   fetch t-0                 | fetch t-0=-1
   release                   | -
+  [S] fetch t-0             | fetch t-0=-1
+  [S] resign
+  [S] elect
   fetch t-0                 | fetch t-0=1
 LOG-UNCOMMITTED a value replaced before it was committed is not shown
   @ J model
+  @ OffsetMetadataManager.fetchOffsets
   commit - t-0=1
   hold
   commit - t-0=2            | -
@@ -175,7 +204,8 @@ LOG-UNCOMMITTED a value replaced before it was committed is not shown
   release                   | - t-0=NONE
   fetch t-0                 | fetch t-0=3
 LOG-UNLOADED-TIMERS a write that failed by an unload leaves no timer behind
-  @ J model
+  @ SJ model
+  @ CoordinatorRuntime.CoordinatorContext.unload
   completing A
   hold
   sync A A=a                | -

@@ -229,7 +229,9 @@ STAT-026 the first session after a replacement uses the old timeout
   state PreparingRebalance members=L
   log group gen=2 leader=L members=F2,L
 STAT-PROTOCOL a replacement that changes the selected protocol
-  @ J model
+  @ SJ must
+  @ GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin
+  @ GroupCoordinator.updateStaticMemberAndRebalance
   stable L:i1 F:i2 protocols=range,roundrobin
   --
   join F2:i2 protocols=roundrobin | -

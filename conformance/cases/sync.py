@@ -196,14 +196,18 @@ SYNC-026 the errors of an append
   state PreparingRebalance
   log none
 SYNC-GENERATION another generation
-  @ J model
+  @ SJ must
+  @ ClassicGroup.validateSyncGroup
+  @ GroupCoordinator.validateSyncGroup
   completing A
   --
   sync A gen=2          | A ILLEGAL_GENERATION
   state AwaitingSync gen=1
   log none
 SYNC-PROTOCOL an inconsistent type or name
-  @ J model
+  @ SJ must
+  @ GroupMetadataManager.validateSyncGroup
+  @ GroupCoordinator.validateSyncGroup
   completing A
   --
   sync A type=connect name=range    | A INCONSISTENT_GROUP_PROTOCOL

@@ -47,12 +47,10 @@ def clean(
 def _cleaned(
     entry: CleanedBatch, last: dict[LogKey, int], now_ms: int, delete_retention_ms: int
 ) -> Iterator[CleanedBatch]:
-    """What is left of one batch.
-
-    DEVIATION: batches of transactions and their markers stay whole, where Kafka drops what was
-    aborted and empty markers. A load makes the same state of both.
-    """
+    """What is left of one batch."""
     batch, horizon_ms = entry.batch, entry.delete_horizon_ms
+    # DEVIATION: batches of transactions and their markers stay whole, where Kafka drops what was
+    # aborted and the markers of nothing. A load makes the same state of both.
     if batch.transactional or batch.control or batch.marker is not None:
         yield entry
         return

@@ -20,8 +20,7 @@ public final class SeededRandomProvider extends Provider {
     }
 
     public static void install() { Security.insertProviderAt(new SeededRandomProvider(), 1); }
-    /** A new world: its own ids, and none that were scripted for the last one. */
-    public static void seed(long seed) { random = new SplittableRandom(seed); SCRIPTED.clear(); }
+    public static void seed(long seed) { random = new SplittableRandom(seed); }
 
     /** The next randomUUID() calls return these. */
     public static void script(UUID uuid) { SCRIPTED.add(uuid); }

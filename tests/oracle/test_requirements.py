@@ -1,0 +1,31 @@
+"""Every case on Apache Kafka's own coordinators: a case that fails there is wrong about Kafka."""
+
+from collections import Counter
+
+import pytest
+
+from conformance.differ.references import REFERENCES, Reference
+from conformance.registry import all_cases
+from conformance.running import Verdict, play_cases
+from conformance.targets.choice import opened
+from coordinator_sim.errors import MissingDependencyError
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("reference", REFERENCES.values(), ids=lambda each: each.name)
+def test_kafka_meets_its_own_requirements(reference: Reference) -> None:
+    """Nothing fails, and what is skipped is the few cases that look inside or want a cluster."""
+    try:
+        with opened(f"oracle:{reference.name}", print) as (target, _):
+            endings = list(play_cases(all_cases(), target, [reference.profile]))
+    except MissingDependencyError as error:
+        pytest.skip(str(error))
+
+    counts = Counter(ending.verdict for ending in endings)
+    wrong = [
+        f"{ending.case_id}: {ending.reason}"
+        for ending in endings
+        if ending.verdict in {Verdict.FAILED, Verdict.UNKNOWN}
+    ]
+    assert wrong == []
+    assert counts[Verdict.PASSED] > 10 * counts[Verdict.SKIPPED]
