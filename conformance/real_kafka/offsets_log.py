@@ -208,6 +208,8 @@ def _stable(harness: Harness, group_id: str, clients: tuple[str, str]) -> tuple[
             group_id=group_id,
             generation_id=rejoined.generation_id,
             member_id=member_id,
+            protocol_type="consumer",
+            protocol_name="range",
             assignments=assignments if member_id == first else (),
         )
         harness.call(request, api_version=5)
