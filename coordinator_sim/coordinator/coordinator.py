@@ -412,7 +412,9 @@ class GroupCoordinator:
         part = runtime.partitions.get(partition)
         if part is None:
             part = runtime.partitions[partition] = Partition(partition)
-        if self._is_newer(part, leader_epoch) or part.state is PartitionState.CLOSED:
+        # Java forgets the epoch with the partition, Scala keeps it.
+        is_forgotten = part.state is PartitionState.CLOSED and not runtime.profile.epochs_outlive
+        if is_forgotten or self._is_newer(part, leader_epoch):
             part.leader_epoch = leader_epoch
             if part.state in {PartitionState.CLOSED, PartitionState.FAILED}:
                 part.state = PartitionState.LOADING
@@ -452,14 +454,17 @@ class GroupCoordinator:
         runtime = self._runtime
         runtime.now_ms = now_ms
         part = runtime.partitions.get(partition)
-        if part is None or part.state is PartitionState.CLOSED:
-            return runtime.take()
+        if part is None:
+            part = runtime.partitions[partition] = Partition(partition)
         if leader_epoch is None or self._is_newer(part, leader_epoch):
-            unload(runtime, part, leader_epoch)
+            if runtime.profile.epochs_outlive and leader_epoch is not None:
+                part.leader_epoch = leader_epoch
+            if part.state is not PartitionState.CLOSED:
+                unload(runtime, part, leader_epoch)
         return runtime.take()
 
     def _is_newer(self, partition: Partition, leader_epoch: int) -> bool:
-        if self._runtime.profile.same_epoch_counts:
+        if self._runtime.profile.epochs_outlive:
             return leader_epoch >= partition.leader_epoch
         return leader_epoch > partition.leader_epoch
 

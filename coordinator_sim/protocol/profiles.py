@@ -121,7 +121,8 @@ class Profile(Struct, frozen=True, kw_only=True):
         under_replicated_append_is_not_available: A record stored by too few replicas
             (NOT_ENOUGH_REPLICAS_AFTER_APPEND) is COORDINATOR_NOT_AVAILABLE.
             Source: GroupMetadataManager.storeGroup (Scala).
-        same_epoch_counts: A leader epoch equal to the known one loads and unloads again.
+        epochs_outlive: The leader epoch of a partition is remembered when it is unloaded: an older
+            one never loads it again, an equal one does.
             Source: GroupMetadataManager.maybeUpdateCoordinatorEpoch (Scala).
         over_capacity_rebalances_first: A group loaded over capacity rebalances before its
             members' sessions start. Source: GroupCoordinator.onGroupLoaded.
@@ -176,7 +177,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     ownership_first: bool = False
     refused_join_names_member: bool = False
     under_replicated_append_is_not_available: bool = False
-    same_epoch_counts: bool = False
+    epochs_outlive: bool = False
     over_capacity_rebalances_first: bool = False
 
 
@@ -216,7 +217,7 @@ _SCALA: Final = replace(
     ownership_first=True,
     refused_join_names_member=True,
     under_replicated_append_is_not_available=True,
-    same_epoch_counts=True,
+    epochs_outlive=True,
     over_capacity_rebalances_first=True,
 )
 

@@ -1,0 +1,185 @@
+"""What the Scala coordinator does otherwise with a group: one switch of the profile a story."""
+
+import pytest
+
+from coordinator_sim.clock.timer_queue import TimerKind
+from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.harness.group_driver import GroupDriver, answer
+from coordinator_sim.harness.harness import Harness
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeavingMember,
+)
+from coordinator_sim.protocol.profiles import profile_named
+
+BOTH = pytest.mark.parametrize("profile", ["3.9", "4.4"])
+
+
+def drive(profile: str, **settings: int) -> GroupDriver:
+    """One group on a broker of that profile, without initial delay unless told otherwise."""
+    config = CoordinatorConfig(
+        offsets_topic_num_partitions=1,
+        group_initial_rebalance_delay_ms=settings.pop("delay_ms", 0),
+        group_max_size=settings.pop("max_size", 2_147_483_647),
+    )
+    return GroupDriver(Harness(config, profile_named(profile), start_ms=0), **settings)
+
+
+@BOTH
+def test_leave_of_a_pending_id(profile: str) -> None:
+    """Java counts the id among the members that left; Scala drops it, and its timer runs on."""
+    group = drive(profile)
+    group.stable(1)
+    pending = answer(group.join(), JoinGroupResponse).member_id
+    group.leave((pending, None))
+    timers = [t.key.member_id for t in group.harness.timers() if t.key.kind is TimerKind.SESSION]
+    if profile == "3.9":
+        assert (group.state, pending in timers) == ("Stable", True)
+    else:
+        assert (group.state, pending in timers) == ("PreparingRebalance", False)
+
+
+@BOTH
+def test_leave_is_answered_before_its_records_are_stored(profile: str) -> None:
+    """The last member's leave appends an empty generation, for which only Java's answer waits."""
+    group = drive(profile)
+    (leader,) = group.stable(1)
+    group.harness.hold(high_watermark=True)
+    members = (LeavingMember(member_id=leader),)
+    step = group.harness.call(LeaveGroupRequest(group_id="g", members=members), api_version=5)
+    assert len(step.batches) == 1
+    assert (step.response is not None) is (profile == "3.9")
+    assert len(group.harness.commit().replies) == (0 if profile == "3.9" else 1)
+
+
+@BOTH
+def test_failed_append_takes_back_a_new_group_in_java_alone(profile: str) -> None:
+    """Scala writes nothing for a new group, and undoes nothing."""
+    group = drive(profile)
+    group.harness.fail_appends(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    group.join()
+    assert group.state == ("Empty" if profile == "3.9" else "none")
+
+
+@BOTH
+def test_too_few_replicas_after_the_append(profile: str) -> None:
+    """Scala tells the leader to look for its coordinator, Java hands the error on."""
+    group = drive(profile)
+    admitted = answer(group.join(version=3), JoinGroupResponse)
+    group.harness.fail_appends(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+    step = group.sync(admitted.member_id, 1, {admitted.member_id: b"x"})
+    (reply,) = step.replies
+    expected = (
+        ErrorCode.COORDINATOR_NOT_AVAILABLE
+        if profile == "3.9"
+        else ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    )
+    assert reply.response.error_code is expected  # type: ignore[union-attr]
+
+
+@BOTH
+def test_join_at_a_broker_that_does_not_lead(profile: str) -> None:
+    """Scala looks at the leadership before the session timeout, and names the member."""
+    group = drive(profile, session_timeout_ms=1)
+    group.harness.resign()
+    refused = answer(group.join("m"), JoinGroupResponse)
+    if profile == "3.9":
+        assert (refused.error_code, refused.member_id) == (ErrorCode.NOT_COORDINATOR, "m")
+    else:
+        assert refused.error_code is ErrorCode.INVALID_SESSION_TIMEOUT
+
+
+@BOTH
+def test_replaced_while_new_stays_new_in_scala(profile: str) -> None:
+    """A static member replaced in its first rebalance loses its place if its session ends."""
+    group = drive(profile, rebalance_timeout_ms=600_000)
+    (leader,) = group.stable(1)
+    group.join(instance_id="i")
+    group.join(instance_id="i")
+    group.harness.advance(5_000)
+    group.heartbeat(leader, 1)
+    replies = group.harness.advance(5_000).replies
+    errors = [reply.response.error_code for reply in replies]  # type: ignore[union-attr]
+    assert errors == ([ErrorCode.UNKNOWN_MEMBER_ID] if profile == "3.9" else [])
+
+
+@BOTH
+def test_parked_member_that_heartbeats(profile: str) -> None:
+    """Scala arms no session for a member that waits for the coordinator."""
+    group = drive(profile)
+    leader, _ = group.stable(2)
+    group.join(leader)
+    group.heartbeat(leader, group.generation_id)
+    armed = [t for t in group.harness.timers() if t.key.member_id == leader]
+    assert len(armed) == (0 if profile == "3.9" else 1)
+
+
+@BOTH
+def test_failed_replacement_and_the_protocols(profile: str) -> None:
+    """After a replacement that could not be stored, Java offers the old protocols again."""
+    group = drive(profile)
+    (leader,) = group.stable(1, static=True)
+    group.harness.fail_appends(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    refused = answer(group.join(instance_id="i0", protocols=("range", "sticky")), JoinGroupResponse)
+    assert refused.error_code is ErrorCode.NOT_COORDINATOR
+    known = group.harness.coordinator.group("g")
+    assert known is not None
+    offered = [protocol.name for protocol in known.members[leader].protocols]
+    assert offered == (["range", "sticky"] if profile == "3.9" else ["range"])
+
+
+@BOTH
+def test_older_epoch_after_a_resignation(profile: str) -> None:
+    """Scala remembers the epoch of a partition it gave up, Java forgets it."""
+    group = drive(profile)
+    group.harness.elect(0, 5)
+    group.harness.resign(0)
+    group.harness.elect(0, 4)
+    refused = answer(group.join("m"), JoinGroupResponse).error_code
+    assert refused is (
+        ErrorCode.NOT_COORDINATOR if profile == "3.9" else ErrorCode.UNKNOWN_MEMBER_ID
+    )
+
+
+@BOTH
+def test_equal_epoch_resigns_in_scala(profile: str) -> None:
+    """An epoch equal to the known one counts in Scala."""
+    group = drive(profile)
+    (leader,) = group.stable(1)
+    group.harness.resign(0, 1)
+    code = group.heartbeat(leader, 1).error_code
+    assert code is (ErrorCode.NOT_COORDINATOR if profile == "3.9" else ErrorCode.NONE)
+
+
+def test_append_outlives_the_leadership_in_scala() -> None:
+    """A write in flight is finished by the watermark after a resignation, and finds nobody."""
+    group = drive("3.9")
+    admitted = answer(group.join(version=3), JoinGroupResponse)
+    group.harness.hold(high_watermark=True)
+    group.sync(admitted.member_id, 1, {admitted.member_id: b"x"})
+    (refused,) = group.harness.resign().replies
+    assert refused.response.error_code is ErrorCode.NOT_COORDINATOR  # type: ignore[union-attr]
+    assert group.harness.commit().replies == ()
+
+
+@BOTH
+def test_shrinking_loaded_group_and_its_sessions(profile: str) -> None:
+    """The join timer of an over-sized group is armed before the sessions in Scala."""
+    group = drive(profile, max_size=2, rebalance_timeout_ms=10_000)
+    group.stable(2)
+    small = Harness(
+        CoordinatorConfig(
+            offsets_topic_num_partitions=1, group_max_size=1, group_initial_rebalance_delay_ms=0
+        ),
+        profile_named(profile),
+        start_ms=0,
+        elect=False,
+    )
+    for batch in group.harness.log(0):
+        small.append(0, batch.records)
+    small.elect()
+    kinds = [t.key.kind for t in small.timers() if t.key.group_id == "g"]
+    first = TimerKind.JOIN if profile == "3.9" else TimerKind.SESSION
+    assert kinds[0] is first
