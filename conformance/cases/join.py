@@ -16,7 +16,7 @@ JOIN-001 first member of a new group
   [J] log group gen=0 leader=- members=- protocol=-
   --
   wait 2999         | -
-  wait 1            | A NONE gen=1 leader=A id=A members=A protocol=range
+  wait 1            | A NONE gen=1 leader=A id=A prefix=A members=A protocol=range
   state AwaitingSync gen=1
   log none
 JOIN-002 no initial delay in 0.10.2
@@ -205,12 +205,12 @@ JOIN-033 version 0 uses the session timeout as rebalance timeout
   wait 1                    | B NONE gen=2 leader=B members=B
   state AwaitingSync
   log none
-JOIN-034 only the leader gets the member list
+JOIN-034 only the leader gets the member list, with the metadata of the chosen protocol
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinator.onCompleteJoin
-  stable A
-  join B            | -
-  join A            | A NONE gen=2 leader=A members=A,B; B NONE gen=2 leader=A members=-
+  stable A protocols=range,roundrobin
+  join B protocols=range,roundrobin | -
+  join A            | A NONE gen=2 leader=A members=A,B metadata=range,range protocol=range; B NONE gen=2 leader=A members=- protocol=range
 JOIN-036 a second parked JoinGroup replaces the first
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testDynamicMembersCanReJoinGroupWithMaxSizeWhileRebalancing

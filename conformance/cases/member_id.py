@@ -11,7 +11,7 @@ MID-001 a dynamic member must return with its id
   @ S must since=2.2 seen=2.8-3.9
   @ scala GroupCoordinatorTest.testDynamicMembersJoinGroupWithMaxSizeAndRequiredKnownMember
   @ java GroupMetadataManagerTest.testGenerateRecordsOnNewClassicGroup
-  join A v=4            | A MEMBER_ID_REQUIRED id=A gen=-1
+  join A v=4            | A MEMBER_ID_REQUIRED id=A prefix=A gen=-1
   state Empty gen=0
   log none
 MID-003 a second join with the issued id

@@ -11,7 +11,7 @@ STAT-001 a static first member
   @ SJ must since=2.3 seen=2.8-4.4
   @ scala GroupCoordinatorTest.staticMemberJoinAsFirstMember
   @ java GroupMetadataManagerTest.testStaticMemberJoinAsFirstMember
-  join L:i1             | L NONE gen=1 id=L leader=L
+  join L:i1             | L NONE gen=1 id=L prefix=i1 leader=L
   state AwaitingSync gen=1
 STAT-002 an invented member id with a known instance
   @ SJ must since=2.3 seen=2.8-4.4
@@ -53,7 +53,7 @@ STAT-006 the leader returns without an id, version 9
   --
   join L2:i1 v=9        | L2 NONE gen=2 leader=L2 id=L2 skip=true members=F,L2
   state Stable gen=2
-  log group gen=2 protocol=range leader=L2 members=F,L2
+  log group gen=2 protocol=range leader=L2 members=F,L2 instances=i1,i2 work=f,l
 STAT-007 the leader returns without an id, version 8
   @ SJ must since=2.3 seen=3.9-4.4
   @ scala GroupCoordinatorTest.staticMemberRejoinWithLeaderIdAndUnknownMemberId(false)
@@ -145,11 +145,13 @@ STAT-017 a new id on every return
   @ java GroupMetadataManagerTest.testGetDifferentStaticMemberIdAfterEachRejoin
   stable L:i1
   --
-  join L2:i1            | L2 NONE id=L2
-  join L3:i1            | L3 NONE id=L3
-  join L4:i1            | L4 NONE id=L4
-  state Stable gen=1 members=L4
-  log group members=L2; group members=L3; group members=L4
+  join L2:i1            | L2 NONE id=L2 prefix=i1
+  join L3:i1            | L3 NONE id=L3 prefix=i1
+  join L4:i1            | L4 NONE id=L4 prefix=i1
+  join L5:i1            | L5 NONE id=L5 prefix=i1
+  join L6:i1            | L6 NONE id=L6 prefix=i1
+  state Stable gen=1 members=L6
+  log group members=L2; group members=L3; group members=L4; group members=L5; group members=L6
 STAT-018 a known member id with an unknown instance id
   @ SJ must since=2.3 seen=2.8-4.4
   @ scala GroupCoordinatorTest.staticMemberJoinWithUnknownInstanceIdAndKnownMemberId

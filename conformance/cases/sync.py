@@ -17,7 +17,7 @@ SYNC-001 the leader syncs first, the follower later
   sync A A=a B=b        | A NONE work=a
   sync B                | B NONE work=b
   state Stable gen=2
-  log group gen=2 protocol=range leader=A members=A,B
+  log group gen=2 protocol=range type=consumer leader=A members=A,B work=a,b metadata=range,range clients=A,B hosts=/127.0.0.1,/127.0.0.1
 SYNC-002 the follower syncs first
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testSyncGroupLeaderAfterFollower
@@ -28,7 +28,7 @@ SYNC-002 the follower syncs first
   sync B                | -
   sync A A=a B=b        | A NONE work=a; B NONE work=b
   state Stable gen=2
-  log group gen=2 protocol=range leader=A members=A,B
+  log group gen=2 protocol=range type=consumer leader=A members=A,B work=a,b metadata=range,range clients=A,B hosts=/127.0.0.1,/127.0.0.1
 SYNC-003 a missing assignment becomes empty
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testSyncGroupEmptyAssignment
@@ -38,7 +38,7 @@ SYNC-003 a missing assignment becomes empty
   --
   sync A                | A NONE work=-
   state Stable gen=1
-  log group gen=1 protocol=range leader=A members=A
+  log group gen=1 protocol=range leader=A members=A work=-
 SYNC-004 an assignment for a stranger is ignored
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinator.doSyncGroup

@@ -11,6 +11,9 @@ from coordinator_sim.protocol.errors import ErrorCode
 
 Json = dict[str, Any]
 Words = dict[str, str]
+_UUID_LENGTH: Final = 36
+_NO_TOPICS: Final = 6
+"""Bytes of a subscription in front of its topics: version and their count."""
 Naming = Callable[[str | None], str]
 """The script's name of a member id."""
 
@@ -31,11 +34,32 @@ def _joined(names: Iterable[str]) -> str:
     return ",".join(sorted(names)) or "-"
 
 
+def _prefix(member_id: str) -> str:
+    """What stands in front of the UUID of an id that the coordinator made."""
+    return member_id[: -_UUID_LENGTH - 1] if member_id[-_UUID_LENGTH - 1 :].startswith("-") else "-"
+
+
+def _user_data(metadata: str) -> str:
+    """The user data of a subscription, version 0: the last field, behind the topics.
+
+    Source: ConsumerProtocol.deserializeSubscription.
+    """
+    data = b64decode(metadata)
+    if len(data) < _NO_TOPICS:
+        return "-"
+    at = _NO_TOPICS
+    for _ in range(int.from_bytes(data[2:at], "big")):
+        at += 2 + int.from_bytes(data[at : at + 2], "big")
+    return data[at + 4 :].decode("utf-8", "replace") or "-"
+
+
 def _join(data: Json, named: Naming) -> Words:
     return {
         "gen": str(data["generationId"]),
         "leader": named(data["leader"]),
         "id": named(data["memberId"]),
+        "prefix": _prefix(data["memberId"]),
+        "metadata": _joined(_user_data(member["metadata"]) for member in data["members"]),
         "members": _joined(named(member["memberId"]) for member in data["members"]),
         "protocol": data["protocolName"] or "-",
         "type": data.get("protocolType") or "-",
@@ -172,9 +196,11 @@ def reply_words(api: str, data: Json, named: Naming) -> Words:
 
 
 def record_words(record: Json, named: Naming) -> tuple[str, Words]:
-    """What an appended record says: `offset`, `group` or `marker`, and its fields."""
+    """What an appended record says: `offset`, `group`, `marker` or `unknown`, and its fields."""
     if "control" in record:
         return "marker", {"is": record["control"], "pid": str(record.get("producerId", -1))}
+    if "undecoded" in record:
+        return "unknown", {}
     producer = {"pid": str(record["producerId"])} if "producerId" in record else {}
     key, value = record["key"]["data"], record["value"]
     if "topic" in key:
@@ -203,6 +229,12 @@ def _group_words(data: Json, named: Naming) -> Words:
         "protocol": data["protocol"] or "-",
         "type": data["protocolType"] or "-",
         "clients": _joined(member["clientId"] for member in members),
+        "hosts": _joined(member["clientHost"] for member in members),
+        "instances": _joined(
+            member["groupInstanceId"] for member in members if member.get("groupInstanceId")
+        ),
+        "work": _joined(_bytes(member["assignment"]) for member in members),
+        "metadata": _joined(_user_data(member["subscription"]) for member in members),
         "session": ",".join(str(member["sessionTimeout"]) for member in members),
         "rebalance": ",".join(str(member.get("rebalanceTimeout", -1)) for member in members),
     }
