@@ -8,7 +8,8 @@ from conformance.differ.offset_requests import PRODUCERS
 
 Json = dict[str, Any]
 
-WAITS: Final = (1, 2, 10, 19, 20, 21, 100, 399, 400, 500, 1_000, 2_999, 3_000, 5_000, 8_000, 10_000)
+SHORT_WAITS: Final = (1, 2, 10, 19, 20, 21, 100, 399, 400, 500, 1_000)
+WAITS: Final = (2_999, 3_000, 3_001, 5_000, 6_000, 8_000, 10_000)
 LONG_WAITS: Final = (12_000, 20_000, 30_000, 60_000, 61_000, 300_000, 600_000)
 FAILURES: Final = (
     "NOT_LEADER_OR_FOLLOWER",
@@ -33,7 +34,8 @@ VERIFY_FAILURES: Final = (
 
 def advance(memory: Memory) -> Json:
     """Time: most often little, sometimes as much as a timer waits."""
-    waits = LONG_WAITS if memory.chance(0.15) else WAITS
+    kind = memory.random.random()
+    waits = SHORT_WAITS if kind < 0.6 else WAITS if kind < 0.94 else LONG_WAITS
     return {"op": "advance", "ms": memory.pick(waits)}
 
 

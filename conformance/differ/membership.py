@@ -14,15 +14,14 @@ OTHER_SUBSCRIPTION: Final = b64encode(bytes.fromhex("000000000001000175ffffffff"
 """The same to the topic `u`: a member that changed its mind."""
 _TWO_TOPICS: Final = b64encode(bytes.fromhex("00010000000200017400017500000000ffffffff")).decode()
 _JUNK: Final = "AAE="
-_PROTOCOLS: Final = (
+_USUAL_PROTOCOLS: Final = (
     *(("range",),) * 4,
     ("range", "roundrobin"),
     ("roundrobin", "range"),
     ("sticky", "range", "roundrobin"),
     ("cooperative-sticky", "range"),
-    ("sticky",),
-    (),
 )
+_PROTOCOLS: Final = (*_USUAL_PROTOCOLS, ("sticky",), ())
 _METADATA: Final = (*(SUBSCRIPTION,) * 12, OTHER_SUBSCRIPTION, _TWO_TOPICS, _JUNK, "")
 
 
@@ -30,7 +29,11 @@ def join(memory: Memory) -> Call:
     """A JoinGroup."""
     who = memory.member()
     version = memory.version("JoinGroup")
-    sessions = (10_000, 30_000, 10_000) if memory.is_patient else (6_000, 10_000, 3_000, 50)
+    sessions: tuple[int, ...] = (10_000, 30_000) if memory.is_patient else (6_000, 10_000, 3_000)
+    if memory.chance(0.03):
+        sessions = (50,)
+    usual = memory.is_orderly and memory.chance(0.95)
+    names = memory.pick(_USUAL_PROTOCOLS if usual else _PROTOCOLS)
     metadata = memory.pick(_METADATA)
     data: Json = {
         "groupId": memory.pick([who.group_id] * 40 + [""]),
@@ -39,7 +42,7 @@ def join(memory: Memory) -> Call:
         "protocolType": memory.pick(
             ["consumer"] * (80 if memory.is_orderly else 14) + ["connect", ""]
         ),
-        "protocols": [{"name": name, "metadata": metadata} for name in memory.pick(_PROTOCOLS)],
+        "protocols": [{"name": name, "metadata": metadata} for name in names],
     }
     if version >= 1:
         data["rebalanceTimeoutMs"] = memory.pick((5_000, 20_000, 60_000, 1, 10_000))
@@ -55,7 +58,7 @@ def sync(memory: Memory) -> Call:
     who = memory.member()
     group = memory.groups[who.group_id]
     version = memory.version("SyncGroup")
-    if memory.chance(0.3):
+    if memory.focus is None and memory.chance(0.3):
         who = Member(
             who.group_id,
             group.leader or who.member_id,

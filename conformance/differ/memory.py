@@ -6,7 +6,7 @@ Draws are made here too, so that everything random of a program comes from one s
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from conformance.differ.references import Reference
 
@@ -18,6 +18,15 @@ PROTOCOL_TYPES: Final = ("consumer", "connect", "")
 _UNKNOWN_MEMBER: Final = 25
 _FENCED: Final = 82
 _MEMBER_ID_REQUIRED: Final = 79
+_REBALANCE_IN_PROGRESS: Final = 27
+_ILLEGAL_GENERATION: Final = 22
+_QUIET: Final = {
+    "SyncGroup": ("Heartbeat", "OffsetCommit"),
+    "Heartbeat": ("Heartbeat", "OffsetCommit", "TxnOffsetCommit", "LeaveGroup", "JoinGroup"),
+}
+"""What a member of a quiet group sends after each of these."""
+_PLANS: Final = 6
+"""Plans that are kept; older ones are dropped."""
 _RECENT: Final = 8
 """Ids of members that are used again."""
 
@@ -48,8 +57,20 @@ class Member:
     instance: str | None
 
 
+class Plan(NamedTuple):
+    """What a client would send next: that request of that member."""
+
+    api: str
+    group_id: str
+    member_id: str
+
+
 class Memory:
     """A program's random source and what it knows.
+
+    Attributes:
+        focus: Whose turn it is; None lets the next draw choose.
+        plans: What well-behaved clients would send next, as the answers suggest.
 
     Args:
         reference: Whose API versions are used.
@@ -59,6 +80,7 @@ class Memory:
     __slots__ = (
         "epoch",
         "fetchable",
+        "focus",
         "groups",
         "is_held",
         "is_orderly",
@@ -66,6 +88,7 @@ class Memory:
         "is_settled",
         "number",
         "partitions",
+        "plans",
         "random",
         "reference",
         "resigned",
@@ -78,6 +101,8 @@ class Memory:
         self.random = Random(seed)  # noqa: S311 - draws programs, guards nothing
         self.groups: dict[str, GroupMemory] = {}
         self.fetchable: tuple[str, ...] = ()
+        self.focus: Member | None = None
+        self.plans: list[Plan] = []
         self.partitions = 1
         self.epoch = 1
         self.topic_count = 0
@@ -116,6 +141,8 @@ class Memory:
 
     def member(self) -> Member:
         """A member of a group: mostly as it is known, sometimes a stranger or out of date."""
+        if self.focus is not None:
+            return self.focus
         group_id = self.group_id()
         group = self.groups[group_id]
         known = self.candidates(group)
@@ -128,6 +155,17 @@ class Memory:
             instance = group.instances.get(member_id)
         return Member(group_id, member_id, generation, instance)
 
+    def follow_plan(self) -> str | None:
+        """Take up one of the plans: whose turn it is, and with what request; None without any."""
+        if not self.plans:
+            return None
+        plan = self.plans.pop(self.random.randrange(len(self.plans)))
+        group = self.groups[plan.group_id]
+        generation = group.members.get(plan.member_id, 0)
+        instance = group.instances.get(plan.member_id)
+        self.focus = Member(plan.group_id, plan.member_id, generation, instance)
+        return plan.api
+
     def candidates(self, group: GroupMemory) -> list[str]:
         """Ids to use again; an orderly program keeps to those that may still be members."""
         recent = list(group.members)[-_RECENT:]
@@ -139,18 +177,36 @@ class Memory:
     # -- lessons ---------------------------------------------------------------------------
 
     def learn(self, api: str, request: Json, data: Json) -> None:
-        """Remember who is in, and forget who is told that it is not."""
-        group = self.groups.get(request.get("groupId", ""))
+        """Remember who is in, forget who is told that it is not, plan what comes next."""
+        group_id = request.get("groupId", "")
+        group = self.groups.get(group_id)
         if group is None:
             return
         error = data.get("errorCode")
         if api == "JoinGroup" and error in (0, _MEMBER_ID_REQUIRED):
-            group.members[data["memberId"]] = max(data["generationId"], 0)
-            if error == 0:
-                group.leader = data["leader"]
-                group.protocol_name = data["protocolName"] or "range"
-                group.protocol_type = request["protocolType"]
-                if request.get("groupInstanceId") is not None:
-                    group.instances[data["memberId"]] = request["groupInstanceId"]
-        elif self.is_orderly and error in (_UNKNOWN_MEMBER, _FENCED):
-            group.members.pop(request.get("memberId", ""), None)
+            self._learn_join(group, request, data)
+            next_api = "SyncGroup" if error == 0 else "JoinGroup"
+            self._plan(next_api, group_id, data["memberId"])
+            return
+        member_id = request.get("memberId", "")
+        if error in (_UNKNOWN_MEMBER, _FENCED):
+            if self.is_orderly:
+                group.members.pop(member_id, None)
+        elif error in (_REBALANCE_IN_PROGRESS, _ILLEGAL_GENERATION) and member_id:
+            self._plan("JoinGroup", group_id, member_id)
+        elif error == 0 and api in _QUIET:
+            self._plan(self.pick(_QUIET[api]), group_id, member_id)
+
+    def _learn_join(self, group: GroupMemory, request: Json, data: Json) -> None:
+        member_id = data["memberId"]
+        group.members[member_id] = max(data["generationId"], 0)
+        if request.get("groupInstanceId") is not None:
+            group.instances[member_id] = request["groupInstanceId"]
+        if data["errorCode"] == 0:
+            group.leader = data["leader"]
+            group.protocol_name = data["protocolName"] or "range"
+            group.protocol_type = request["protocolType"]
+
+    def _plan(self, api: str, group_id: str, member_id: str) -> None:
+        self.plans.append(Plan(api, group_id, member_id))
+        del self.plans[:-_PLANS]

@@ -140,11 +140,23 @@ class Program:
                 return event
         if drawn > 0.98 and "endTxn" not in self._without:
             return broker_events.end_transaction(memory)
-        draws, shares = self._calls
-        api, version, data = memory.random.choices(draws, shares)[0](memory)
+        api, version, data = self._draw_call()
         self._asked[memory.number] = (api, data)
         client = memory.pick(("c1", "c1", "c2"))
         return {"op": "call", "api": api, "v": version, "data": data, "clientId": client}
+
+    def _draw_call(self) -> Call:
+        """A request: of whoever has a plan, or of anyone."""
+        memory = self._memory
+        if memory.chance(0.6 if memory.is_orderly else 0.3):
+            planned = memory.follow_plan()
+            if planned is not None and planned not in self._without:
+                call = _REQUESTS[planned][1](memory)
+                memory.focus = None
+                return call
+            memory.focus = None
+        draws, shares = self._calls
+        return memory.random.choices(draws, shares)[0](memory)
 
     def learn(self, answer: Json) -> None:
         """Take what the answer to the last command tells, of this request and of earlier ones."""
