@@ -1,8 +1,17 @@
 """One broker: answers what any broker may, and routes the rest to its group coordinator."""
 
 from collections.abc import Callable
-from typing import Protocol, cast
+from typing import Final, Protocol, cast
 
+from msgspec import Struct
+
+from coordinator_sim.broker.authorizer import Authorizer, Operation, ResourceType
+from coordinator_sim.broker.discovery import Discovery
+from coordinator_sim.broker.group_apis import GroupApis
+from coordinator_sim.broker.logs import DataLog, OffsetsLogs
+from coordinator_sim.broker.marker_writer import MarkerWriter
+from coordinator_sim.broker.passage import Access
+from coordinator_sim.broker.transactions import TransactionCoordinator
 from coordinator_sim.broker.view import ClusterView
 from coordinator_sim.coordinator.contract import CoordinatorResult, Reply
 from coordinator_sim.protocol.errors import ErrorCode
@@ -11,8 +20,18 @@ from coordinator_sim.protocol.messages import (
     MetadataRequest,
     RequestContext,
 )
+from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile
 from coordinator_sim.protocol.records import LogBatch
 from coordinator_sim.protocol.requests import GroupRequest, Request
+from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.protocol.transaction_messages import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    CompleteTransaction,
+    WriteTxnMarkersRequest,
+)
+
+_FENCED_UNDERSTOOD: Final = 2
 
 
 class Coordinator(Protocol):
@@ -22,6 +41,12 @@ class Coordinator(Protocol):
         self, request: GroupRequest, context: RequestContext, now_ms: int
     ) -> CoordinatorResult:
         """Take one request."""
+        ...
+
+    def complete_transaction(
+        self, request: CompleteTransaction, context: RequestContext, now_ms: int
+    ) -> CoordinatorResult:
+        """End a producer's transaction on one offsets partition."""
         ...
 
     def expire(self, now_ms: int) -> CoordinatorResult:
@@ -48,9 +73,42 @@ class Coordinator(Protocol):
         """Give the partition up."""
         ...
 
+    def hold_high_watermark(self, hold: bool, partition: int | None = None) -> None:
+        """From now on, whether what is appended to the partition stays uncommitted."""
+        ...
+
 
 Handler = Callable[[Request, RequestContext, int], CoordinatorResult]
 """Takes a request with its context and the present instant in ms."""
+
+
+class Services(Struct, frozen=True):
+    """What the brokers of one cluster share, and what is asked before a request is worked on.
+
+    Args:
+        profile: The Kafka that all brokers are.
+        authorizer: None to allow everything.
+        transactions: Of all producers.
+        offsets_logs: The append policy of every coordinator that is to refuse old producers.
+        data_logs: Partitions of ordinary topics by their place.
+    """
+
+    profile: Profile
+    transactions: TransactionCoordinator
+    offsets_logs: OffsetsLogs
+    data_logs: dict[TopicPartition, DataLog]
+    authorizer: Authorizer | None = None
+
+
+def make_services(
+    offsets_partitions: int,
+    profile: Profile = DEFAULT_PROFILE,
+    authorizer: Authorizer | None = None,
+) -> Services:
+    """The services of a new cluster, whose offsets topic has that many partitions."""
+    return Services(
+        profile, TransactionCoordinator(offsets_partitions), OffsetsLogs(), {}, authorizer
+    )
 
 
 class Broker:
@@ -60,23 +118,56 @@ class Broker:
         broker_id: Its id, 1 or more.
         view: The metadata image that all brokers share.
         coordinator: Its group coordinator, empty at first.
+        services: Shared with the other brokers.
     """
 
-    __slots__ = ("_own_handlers", "_view", "broker_id", "coordinator")
+    __slots__ = (
+        "_access",
+        "_apis",
+        "_discovery",
+        "_markers",
+        "_own_handlers",
+        "_services",
+        "_view",
+        "broker_id",
+        "coordinator",
+    )
 
-    def __init__(self, broker_id: int, view: ClusterView, coordinator: Coordinator) -> None:
+    def __init__(
+        self, broker_id: int, view: ClusterView, coordinator: Coordinator, services: Services
+    ) -> None:
         self.broker_id = broker_id
         self.coordinator = coordinator
         self._view = view
+        self._services = services
+        self._access = Access(services.authorizer)
+        self._apis = GroupApis(
+            coordinator, services.profile, topics=view.catalogue, authorizer=services.authorizer
+        )
+        self._discovery = Discovery(view, self._access)
+        self._markers = MarkerWriter(coordinator, services.data_logs.get, self._access)
         self._own_handlers = {
             MetadataRequest: cast("Handler", self._metadata),
             FindCoordinatorRequest: cast("Handler", self._find_coordinator),
+            AddOffsetsToTxnRequest: cast("Handler", self._add_offsets),
+            WriteTxnMarkersRequest: cast("Handler", self._write_markers),
         }
 
     def handler_of(self, request_type: type[Request]) -> Handler:
-        """Who takes requests of that type: the group coordinator, or the broker itself."""
+        """Who takes requests of that type: the broker itself, its edge, or the coordinator.
+
+        What the handler returns goes through `pass_on`.
+        """
         own = self._own_handlers.get(request_type)
-        return cast("Handler", self.coordinator.handle) if own is None else own
+        if own is not None:
+            return own
+        if self._apis.asks_nothing_of(request_type):
+            return cast("Handler", self.coordinator.handle)
+        return self._apis.handle
+
+    def pass_on(self, result: CoordinatorResult) -> CoordinatorResult:
+        """Complete what a handler or a verb of the coordinator caused."""
+        return self._markers.pass_on(self._apis.pass_on(result))
 
     def _metadata(
         self, request: MetadataRequest, context: RequestContext, _now_ms: int
@@ -86,5 +177,33 @@ class Broker:
     def _find_coordinator(
         self, request: FindCoordinatorRequest, context: RequestContext, _now_ms: int
     ) -> CoordinatorResult:
-        response = self._view.find_coordinator(request)
+        response = self._discovery.find(request, context)
         return CoordinatorResult(replies=(Reply(context.token, response),))
+
+    def _add_offsets(
+        self, request: AddOffsetsToTxnRequest, context: RequestContext, _now_ms: int
+    ) -> CoordinatorResult:
+        """Source: KafkaApis.handleAddOffsetsToTxnRequest."""
+        error = self._add_offsets_error(request, context)
+        if error is ErrorCode.PRODUCER_FENCED and context.api_version < _FENCED_UNDERSTOOD:
+            error = ErrorCode.INVALID_PRODUCER_EPOCH
+        response = AddOffsetsToTxnResponse(error_code=error)
+        return CoordinatorResult(replies=(Reply(context.token, response),))
+
+    def _add_offsets_error(
+        self, request: AddOffsetsToTxnRequest, context: RequestContext
+    ) -> ErrorCode:
+        allows = self._access.allows
+        transactional_id = request.transactional_id
+        if not allows(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
+            return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        if not allows(context, Operation.READ, ResourceType.GROUP, request.group_id):
+            return ErrorCode.GROUP_AUTHORIZATION_FAILED
+        return self._services.transactions.add_offsets(
+            transactional_id, request.producer_id, request.producer_epoch, request.group_id
+        )
+
+    def _write_markers(
+        self, request: WriteTxnMarkersRequest, context: RequestContext, now_ms: int
+    ) -> CoordinatorResult:
+        return self._markers.handle(request, context, now_ms)

@@ -8,13 +8,15 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from coordinator_sim.broker.broker import Broker, Coordinator
+from coordinator_sim.broker.broker import Broker, Coordinator, Services, make_services
+from coordinator_sim.broker.logs import DataLog
 from coordinator_sim.broker.view import NO_LEADER, ClusterView, Leadership
 from coordinator_sim.coordinator.contract import CoordinatorResult
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import Node
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
 from coordinator_sim.protocol.records import LogBatch
+from coordinator_sim.protocol.resources import TopicPartition
 
 CoordinatorFactory = Callable[[int], Coordinator]
 """Builds an empty group coordinator for the broker of that id."""
@@ -47,22 +49,28 @@ class Cluster:
         broker_count: Brokers 1 to N.
         offsets_partitions: `offsets.topic.num.partitions`.
         make_coordinator: Builds the coordinator of a broker that starts.
+        services: Shared by all brokers; by default those of the newest Kafka, open to everybody.
     """
 
     def __init__(
-        self, broker_count: int, *, offsets_partitions: int, make_coordinator: CoordinatorFactory
+        self,
+        broker_count: int,
+        *,
+        offsets_partitions: int,
+        make_coordinator: CoordinatorFactory,
+        services: Services | None = None,
     ) -> None:
+        self.services = make_services(offsets_partitions) if services is None else services
         self.view = ClusterView()
         self.brokers: dict[int, Broker] = {}
         """The living broker processes by id."""
         self.logs: list[list[LogBatch]] = [[] for _ in range(offsets_partitions)]
         """The offsets log of each partition, oldest batch first."""
         self._make_coordinator = make_coordinator
+        # Leaders that do not know that they lead no more, by partition.
+        self._unaware: dict[int, dict[int, int]] = {}
         for broker_id in range(1, broker_count + 1):
-            self.view.nodes[broker_id] = Node(
-                node_id=broker_id, host=f"broker-{broker_id}", port=_PORT
-            )
-            self.view.fenced[broker_id] = False
+            self.view.register(_node(broker_id))
             self.brokers[broker_id] = self._new_broker(broker_id)
         self.view.create_topic(OFFSETS_TOPIC, offsets_partitions)
         for partition, leadership in enumerate(self.view.topics[OFFSETS_TOPIC]):
@@ -73,17 +81,29 @@ class Cluster:
     def create_topic(self, name: str, partitions: int) -> None:
         """Create a topic, or grow it to that many partitions."""
         self.view.create_topic(name, partitions)
+        logs = self.services.data_logs
+        for partition in range(partitions):
+            logs.setdefault(TopicPartition(name, partition), DataLog(partition))
 
-    def store(self, batches: Iterable[LogBatch]) -> None:
-        """Append batches to the logs of their partitions, in the order given."""
+    def store(self, batches: Iterable[LogBatch], broker_id: int | None = None) -> None:
+        """Append batches to the logs of their partitions, in the order given.
+
+        Args:
+            batches: As a verb of a coordinator returned them.
+            broker_id: Whose coordinator. What a leader appends that was deposed without noticing
+                is on no other broker, and is truncated when it notices: it is not stored.
+        """
         for batch in batches:
-            self.logs[batch.partition].append(batch)
+            if broker_id not in self._unaware.get(batch.partition, ()):
+                self.logs[batch.partition].append(batch)
 
     def leader_of(self, partition: int) -> int:
         """The broker that leads an offsets partition, or -1."""
         return self._offsets_leaders()[partition].leader_id
 
-    def move(self, partition: int, to_broker: int | None, now_ms: int) -> tuple[Outcome, ...]:
+    def move(
+        self, partition: int, to_broker: int | None, now_ms: int, *, old_notices: bool = True
+    ) -> tuple[Outcome, ...]:
         """Elect another leader for an offsets partition: unload there, begin the load here.
 
         Args:
@@ -91,12 +111,25 @@ class Cluster:
             now_ms: The instant of the election.
             to_broker: The new leader; None takes the next living broker after the present one.
                 Nothing happens when that broker is dead, or leads the partition already.
+            old_notices: False leaves the old leader in the belief that it leads, until `notice`:
+                it goes on answering, but nothing it appends is committed.
         """
         if to_broker is None:
             to_broker = self._next_living(self.leader_of(partition))
         if to_broker not in self.brokers or to_broker == self.leader_of(partition):
             return ()
-        return self._elect(partition, to_broker, now_ms)
+        return self._elect(partition, to_broker, now_ms, old_notices=old_notices)
+
+    def notice(self, partition: int, now_ms: int) -> tuple[Outcome, ...]:
+        """Whoever still believes to lead a partition learns of its leader, and gives it up."""
+        epoch = self._offsets_leaders()[partition].leader_epoch
+        outcomes: list[Outcome] = []
+        for broker_id in self._unaware.pop(partition, {}):
+            broker = self.brokers.get(broker_id)
+            if broker is not None:
+                resigned = broker.coordinator.unload(partition, epoch, now_ms)
+                outcomes.append(Outcome(broker_id, resigned))
+        return tuple(outcomes)
 
     def finish_load(self, load: Load, now_ms: int) -> tuple[Outcome, ...]:
         """Replay the log into the broker and let it serve the partition.
@@ -115,6 +148,8 @@ class Cluster:
     def crash(self, broker_id: int) -> None:
         """Kill a broker process; the others do not know yet (see `fence`)."""
         self.brokers.pop(broker_id, None)
+        for unaware in self._unaware.values():
+            unaware.pop(broker_id, None)
 
     def fence(self, broker_id: int, now_ms: int) -> tuple[Outcome, ...]:
         """The controller notices a dead broker: its partitions get other leaders.
@@ -132,14 +167,15 @@ class Cluster:
             return ()
         self.brokers[broker_id] = self._new_broker(broker_id)
         still_registered = not self.view.fenced[broker_id]
-        self.view.fenced[broker_id] = False
+        self.view.register(_node(broker_id))
         outcomes = self._elect_for(NO_LEADER, now_ms)
         if still_registered:
             return (*self._elect_for(broker_id, now_ms), *outcomes)
         return outcomes
 
     def _new_broker(self, broker_id: int) -> Broker:
-        return Broker(broker_id, self.view, self._make_coordinator(broker_id))
+        coordinator = self._make_coordinator(broker_id)
+        return Broker(broker_id, self.view, coordinator, self.services)
 
     def _offsets_leaders(self) -> list[Leadership]:
         return self.view.topics[OFFSETS_TOPIC]
@@ -168,18 +204,31 @@ class Cluster:
         living = [other for other in self.view.living_ids() if other in self.brokers]
         return living[partition % len(living)] if living else NO_LEADER
 
-    def _elect(self, partition: int, to_broker: int, now_ms: int) -> tuple[Outcome, ...]:
+    def _elect(
+        self, partition: int, to_broker: int, now_ms: int, *, old_notices: bool = True
+    ) -> tuple[Outcome, ...]:
         leadership = self._offsets_leaders()[partition]
         old = self.brokers.get(leadership.leader_id)
         leadership.leader_id = to_broker
         leadership.leader_epoch += 1
         epoch = leadership.leader_epoch
         outcomes: list[Outcome] = []
-        if old is not None and old.broker_id != to_broker:
+        if old is not None and old.broker_id != to_broker and not old_notices:
+            old.coordinator.hold_high_watermark(hold=True, partition=partition)
+            self._unaware.setdefault(partition, {})[old.broker_id] = epoch
+        elif old is not None and old.broker_id != to_broker:
             resigned = old.coordinator.unload(partition, epoch, now_ms)
             outcomes.append(Outcome(old.broker_id, resigned))
         new = self.brokers.get(to_broker)
+        if new is not None and self._unaware.get(partition, {}).pop(to_broker, None) is not None:
+            # A deposed leader is elected again: it drops what only it has, and loads anew.
+            dropped = new.coordinator.unload(partition, epoch, now_ms)
+            outcomes.append(Outcome(to_broker, dropped))
         if new is not None:
             began = new.coordinator.begin_load(partition, epoch, now_ms)
             outcomes.append(Outcome(to_broker, began, Load(to_broker, partition, epoch)))
         return tuple(outcomes)
+
+
+def _node(broker_id: int) -> Node:
+    return Node(node_id=broker_id, host=f"broker-{broker_id}", port=_PORT)

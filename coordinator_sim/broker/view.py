@@ -5,12 +5,10 @@ As metadata that the controller has spread to all brokers at once.
 
 from dataclasses import dataclass, field
 
+from coordinator_sim.broker.topics import Topic, Topics, topic_id_for
 from coordinator_sim.errors import ScenarioError
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
-    CoordinatorOfKey,
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
     MetadataRequest,
     MetadataResponse,
     Node,
@@ -20,7 +18,8 @@ from coordinator_sim.protocol.messages import (
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
 
 NO_LEADER = -1
-_GROUP_KEY_TYPE = 0
+_TRANSACTION_PARTITIONS = 50
+"""`transaction.state.log.num.partitions`."""
 
 
 @dataclass(slots=True)
@@ -39,12 +38,22 @@ class ClusterView:
         nodes: Registered brokers by id, the dead ones too until they are fenced.
         topics: Leaders of each topic's partitions, in partition order.
         offsets_partitions: `offsets.topic.num.partitions`, of an offsets topic yet to be created.
+        catalogue: Ids and partition counts of the same topics.
+        broker_epochs: Of each broker's newest registration.
     """
 
     nodes: dict[int, Node] = field(default_factory=dict)
     fenced: dict[int, bool] = field(default_factory=dict)
     topics: dict[str, list[Leadership]] = field(default_factory=dict)
     offsets_partitions: int = 50
+    catalogue: Topics = field(default_factory=Topics)
+    broker_epochs: dict[int, int] = field(default_factory=dict)
+
+    def register(self, node: Node) -> None:
+        """A broker process starts: it is no longer fenced, and has an epoch above all before."""
+        self.nodes[node.node_id] = node
+        self.fenced[node.node_id] = False
+        self.broker_epochs[node.node_id] = max(self.broker_epochs.values(), default=0) + 1
 
     def living_ids(self) -> list[int]:
         """Ids of the brokers that are not fenced, ascending."""
@@ -69,6 +78,8 @@ class ClusterView:
         for partition in range(len(leaders), partitions):
             leader_id = living[partition % len(living)] if living else NO_LEADER
             leaders.append(Leadership(leader_id))
+        topic_id = self.catalogue.id_of(name) or topic_id_for(name)
+        self.catalogue.put(name, Topic(topic_id, partitions))
 
     def metadata(self, request: MetadataRequest) -> MetadataResponse:
         """Brokers that are not fenced, and the topics asked for, in request order.
@@ -81,19 +92,13 @@ class ClusterView:
             topics=tuple(self._topic(name) for name in names),
         )
 
-    def find_coordinator(self, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
-        """The leader of each group's offsets partition, in request order.
-
-        Where the offsets topic is missing, asking for a group creates it: the client asks again.
-
-        Source: kafka trunk, KafkaApis.getCoordinator.
-        """
-        response = FindCoordinatorResponse(
-            coordinators=tuple(self._coordinator(key, request.key_type) for key in request.keys)
-        )
-        if request.key_type == _GROUP_KEY_TYPE and OFFSETS_TOPIC not in self.topics:
-            self.create_topic(OFFSETS_TOPIC, self.offsets_partitions)
-        return response
+    def create_internal_topic(self, name: str) -> None:
+        """Create an internal topic with its configured number of partitions, unless it is there."""
+        if name not in self.topics:
+            is_offsets = name == OFFSETS_TOPIC
+            self.create_topic(
+                name, self.offsets_partitions if is_offsets else _TRANSACTION_PARTITIONS
+            )
 
     def _topic(self, name: str) -> TopicMetadata:
         leaders = self.topics.get(name)
@@ -112,14 +117,3 @@ class ClusterView:
                 for partition, leadership in enumerate(leaders)
             ),
         )
-
-    def _coordinator(self, key: str, key_type: int) -> CoordinatorOfKey:
-        if key_type != _GROUP_KEY_TYPE:
-            return CoordinatorOfKey(key=key, error_code=ErrorCode.INVALID_REQUEST)
-        if OFFSETS_TOPIC not in self.topics:
-            return CoordinatorOfKey(key=key, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        leader_id = self.topics[OFFSETS_TOPIC][self.offsets_partition_of(key)].leader_id
-        node = self.nodes.get(leader_id)
-        if node is None or self.fenced[leader_id]:
-            return CoordinatorOfKey(key=key, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        return CoordinatorOfKey(key=key, node_id=node.node_id, host=node.host, port=node.port)

@@ -387,9 +387,15 @@ class GroupCoordinator:
                 runtime.release(part)
         return runtime.take()
 
-    def hold_high_watermark(self, hold: bool) -> None:
-        """From now on, whether appends wait for `advance_high_watermark` to be committed."""
-        self._runtime.hold_high_watermark = hold
+    def hold_high_watermark(self, hold: bool, partition: int | None = None) -> None:
+        """From now on, whether appends wait for `advance_high_watermark`: all, or of one partition.
+
+        One that is held while another broker leads it, unknown here, commits nothing any more.
+        """
+        if partition is None:
+            self._runtime.hold_high_watermark = hold
+        elif (part := self._runtime.partitions.get(partition)) is not None:
+            part.is_replicated = not hold
 
     def end_offset(self, partition: int) -> int:
         """Where the next record of that offsets partition goes; 0 for one never led."""

@@ -205,9 +205,7 @@ def unload(runtime: Runtime, partition: Partition, leader_epoch: int | None) -> 
     # A follow-up of a failed write may have armed timers again.
     _cancel_timers(runtime, partition)
     counts = {"groups": str(len(partition.groups)), "offsets": str(partition.offsets.count())}
-    partition.groups.clear()
-    partition.uncommitted_groups.clear()
-    partition.offsets = OffsetStore()
+    partition.forget()
     partition.state = PartitionState.CLOSED
     if runtime.tracing:
         runtime.emit(Event.UNLOAD_DONE, offsets_partition=partition.index, attrs=epoch | counts)

@@ -136,6 +136,7 @@ class Partition:
         removed_groups: Removed by a tombstone at that end offset, which is not committed yet.
         doubled_groups: Brought back when the append of their tombstone at that end was refused.
         most_groups: The number of groups that the table has made room for.
+        is_replicated: Whether appends are committed as they come, unless all are held.
     """
 
     index: int
@@ -152,6 +153,7 @@ class Partition:
     removed_groups: "list[tuple[int, Group]]" = field(default_factory=list)
     doubled_groups: "dict[str, tuple[int, Group]]" = field(default_factory=dict)
     most_groups: int = 0
+    is_replicated: bool = True
 
     def group_as_of(self, group_id: str, committed: int) -> "Group | None":
         """The group as a reader at that log position sees it; None when it sees none."""
@@ -211,6 +213,18 @@ class Partition:
             if group is not None:
                 self.groups[key.group_id] = group
                 self.doubled_groups[key.group_id] = (self.end_offset, group)
+
+    def forget(self) -> None:
+        """Drop groups and offsets, and the end of a log that was never replicated."""
+        self.groups.clear()
+        self.uncommitted_groups.clear()
+        self.removed_groups = []
+        self.doubled_groups = {}
+        self.most_groups = 0
+        self.offsets = OffsetStore()
+        if not self.is_replicated:
+            self.end_offset = self.high_watermark
+            self.is_replicated = True
 
     def settle_removals(self) -> None:
         """Forget the removed groups that no reader sees any more."""
@@ -387,7 +401,7 @@ class Runtime:
 
     def _write(self, partition: Partition, batch: LogBatch) -> None:
         partition.end_offset = batch.next_offset
-        if not self.hold_high_watermark:
+        if partition.is_replicated and not self.hold_high_watermark:
             partition.high_watermark = partition.end_offset
         partition.offsets.appended(batch, partition.high_watermark)
         self._batches.append(batch)

@@ -126,10 +126,11 @@ class BrokerDriver(Alarmed):
 
     def apply(self, result: CoordinatorResult) -> None:
         """Carry out what a verb caused, then go on with requests that were held up."""
+        result = self._broker.pass_on(result)
         if result.events:
             self._record(result)
         if result.batches:
-            self._cluster.store(result.batches)
+            self._cluster.store(result.batches, self._broker.broker_id)
         answered = [self._answer(reply) for reply in result.replies]
         self._arm()
         for connection in answered:

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.broker import Cluster, Coordinator
+from coordinator_sim.broker import Cluster, Coordinator, make_services
 from coordinator_sim.clock import Action
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
@@ -189,6 +189,7 @@ def _cluster(scenario: Scenario, choices: Choices, *, tracing: bool) -> Cluster:
         scenario.brokers,
         offsets_partitions=offsets_partitions.offsets_topic_num_partitions,
         make_coordinator=make,
+        services=make_services(offsets_partitions.offsets_topic_num_partitions, profile),
     )
     for topic in scenario.topics:
         cluster.create_topic(topic.name, topic.partitions)

@@ -1,6 +1,8 @@
 import pytest
 
 from coordinator_sim.broker import Cluster, Outcome
+from coordinator_sim.broker.discovery import Discovery
+from coordinator_sim.broker.passage import Access
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.errors import ScenarioError
@@ -51,7 +53,7 @@ def ask(cluster: Cluster, broker_id: int, request: Request, now_ms: int = 0) -> 
     if not replies:
         result = broker.coordinator.expire(now_ms)
         replies, batches = result.replies, (*batches, *result.batches)
-    cluster.store(batches)
+    cluster.store(batches, broker_id)
     return replies[0].response
 
 
@@ -78,6 +80,8 @@ def form_group(cluster: Cluster) -> str:
             group_id=GROUP,
             generation_id=joined.generation_id,
             member_id=joined.member_id,
+            protocol_type="consumer",
+            protocol_name="range",
             assignments=(SyncGroupAssignment(joined.member_id, b"all"),),
         ),
     )
@@ -101,7 +105,9 @@ def finish_loads(cluster: Cluster, outcomes: tuple[Outcome, ...]) -> None:
 
 def coordinator_of(cluster: Cluster, group_id: str) -> tuple[int, ErrorCode]:
     """Node and error that any broker answers to a FindCoordinator."""
-    found = cluster.view.find_coordinator(FindCoordinatorRequest(keys=(group_id,)))
+    request = FindCoordinatorRequest(keys=(group_id,))
+    context = RequestContext(token=1, api_version=6)
+    found = Discovery(cluster.view, Access(None)).find(request, context)
     return found.coordinators[0].node_id, found.coordinators[0].error_code
 
 

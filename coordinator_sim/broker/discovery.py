@@ -1,0 +1,78 @@
+"""FindCoordinator: which broker coordinates a group or a transactional id.
+
+Source: kafka trunk, KafkaApis.getCoordinator, handleFindCoordinatorRequestLessThanV4 and
+handleFindCoordinatorRequestV4AndAbove.
+"""
+
+from typing import Final
+
+from coordinator_sim.broker.authorizer import Operation, ResourceType
+from coordinator_sim.broker.passage import Access
+from coordinator_sim.broker.view import ClusterView
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    CoordinatorOfKey,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    RequestContext,
+)
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
+
+TRANSACTIONS_TOPIC: Final = "__transaction_state"
+_GROUP: Final = 0
+_TRANSACTION: Final = 1
+_TOPICS: Final = {_GROUP: OFFSETS_TOPIC, _TRANSACTION: TRANSACTIONS_TOPIC}
+_RIGHTS: Final = {
+    _GROUP: (ResourceType.GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED),
+    _TRANSACTION: (
+        ResourceType.TRANSACTIONAL_ID,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    ),
+}
+
+
+class Discovery:
+    """Finds coordinators in the metadata that all brokers share.
+
+    Args:
+        view: The metadata; internal topics that are missing are created in it.
+        access: Whom to ask.
+    """
+
+    __slots__ = ("_access", "_view")
+
+    def __init__(self, view: ClusterView, access: Access) -> None:
+        self._view = view
+        self._access = access
+
+    def find(
+        self, request: FindCoordinatorRequest, context: RequestContext
+    ) -> FindCoordinatorResponse:
+        """One entry a key, in request order; a key is not validated, the empty one is a group too.
+
+        Share coordinators do not exist here, as on a broker without share groups.
+        """
+        found = tuple(self._find(key, request.key_type, context) for key in request.keys)
+        topic = _TOPICS.get(request.key_type)
+        if topic is not None and any(
+            entry.error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE for entry in found
+        ):
+            # Whoever asks too early has the topic made, and is told to ask again.
+            self._view.create_internal_topic(topic)
+        return FindCoordinatorResponse(coordinators=found)
+
+    def _find(self, key: str, key_type: int, context: RequestContext) -> CoordinatorOfKey:
+        topic = _TOPICS.get(key_type)
+        if topic is None:
+            return CoordinatorOfKey(key=key, error_code=ErrorCode.INVALID_REQUEST)
+        resource_type, refusal = _RIGHTS[key_type]
+        if not self._access.allows(context, Operation.DESCRIBE, resource_type, key):
+            return CoordinatorOfKey(key=key, error_code=refusal)
+        leaders = self._view.topics.get(topic)
+        if not leaders:
+            return CoordinatorOfKey(key=key, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        leader_id = leaders[partition_for(key, len(leaders))].leader_id
+        node = self._view.nodes.get(leader_id)
+        if node is None or self._view.fenced[leader_id]:
+            return CoordinatorOfKey(key=key, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return CoordinatorOfKey(key=key, node_id=node.node_id, host=node.host, port=node.port)

@@ -1,0 +1,255 @@
+"""The transaction coordinator as far as offsets need it: who may, what takes part, how it ends.
+
+Producers and their transactions are kept in memory; the coordinator's own log is not modelled.
+Ending a transaction yields the markers to write; their outcomes come back by `markers_written`.
+
+Source: kafka trunk, core/.../transaction/TransactionCoordinator.scala (initProducerId,
+handleAddPartitionsToTransaction, handleVerifyPartitionsInTransaction, endTransaction) and
+TransactionMarkerRequestCompletionHandler.scala.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum, unique
+from typing import Final
+
+from coordinator_sim.broker.logs import OffsetsLogs
+from coordinator_sim.coordinator.transactions import verification_error
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
+from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.protocol.transaction_messages import TxnOffsetCommitRequest, WritableMarker
+
+_ADDS_PARTITION: Final = 5
+_RETRIED: Final = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    }
+)
+"""Errors of a marker that is written again, to whoever leads the partition then."""
+
+
+@unique
+class TransactionState(Enum):
+    """The state of a transactional id, by Kafka's name."""
+
+    EMPTY = "Empty"
+    ONGOING = "Ongoing"
+    PREPARE_COMMIT = "PrepareCommit"
+    PREPARE_ABORT = "PrepareAbort"
+    COMPLETE_COMMIT = "CompleteCommit"
+    COMPLETE_ABORT = "CompleteAbort"
+
+
+_PREPARED: Final = frozenset({TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT})
+
+
+@dataclass(slots=True)
+class Transaction:
+    """What is known of one transactional id.
+
+    Args:
+        partitions: That take part, in the order in which they were added.
+    """
+
+    producer_id: int
+    producer_epoch: int = 0
+    state: TransactionState = TransactionState.EMPTY
+    partitions: dict[TopicPartition, None] = field(default_factory=dict)
+
+
+class TransactionCoordinator:
+    """Every transactional id of a cluster.
+
+    Args:
+        offsets_partitions: `offsets.topic.num.partitions`.
+    """
+
+    __slots__ = ("_next_producer_id", "_offsets_partitions", "_transactions")
+
+    def __init__(self, offsets_partitions: int) -> None:
+        self._offsets_partitions = offsets_partitions
+        self._transactions: dict[str, Transaction] = {}
+        self._next_producer_id = 0
+
+    def init_producer_id(self, transactional_id: str) -> tuple[ErrorCode, int, int]:
+        """Give a producer its id and a new epoch, which fences the ones before.
+
+        Returns:
+            An error with -1 twice, or NONE with producer id and epoch. While a transaction of the
+            id is under way it is CONCURRENT_TRANSACTIONS; one that is open is aborted first: see
+            `end`.
+        """
+        known = self._transactions.get(transactional_id)
+        if known is None:
+            known = self._transactions[transactional_id] = Transaction(self._next_producer_id)
+            self._next_producer_id += 1
+            return ErrorCode.NONE, known.producer_id, known.producer_epoch
+        if known.state in _PREPARED or known.state is TransactionState.ONGOING:
+            return ErrorCode.CONCURRENT_TRANSACTIONS, -1, -1
+        known.producer_epoch += 1
+        known.state = TransactionState.EMPTY
+        return ErrorCode.NONE, known.producer_id, known.producer_epoch
+
+    def add_offsets(
+        self, transactional_id: str, producer_id: int, producer_epoch: int, group_id: str
+    ) -> ErrorCode:
+        """Let the offsets partition of a group take part in a transaction."""
+        place = self.offsets_place(group_id)
+        return self.add_partition(transactional_id, producer_id, producer_epoch, place)
+
+    def add_partition(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        place: TopicPartition,
+    ) -> ErrorCode:
+        """Let a partition take part; it begins a transaction if none is open."""
+        error, transaction = self._find(transactional_id, producer_id, producer_epoch)
+        if transaction is None:
+            return error
+        if transaction.state is not TransactionState.ONGOING:
+            transaction.partitions.clear()
+        transaction.state = TransactionState.ONGOING
+        transaction.partitions[place] = None
+        return ErrorCode.NONE
+
+    def verify(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        place: TopicPartition,
+    ) -> ErrorCode:
+        """NONE if a partition takes part in the producer's transaction.
+
+        A partition that does not is INVALID_TXN_STATE here, by whatever name a version knows it.
+        """
+        error, transaction = self._find(transactional_id, producer_id, producer_epoch)
+        if transaction is None:
+            return error
+        is_part = place in transaction.partitions
+        return ErrorCode.NONE if is_part else ErrorCode.INVALID_TXN_STATE
+
+    def end(
+        self, transactional_id: str, producer_id: int, producer_epoch: int, *, committed: bool
+    ) -> tuple[ErrorCode, WritableMarker | None]:
+        """Commit or abort: an error, or NONE with the marker to write, if there is one to write.
+
+        A request that is repeated after its transaction ended is NONE without a marker.
+        """
+        transaction = self._transactions.get(transactional_id)
+        if not transactional_id:
+            return ErrorCode.INVALID_REQUEST, None
+        if transaction is None or transaction.producer_id != producer_id:
+            return ErrorCode.INVALID_PRODUCER_ID_MAPPING, None
+        if transaction.producer_epoch != producer_epoch:
+            return ErrorCode.PRODUCER_FENCED, None
+        complete, prepare = _ENDS[committed]
+        if transaction.state is complete:
+            return ErrorCode.NONE, None
+        if transaction.state is prepare:
+            return ErrorCode.CONCURRENT_TRANSACTIONS, None
+        if transaction.state is not TransactionState.ONGOING:
+            return ErrorCode.INVALID_TXN_STATE, None
+        transaction.state = prepare
+        if not transaction.partitions:
+            transaction.state = complete
+            return ErrorCode.NONE, None
+        return ErrorCode.NONE, self._marker(transaction)
+
+    def markers_written(
+        self, transactional_id: str, outcomes: dict[TopicPartition, ErrorCode]
+    ) -> WritableMarker | None:
+        """Take the outcomes of markers; the marker to write again, None when all are through."""
+        transaction = self._transactions[transactional_id]
+        if transaction.state not in _PREPARED:
+            return None
+        for place, error in outcomes.items():
+            if error not in _RETRIED:
+                transaction.partitions.pop(place, None)
+        if transaction.partitions:
+            return self._marker(transaction)
+        is_commit = transaction.state is TransactionState.PREPARE_COMMIT
+        transaction.state = _ENDS[is_commit][0]
+        return None
+
+    def offsets_place(self, group_id: str) -> TopicPartition:
+        """The offsets partition of a group."""
+        return TopicPartition(OFFSETS_TOPIC, partition_for(group_id, self._offsets_partitions))
+
+    def state_of(self, transactional_id: str) -> TransactionState | None:
+        """The state of a transactional id; None for one that is not known."""
+        transaction = self._transactions.get(transactional_id)
+        return None if transaction is None else transaction.state
+
+    def _find(
+        self, transactional_id: str, producer_id: int, producer_epoch: int
+    ) -> tuple[ErrorCode, Transaction | None]:
+        """The transaction that a producer may change now, or why it may not."""
+        if not transactional_id:
+            return ErrorCode.INVALID_REQUEST, None
+        transaction = self._transactions.get(transactional_id)
+        if transaction is None or transaction.producer_id != producer_id:
+            return ErrorCode.INVALID_PRODUCER_ID_MAPPING, None
+        if transaction.producer_epoch != producer_epoch:
+            return ErrorCode.PRODUCER_FENCED, None
+        if transaction.state in _PREPARED:
+            return ErrorCode.CONCURRENT_TRANSACTIONS, None
+        return ErrorCode.NONE, transaction
+
+    def _marker(self, transaction: Transaction) -> WritableMarker:
+        """The marker for the partitions that still take part."""
+        topics: dict[str, list[int]] = {}
+        for place in transaction.partitions:
+            topics.setdefault(place.topic, []).append(place.partition)
+        return WritableMarker(
+            producer_id=transaction.producer_id,
+            producer_epoch=transaction.producer_epoch,
+            committed=transaction.state is TransactionState.PREPARE_COMMIT,
+            topics=tuple((name, tuple(indexes)) for name, indexes in topics.items()),
+        )
+
+
+_ENDS: Final = {
+    True: (TransactionState.COMPLETE_COMMIT, TransactionState.PREPARE_COMMIT),
+    False: (TransactionState.COMPLETE_ABORT, TransactionState.PREPARE_ABORT),
+}
+"""For commit and abort, the state at the end and the one on the way there."""
+
+
+class ProducerVerifier:
+    """Tells a group coordinator whether its partition is part of a producer's transaction.
+
+    Once the log has something of the open transaction nobody is asked any more. From version 5 of
+    TxnOffsetCommit on the partition is added instead of verified.
+
+    Source: ReplicaManager.maybeSendPartitionsToTransactionCoordinator; AddPartitionsToTxnManager.
+    """
+
+    __slots__ = ("_logs", "_transactions")
+
+    def __init__(self, transactions: TransactionCoordinator, logs: OffsetsLogs) -> None:
+        self._transactions = transactions
+        self._logs = logs
+
+    def verdict(self, request: TxnOffsetCommitRequest, api_version: int) -> ErrorCode:
+        """As `TransactionVerifier.verdict`."""
+        place = self._transactions.offsets_place(request.group_id)
+        producer_id, epoch = request.producer_id, request.producer_epoch
+        if self._logs.producers(place.partition).has_open_transaction(producer_id, epoch):
+            return ErrorCode.NONE
+        ask = (
+            self._transactions.add_partition
+            if api_version >= _ADDS_PARTITION
+            else self._transactions.verify
+        )
+        error = ask(request.transactional_id, producer_id, epoch, place)
+        if error is ErrorCode.PRODUCER_FENCED:
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        return verification_error(error, api_version)

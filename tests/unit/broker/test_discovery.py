@@ -1,0 +1,77 @@
+"""FindCoordinator: who is told where, and what is created on the way."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from coordinator_sim.broker.authorizer import Acl, AclAuthorizer, Operation, ResourceType
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    CoordinatorOfKey,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .conftest import Client
+
+GROUP, TRANSACTION, SHARE = 0, 1, 2
+
+
+def find(client: "Client", *keys: str, key_type: int = GROUP) -> tuple[CoordinatorOfKey, ...]:
+    """The entries of the answer of broker 1."""
+    response = client.ask(1, FindCoordinatorRequest(keys=keys, key_type=key_type), 6)
+    assert isinstance(response, FindCoordinatorResponse)
+    return response.coordinators
+
+
+def test_batch_in_order(client: "Client") -> None:
+    """Every key has its entry, in the order asked for, the empty group too."""
+    found = find(client, "b", "", "a")
+    assert [entry.key for entry in found] == ["b", "", "a"]
+    assert {entry.error_code for entry in found} == {ErrorCode.NONE}
+
+
+@pytest.mark.parametrize("key_type", [SHARE, 9])
+def test_other_key_types(client: "Client", key_type: int) -> None:
+    """What is neither a group nor a transactional id is INVALID_REQUEST."""
+    assert find(client, "x", key_type=key_type)[0].error_code is ErrorCode.INVALID_REQUEST
+
+
+def test_missing_topics_are_created(client: "Client") -> None:
+    """The first question for a key finds nobody, and has the internal topic made."""
+    del client.cluster.view.topics[OFFSETS_TOPIC]
+    for key_type in (GROUP, TRANSACTION):
+        assert find(client, "x", key_type=key_type)[0] == CoordinatorOfKey(
+            key="x", error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE
+        )
+        assert find(client, "x", key_type=key_type)[0].error_code is ErrorCode.NONE
+
+
+def test_rights(make_client: "Callable[..., Client]") -> None:
+    """DESCRIBE on the group or the transactional id; each key is refused alone."""
+    acl = Acl(
+        operation=Operation.DESCRIBE,
+        resource_type=ResourceType.GROUP,
+        name="mine",
+        principal="User:ANONYMOUS",
+    )
+    client = make_client(authorizer=AclAuthorizer((acl,)))
+    mine, other = find(client, "mine", "other")
+    assert mine.error_code is ErrorCode.NONE
+    assert other.error_code is ErrorCode.GROUP_AUTHORIZATION_FAILED
+    (refused,) = find(client, "x", key_type=TRANSACTION)
+    assert refused.error_code is ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
+def test_broker_epochs_grow(client: "Client") -> None:
+    """A broker that starts again is registered with an epoch above all before."""
+    view = client.cluster.view
+    before = dict(view.broker_epochs)
+    client.cluster.crash(1)
+    client.cluster.restart(1, 0)
+    assert view.broker_epochs[1] > max(before.values())
+    assert view.broker_epochs[2] == before[2]

@@ -1,0 +1,100 @@
+"""A leader that was deposed without noticing answers, but loses nothing that was acknowledged."""
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import OffsetCommitResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .conftest import Client
+
+
+def error_of(response: object) -> ErrorCode:
+    """The outcome of the one partition of a commit."""
+    assert isinstance(response, OffsetCommitResponse)
+    return response.topics[0].partitions[0].error_code
+
+
+def depose(client: "Client") -> tuple[int, int]:
+    """Elect another leader, loaded, while the old one notices nothing: old and new leader."""
+    old = client.leader
+    for outcome in client.cluster.move(client.partition, None, client.now_ms, old_notices=False):
+        client.take(outcome.broker_id, outcome.result)
+        if outcome.load is not None:
+            for done in client.cluster.finish_load(outcome.load, client.now_ms):
+                client.take(done.broker_id, done.result)
+    return old, client.leader
+
+
+@pytest.mark.parametrize("profile", ["java-4.x", "scala-3.x"])
+def test_old_leader_acknowledges_nothing(
+    make_client: "Callable[..., Client]", profile: str
+) -> None:
+    """What only the old leader has is not committed, and so its client waits until it fails."""
+    client = make_client(profile)
+    assert error_of(client.commit(client.leader, 5)) is ErrorCode.NONE
+    old, new = depose(client)
+    assert old != new
+    assert client.commit(old, 6) is None
+    assert client.offset(old).offset == 5
+    assert error_of(client.commit(new, 7)) is ErrorCode.NONE
+    before = set(client.answers)
+    client.wait(5_000)
+    (late,) = [answer for token, answer in client.answers.items() if token not in before]
+    assert error_of(late) is not ErrorCode.NONE
+    assert client.offset(new).offset == 7
+
+
+def test_error_of_a_commit_that_is_not_replicated(client: "Client") -> None:
+    """After offsets.commit.timeout.ms Java says COORDINATOR_NOT_AVAILABLE."""
+    old, _ = depose(client)
+    client.commit(old, 6)
+    client.wait(4_999)
+    assert not client.answers
+    client.wait(1)
+    (late,) = client.answers.values()
+    assert error_of(late) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+def test_old_leader_notices(client: "Client") -> None:
+    """When it notices, what waits is told NOT_COORDINATOR, and the divergent end is dropped."""
+    assert error_of(client.commit(client.leader, 5)) is ErrorCode.NONE
+    old, new = depose(client)
+    assert client.commit(old, 6) is None
+    for outcome in client.cluster.notice(client.partition, client.now_ms):
+        client.take(outcome.broker_id, outcome.result)
+    assert error_of(client.answers[max(client.answers)]) is ErrorCode.NOT_COORDINATOR
+    assert error_of(client.commit(old, 8)) is ErrorCode.NOT_COORDINATOR
+    assert client.offset(new).offset == 5
+    assert client.cluster.notice(client.partition, client.now_ms) == ()
+
+
+def test_old_leader_is_elected_again(client: "Client") -> None:
+    """It starts from the log that the others have, and its own end is as if never written."""
+    assert error_of(client.commit(client.leader, 5)) is ErrorCode.NONE
+    old, new = depose(client)
+    client.commit(old, 6)
+    assert error_of(client.commit(new, 7)) is ErrorCode.NONE
+    for outcome in client.cluster.move(client.partition, old, client.now_ms):
+        client.take(outcome.broker_id, outcome.result)
+        if outcome.load is not None:
+            for done in client.cluster.finish_load(outcome.load, client.now_ms):
+                client.take(done.broker_id, done.result)
+    assert client.leader == old
+    assert client.offset(old).offset == 7
+    assert error_of(client.commit(old, 9)) is ErrorCode.NONE
+    log = client.cluster.logs[client.partition]
+    ends = [(batch.base_offset, batch.next_offset) for batch in log]
+    assert all(end == begin for (_, end), (begin, _) in pairwise(ends))
+
+
+def test_dead_leader_needs_no_notice(client: "Client") -> None:
+    """A deposed leader that dies has nothing more to say."""
+    old, _ = depose(client)
+    client.cluster.crash(old)
+    assert client.cluster.notice(client.partition, client.now_ms) == ()
