@@ -96,7 +96,7 @@ def _sides(
     command, folder = built(reference, lambda text: typer.echo(text, err=True))
     theirs = stack.enter_context(LinesProcess(command, folder))
     if lines is None:
-        return Simulator(like), theirs
+        return Simulator(like, has_edge=reference.has_edge), theirs
     return stack.enter_context(LinesProcess(shlex.split(lines))), theirs
 
 

@@ -11,7 +11,6 @@ from coordinator_sim.errors import DataError, MissingDependencyError
 
 ORACLE: Final = Path(__file__).parents[1] / "oracle"
 """Where the harnesses are, in a checkout of the project; a wheel has none."""
-MAIN_CLASS: Final = "org.apache.kafka.coordinator.group.Oracle"
 JVM_OPTIONS: Final = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
@@ -31,8 +30,8 @@ def built(reference: Reference, say: Callable[[str], None]) -> tuple[list[str], 
     target = folder / "target" / f"kafka-{reference.kafka_version}"
     if not (target / "classes").is_dir() or not (target / "lib").is_dir():
         _build(reference, folder, say)
-    java = ["java", *JVM_OPTIONS, "-cp", f"{target / 'classes'}:{target / 'lib'}/*", MAIN_CLASS]
-    return java, folder
+    class_path = f"{target / 'classes'}:{target / 'lib'}/*"
+    return ["java", *JVM_OPTIONS, "-cp", class_path, reference.main_class], folder
 
 
 def _require(program: str, what: str) -> None:

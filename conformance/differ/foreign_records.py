@@ -6,6 +6,7 @@ from typing import Any, Final
 from conformance.differ.membership import SUBSCRIPTION
 from conformance.differ.memory import Memory
 from coordinator_sim.protocol.partitioning import partition_for
+from coordinator_sim.protocol.profiles import profile_named
 from coordinator_sim.protocol.records import (
     GroupMetadataKey,
     GroupMetadataMember,
@@ -39,8 +40,13 @@ def foreign_records(memory: Memory, partition: int) -> list[Json]:
     return records
 
 
+def _versions(memory: Memory) -> range:
+    """Schema versions of values that the reference can read."""
+    return range(profile_named(memory.reference.profile).group_value_version + 1)
+
+
 def _offset(memory: Memory, group_id: str) -> LogRecord:
-    version = memory.pick((0, 1, 2, 3))
+    version = memory.pick(_versions(memory))
     value = OffsetCommitValue(
         offset=memory.number,
         leader_epoch=4 if version == 3 else -1,
@@ -62,7 +68,7 @@ def _tombstone(memory: Memory, group_id: str) -> LogRecord:
 
 
 def _group(memory: Memory, group_id: str) -> LogRecord:
-    version = memory.pick((0, 1, 2, 3))
+    version = memory.pick(_versions(memory))
     generation = memory.random.randrange(1, 5)
     names = memory.pick(((), ("f1",), ("f1", "f2")))
     members = tuple(_member(memory, name, version) for name in names)

@@ -4,7 +4,7 @@ The next command may build on the answers of the last ones, which the caller fee
 `learn`. One seed, one program, as long as the answers are the same.
 """
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -67,13 +67,14 @@ class Program:
         without: Requests and events to leave out, by the names in `LEFT_OUT`.
     """
 
-    __slots__ = ("_asked", "_calls", "_events", "_is_rough", "_memory", "_without", "seed")
+    __slots__ = ("_asked", "_calls", "_events", "_is_rough", "_left_out", "_memory", "seed")
 
-    def __init__(self, reference: Reference, seed: int, without: Container[str] = ()) -> None:
+    def __init__(self, reference: Reference, seed: int, without: Iterable[str] = ()) -> None:
         self.seed = seed
-        self._without = without
+        not_offered = _REQUESTS.keys() - reference.versions.keys()
+        left_out = self._left_out = {*without, *reference.lacks, *not_offered}
         self._asked: dict[int, tuple[str, Json]] = {}
-        if "topic-ids" in without:
+        if "topic-ids" in left_out:
             capped = {
                 api: (low, min(high, _LAST_WITH_NAMES) if api in _NAMING_TOPICS else high)
                 for api, (low, high) in reference.versions.items()
@@ -81,12 +82,12 @@ class Program:
             reference = replace(reference, versions=capped)
         memory = self._memory = Memory(reference, seed)
         self._is_rough = memory.chance(0.6)
-        calls = {name: entry for name, entry in _REQUESTS.items() if name not in without}
+        calls = {name: entry for name, entry in _REQUESTS.items() if name not in left_out}
         self._calls = (
             [draw for _, draw in calls.values()],
             [share for share, _ in calls.values()],
         )
-        events = {name: entry for name, entry in _EVENTS.items() if name not in without}
+        events = {name: entry for name, entry in _EVENTS.items() if name not in left_out}
         self._events = (
             [draw for _, draw in events.values()],
             [share for share, _ in events.values()],
@@ -105,7 +106,7 @@ class Program:
             "offsets.commit.timeout.ms": pick((5_000, 5_000, 1_000)),
             "offsets.retention.check.interval.ms": _NEVER_MS,
         }
-        if memory.chance(0.5) and "retention" not in self._without:
+        if memory.chance(0.5) and "retention" not in self._left_out:
             config["offsets.retention.check.interval.ms"] = pick((20_000, 60_000, 600_000))
             config["offsets.retention.minutes"] = pick((1, 2, 10))
         init: Json = {
@@ -138,7 +139,7 @@ class Program:
             event = memory.random.choices(events, weights)[0](memory) if events else None
             if event is not None:
                 return event
-        if drawn > 0.98 and "endTxn" not in self._without:
+        if drawn > 0.98 and "endTxn" not in self._left_out:
             return broker_events.end_transaction(memory)
         api, version, data = self._draw_call()
         self._asked[memory.number] = (api, data)
@@ -150,7 +151,7 @@ class Program:
         memory = self._memory
         if memory.chance(0.6 if memory.is_orderly else 0.3):
             planned = memory.follow_plan()
-            if planned is not None and planned not in self._without:
+            if planned is not None and planned not in self._left_out:
                 call = _REQUESTS[planned][1](memory)
                 memory.focus = None
                 return call

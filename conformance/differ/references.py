@@ -5,6 +5,9 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.protocol.api_versions import versions_of
+from coordinator_sim.protocol.profiles import PROFILES
+from coordinator_sim.wire.schemas import schema_named
 
 
 class Reference(Struct, frozen=True, kw_only=True):
@@ -17,6 +20,9 @@ class Reference(Struct, frozen=True, kw_only=True):
         profile: Our profile that must behave like it.
         versions: The lowest and the highest version of each API.
         producer_generation: What TxnOffsetCommit calls the member's generation.
+        main_class: Of the harness.
+        lacks: Events that the harness cannot make.
+        has_edge: Whether KafkaApis itself stands before the coordinator, for every request.
     """
 
     name: str
@@ -25,6 +31,9 @@ class Reference(Struct, frozen=True, kw_only=True):
     profile: str
     versions: dict[str, tuple[int, int]]
     producer_generation: str = "generationId"
+    main_class: str = "org.apache.kafka.coordinator.group.Oracle"
+    lacks: tuple[str, ...] = ()
+    has_edge: bool = False
 
 
 _COMMON: Final = {
@@ -40,6 +49,20 @@ _COMMON: Final = {
     "ListGroups": (0, 5),
     "DeleteGroups": (0, 2),
 }
+_IN_THE_LOG: Final = {"OffsetCommit": 1, "OffsetFetch": 1}
+"""The first version that keeps offsets in Kafka. Source: KafkaApis, header.apiVersion == 0."""
+
+
+def _offered(profile: str) -> dict[str, tuple[int, int]]:
+    """The group APIs of a broker, without the versions that keep offsets in ZooKeeper."""
+    offered = versions_of(PROFILES[profile])
+    found = {api: offered.get(schema_named(api).api_key) for api in _COMMON}
+    return {
+        api: (max(versions[0], _IN_THE_LOG.get(api, 0)), versions[1])
+        for api, versions in found.items()
+        if versions is not None
+    }
+
 
 REFERENCES: Final = {
     reference.name: reference
@@ -72,6 +95,26 @@ REFERENCES: Final = {
                 "TxnOffsetCommit": (0, 4),
                 "DescribeGroups": (0, 5),
             },
+        ),
+        Reference(
+            name="kafka-2.8.2",
+            harness="scala28",
+            kafka_version="2.8.2",
+            profile="2.8",
+            versions=_offered("2.8"),
+            main_class="kafka.coordinator.group.Oracle",
+            lacks=("verify",),
+            has_edge=True,
+        ),
+        Reference(
+            name="kafka-0.10.2.2",
+            harness="legacy",
+            kafka_version="0.10.2.2",
+            profile="0.10.2",
+            versions=_offered("0.10.2"),
+            main_class="kafka.coordinator.Oracle",
+            lacks=("verify", "endTxn"),
+            has_edge=True,
         ),
     )
 }

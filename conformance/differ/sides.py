@@ -23,16 +23,22 @@ _ANSWER_TIMEOUT_S: Final = 20.0
 
 
 class Simulator:
-    """Our core in this process. A command that it breaks down on is answered with `error`."""
+    """Our core in this process. A command that it breaks down on is answered with `error`.
 
-    def __init__(self, profile: str) -> None:
+    Args:
+        profile: Of worlds whose `init` names none.
+        has_edge: Whether every request passes the checks of KafkaApis.
+    """
+
+    def __init__(self, profile: str, *, has_edge: bool = False) -> None:
         self._profile = profile
+        self._has_edge = has_edge
         self._lines = Lines()
 
     def answer(self, command: Json) -> Json:
         """Its answer to one command; a world is made in the profile, unless it names one."""
         if command["op"] == "init" and "profile" not in command:
-            command = {**command, "profile": self._profile}
+            command = {**command, "profile": self._profile, "edge": self._has_edge}
         try:
             return self._lines.answer(command)
         except Exception as error:  # noqa: BLE001 - a core that breaks down differs from Kafka's

@@ -5,7 +5,8 @@ that completed, in order, and the records appended. Any language can drive the s
 the very same scripts drive Apache Kafka's own coordinators in `conformance/oracle`.
 
 Ops: init, call, wire, encode, decode, advance, topics, elect, resign, append, hold, commit, fail,
-endTxn, partitionFor, uuids, stats. `init` takes our own `profile` beside the oracle's fields.
+endTxn, partitionFor, uuids, stats. `init` takes our own `profile` beside the oracle's fields, and
+`edge`: whether TxnOffsetCommit, too, passes the checks of KafkaApis, which most oracles lack.
 
 A command that cannot be run is answered with `error`; the next one is not affected. No reading
 and writing of lines here: that is the command's.
@@ -192,7 +193,7 @@ class Lines:
             start_ms=_number(command, "startMs", START_MS),
             elect=_flag(command, "elect", default=True),
         )
-        self._harness.checks_txn_topics = False
+        self._harness.checks_txn_topics = _flag(command, "edge", default=False)
         self._asked = {}
         self._wants_bytes = _flag(command, "bytes", default=False)
 

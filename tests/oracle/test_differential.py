@@ -31,7 +31,8 @@ def test_random_programs_equal_kafka(reference: Reference) -> None:
         explanations=read_explanations(),
     )
     with LinesProcess(command, folder) as kafka:
-        outcome = run(plan, Simulator(reference.profile), kafka, lambda _: None)
+        ours = Simulator(reference.profile, has_edge=reference.has_edge)
+        outcome = run(plan, ours, kafka, lambda _: None)
     if outcome.failure is not None:
         pytest.fail(
             "\n".join(tell(outcome.failure.exchanges, outcome.failure.difference, reference.name))

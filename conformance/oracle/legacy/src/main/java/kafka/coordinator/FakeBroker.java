@@ -76,22 +76,22 @@ final class FakeBroker {
                 return;
             }
             long base = log.write(tp.partition(), only._2());
-            boolean[] done = {false};
-            Runnable answer = () -> {
-                if (done[0]) return;
-                done[0] = true;
-                callback.apply(status(tp, new PartitionResponse(Errors.NONE, base, -1L)));
-            };
+            Runnable committed = () -> callback.apply(status(tp, new PartitionResponse(Errors.NONE, base, -1L)));
             if (!log.hold) {
-                answer.run();
+                committed.run();
                 return;
             }
-            log.part(tp.partition()).parked.add(answer);
-            log.timer.add(new Alarm(timeout, () -> {
-                if (done[0]) return;
-                done[0] = true;
+            boolean[] isDone = {false};
+            Alarm late = new Alarm(timeout, () -> {
+                isDone[0] = true;
                 callback.apply(status(tp, new PartitionResponse(Errors.REQUEST_TIMED_OUT)));
-            }));
+            });
+            log.part(tp.partition()).parked.add(() -> {
+                if (isDone[0]) return;
+                late.cancel();
+                committed.run();
+            });
+            log.timer.add(late);
         }
 
         private static Map<TopicPartition, PartitionResponse> status(TopicPartition tp, PartitionResponse response) {

@@ -25,6 +25,7 @@ import java.util.ArrayDeque;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Lock;
+import java.util.function.Consumer;
 
 import scala.Function0;
 import scala.Function1;
@@ -75,32 +76,31 @@ final class FakeBroker {
                 Function1<Map<TopicPartition, RecordConversionStats>, BoxedUnit> stats) {
             Tuple2<TopicPartition, MemoryRecords> only = entries.iterator().next();
             TopicPartition tp = only._1();
-            if (log.failCount > 0) {
-                log.failCount--;
-                callback.apply(status(tp, new PartitionResponse(log.fail)));
-                return;
-            }
-            long base = log.write(tp.partition(), only._2());
-            boolean[] done = {false};
-            Runnable answer = () -> {
-                if (done[0]) return;
-                done[0] = true;
-                callback.apply(status(tp, new PartitionResponse(Errors.NONE, base, -1L, 0L)));
-            };
-            if (!log.hold) {
-                answer.run();
-                return;
-            }
-            log.part(tp.partition()).parked.add(answer);
-            log.timer.add(new Alarm(timeout, () -> {
-                if (done[0]) return;
-                done[0] = true;
-                callback.apply(status(tp, new PartitionResponse(Errors.REQUEST_TIMED_OUT)));
-            }));
+            append(tp, only._2(), timeout, response -> callback.apply(new scala.collection.immutable.Map.Map1<>(tp, response)));
         }
 
-        private static Map<TopicPartition, PartitionResponse> status(TopicPartition tp, PartitionResponse response) {
-            return new scala.collection.immutable.Map.Map1<>(tp, response);
+        void append(TopicPartition tp, MemoryRecords records, long timeout, Consumer<PartitionResponse> done) {
+            if (log.failCount > 0) {
+                log.failCount--;
+                done.accept(new PartitionResponse(log.fail));
+                return;
+            }
+            long base = log.write(tp.partition(), records);
+            if (!log.hold) {
+                done.accept(new PartitionResponse(Errors.NONE, base, -1L, 0L));
+                return;
+            }
+            boolean[] isDone = {false};
+            Alarm late = new Alarm(timeout, () -> {
+                isDone[0] = true;
+                done.accept(new PartitionResponse(Errors.REQUEST_TIMED_OUT));
+            });
+            log.part(tp.partition()).parked.add(() -> {
+                if (isDone[0]) return;
+                late.cancel();
+                done.accept(new PartitionResponse(Errors.NONE, base, -1L, 0L));
+            });
+            log.timer.add(late);
         }
     }
 

@@ -9,8 +9,6 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.internals.Topic;
 import org.apache.kafka.common.memory.MemoryPool;
 import org.apache.kafka.common.network.ClientInformation;
 import org.apache.kafka.common.network.ListenerName;
@@ -20,6 +18,8 @@ import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.protocol.MessageUtil;
 import org.apache.kafka.common.record.CompressionType;
+import org.apache.kafka.common.record.ControlRecordType;
+import org.apache.kafka.common.record.EndTransactionMarker;
 import org.apache.kafka.common.record.MemoryRecords;
 import org.apache.kafka.common.record.MutableRecordBatch;
 import org.apache.kafka.common.record.Record;
@@ -51,7 +51,6 @@ import java.util.Map;
 import java.util.UUID;
 
 import scala.Option;
-import scala.jdk.javaapi.CollectionConverters;
 
 /** One JSON command per line in, one JSON answer per line out; the operations are those of the other oracles. */
 public final class Oracle {
@@ -193,13 +192,18 @@ public final class Oracle {
         world.log.failCount = command.path("count").asInt(1);
     }
 
-    /** The offsets become visible; the marker itself is written by another part of the broker. */
+    /** The marker goes into the log, then the coordinator hears of it, as KafkaApis does it. */
     private void endTransaction(JsonNode command) {
-        int partition = world.coordinator.partitionFor(command.get("group").asText());
-        List<TopicPartition> partitions = List.of(new TopicPartition(Topic.GROUP_METADATA_TOPIC_NAME, partition));
-        world.coordinator.scheduleHandleTxnCompletion(command.get("producerId").asLong(), CollectionConverters.asScala(partitions),
-            command.get("commit").asBoolean() ? TransactionResult.COMMIT : TransactionResult.ABORT);
-        world.drain();
+        JsonNode id = command.get("id");
+        boolean isCommit = command.get("commit").asBoolean();
+        long producer = command.get("producerId").asLong();
+        MemoryRecords marker = MemoryRecords.withEndTransactionMarker(world.clock.ms, producer, (short) command.path("producerEpoch").asInt(0),
+            new EndTransactionMarker(isCommit ? ControlRecordType.COMMIT : ControlRecordType.ABORT, command.path("coordinatorEpoch").asInt(0)));
+        world.endTransaction(command.get("group").asText(), producer, marker, isCommit ? TransactionResult.COMMIT : TransactionResult.ABORT, error -> {
+            ObjectNode reply = JSON.objectNode();
+            if (id != null) reply.set("id", id);
+            replies.add(reply.put("at", world.clock.ms).put("api", "EndTxnMarker").put("error", error == Errors.NONE ? null : error.name()));
+        });
     }
 
     /** Puts records, as base64, into a log behind the coordinator's back. */

@@ -9,8 +9,12 @@ import kafka.server.ZkSupport;
 import kafka.utils.timer.VirtualTimer;
 
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.internals.Topic;
 import org.apache.kafka.common.message.ApiMessageType.ListenerType;
 import org.apache.kafka.common.metrics.Metrics;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.record.MemoryRecords;
+import org.apache.kafka.common.requests.TransactionResult;
 import org.apache.kafka.common.utils.Time;
 
 import java.lang.reflect.Field;
@@ -19,6 +23,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.TreeMap;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 import scala.Option;
@@ -40,6 +45,8 @@ final class World {
     final GroupCoordinator coordinator;
     final KafkaApis apis;
     final int partitions;
+    private final FakeBroker.Replicas replicas;
+    private final long writeTimeoutMs;
     private final FakeBroker.Scheduler scheduler = new FakeBroker.Scheduler(this);
     private final Map<String, Integer> topics = new TreeMap<>();
 
@@ -55,7 +62,8 @@ final class World {
         properties.put("broker.id", "1");
         properties.putAll(config);
         KafkaConfig kafka = KafkaConfig.fromProps(properties, false);
-        FakeBroker.Replicas replicas = FakeBroker.allocate(FakeBroker.Replicas.class);
+        writeTimeoutMs = kafka.offsetCommitTimeoutMs();
+        replicas = FakeBroker.allocate(FakeBroker.Replicas.class);
         replicas.log = log;
         Metrics metrics = new Metrics(clock);
         var heartbeats = new DelayedOperationPurgatory<DelayedHeartbeat>("Heartbeat", timer, 1, 1000, false, true);
@@ -90,6 +98,20 @@ final class World {
     private void runScheduled() {
         Runnable task;
         while ((task = scheduler.ready.poll()) != null) task.run();
+    }
+
+    /** What KafkaApis.handleWriteTxnMarkersRequest does, for one partition of the coordinator's own. */
+    void endTransaction(String group, long producerId, MemoryRecords marker, TransactionResult result, Consumer<Errors> done) {
+        if (!coordinator.groupManager().isGroupLocal(group)) {
+            done.accept(Errors.NOT_COORDINATOR);
+            return;
+        }
+        TopicPartition tp = new TopicPartition(Topic.GROUP_METADATA_TOPIC_NAME, coordinator.partitionFor(group));
+        replicas.append(tp, marker, writeTimeoutMs, response -> {
+            if (response.error == Errors.NONE) coordinator.scheduleHandleTxnCompletion(producerId, CollectionConverters.asScala(List.of(tp)), result);
+            done.accept(response.error);
+        });
+        drain();
     }
 
     void elect(int partition, int epoch) { coordinator.onElection(partition, epoch); drain(); }
