@@ -89,6 +89,8 @@ class Driver:
             group_max_session_timeout_ms=NEVER_MS,
             group_initial_rebalance_delay_ms=delay_ms or 0,
             group_max_size=settings.group_max_size or _max_size(plan),
+            # A log does not tell of the offsets that keep an empty group alive.
+            offsets_retention_check_interval_ms=NEVER_MS,
         )
         self._partition = partition_for(self._group_id, config.offsets_topic_num_partitions)
         self._ids = NamedIds()
