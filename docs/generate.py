@@ -1,16 +1,16 @@
 """Generates the pages of docs/ that are made from code; `--check` fails when one is stale.
 
-Pages: state-machine.md from the transition table, fidelity.md from the comment tags and the
-behaviour profiles, requirements.md from the registry of the conformance suite.
+Pages: state-machine.md from the transition table, fidelity.md from the comment tags, profiles.md
+from the behaviour profiles, requirements.md from the registry of the conformance suite.
 """
 
 import argparse
+import inspect
 import re
 import sys
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
-
-import msgspec
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 from conformance.coverage import read_deferred  # noqa: E402 - needs the path above
 from conformance.registry import all_requirements  # noqa: E402 - as above
 from conformance.requirements import RELEASES, Requirement  # noqa: E402 - as above
-from coordinator_sim.protocol.profiles import PROFILES  # noqa: E402 - as above
+from coordinator_sim.protocol.profiles import ALIASES, PROFILES, Profile  # noqa: E402 - as above
 from coordinator_sim.protocol.states import PREDECESSORS, GroupState  # noqa: E402 - as above
 
 TAGS = {
@@ -72,24 +72,18 @@ def tagged_comments() -> Iterator[tuple[str, str, str]]:
 
 
 def fidelity_page() -> str:
-    """The comment tags by kind, and the switches of every profile."""
+    """The comment tags by kind."""
     lines = [
-        HEADER.format(source="comment tags and coordinator_sim/protocol/profiles.py"),
+        HEADER.format(source="the comment tags"),
         "# Fidelity\n\n",
-        "What is faithful on purpose, where we differ, and what each behaviour profile switches.\n",
+        "What is faithful on purpose, and where we differ.\n",
     ]
     comments = list(tagged_comments())
     for tag, meaning in TAGS.items():
         lines.append(f"\n## {meaning} ({tag})\n\n")
         rows = [f"- `{place}`: {text}\n" for kind, place, text in comments if kind == tag]
         lines += rows or ["None.\n"]
-    names = list(PROFILES)
-    lines.append("\n## Behaviour profiles\n\n| switch | " + " | ".join(names) + " |\n")
-    lines.append("|---|" + "---|" * len(names) + "\n")
-    columns = [msgspec.structs.asdict(PROFILES[name]) for name in names]
-    for switch in columns[0]:
-        cells = " | ".join(str(column[switch]) for column in columns)
-        lines.append(f"| `{switch}` | {cells} |\n")
+    lines.append("\nThe switches of the behaviour profiles: [profiles](profiles.md).\n")
     return "".join(lines)
 
 
@@ -133,7 +127,46 @@ def span(names: tuple[str, ...]) -> str:
     return ", ".join(names)
 
 
+def switches() -> Iterator[tuple[str, str, str]]:
+    """(name, meaning, source) of every switch, from the docstring of `Profile`."""
+    text = inspect.getdoc(Profile) or ""
+    for entry in re.split(r"\n    (?=\w+: )", text.partition("Args:")[2])[1:]:
+        name, _, said = " ".join(entry.split()).partition(": ")
+        meaning, _, source = said.partition(" Source: ")
+        if name != "name":
+            yield name, meaning, source.removesuffix(".")
+
+
+def profiles_page() -> str:
+    """What each profile switches, with the meaning and the source of every switch."""
+    names = list(PROFILES)
+    aliases = ", ".join(f"`{alias}` is {name}" for alias, name in ALIASES.items())
+    lines = [
+        HEADER.format(source="coordinator_sim/protocol/profiles.py"),
+        "# Behaviour profiles\n\n",
+        f"A profile behaves like the Kafka it is named after; {aliases}. What one story of\n",
+        "commands does under each family is in `scenarios/transcripts/family-*.txt`.\n\n",
+        f"| switch | {' | '.join(names)} |\n|---|{'---|' * len(names)}\n",
+    ]
+    told = list(switches())
+    for name, _, _ in told:
+        values = [getattr(PROFILES[profile], name) for profile in names]
+        cells = " | ".join(shown(value) for value in values)
+        lines.append(f"| `{name}` | {cells} |\n")
+    lines.append("\n## What they mean\n\n| switch | meaning | source |\n|---|---|---|\n")
+    lines += [f"| `{name}` | {meaning} | {source} |\n" for name, meaning, source in told]
+    return "".join(lines)
+
+
+def shown(value: object) -> str:
+    """The value of a switch in a table."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value.value if isinstance(value, Enum) else value)
+
+
 PAGES = {
+    "profiles.md": profiles_page,
     "state-machine.md": state_machine_page,
     "fidelity.md": fidelity_page,
     "requirements.md": requirements_page,

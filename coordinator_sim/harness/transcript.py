@@ -26,6 +26,7 @@ from typing import Final
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.errors import ScenarioError
 from coordinator_sim.harness.harness import Harness, Step
+from coordinator_sim.protocol.api_versions import versions_of
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
     HeartbeatRequest,
@@ -42,7 +43,7 @@ from coordinator_sim.protocol.messages import (
     SyncGroupAssignment,
     SyncGroupRequest,
 )
-from coordinator_sim.protocol.profiles import profile_named
+from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile, profile_named
 from coordinator_sim.protocol.records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -50,6 +51,7 @@ from coordinator_sim.protocol.records import (
     OffsetCommitValue,
     OpaqueKey,
 )
+from coordinator_sim.protocol.requests import GroupRequest
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.story import story_line
 
@@ -126,6 +128,7 @@ class Transcript:
 
     def __init__(self) -> None:
         self._harness: Harness | None = None
+        self._profile = DEFAULT_PROFILE
         self._actors: dict[str, Actor] = {}
         self._waiting: dict[int, Actor] = {}
         self._names: dict[str, str] = {}
@@ -138,7 +141,8 @@ class Transcript:
         """
         command = Command.parse(line)
         if command.verb == "broker":
-            self._harness = _make_harness(command)
+            self._profile = profile_named(command.settings.get("profile", DEFAULT_PROFILE.name))
+            self._harness = _make_harness(command, self._profile)
             return []
         handler = getattr(self, f"_do_{command.verb}", None)
         if handler is None:
@@ -150,7 +154,7 @@ class Transcript:
     def harness(self) -> Harness:
         """The broker, with default settings if the transcript gave none."""
         if self._harness is None:
-            self._harness = _make_harness(Command("broker"))
+            self._harness = _make_harness(Command("broker"), self._profile)
         return self._harness
 
     def _observed(self, step: Step) -> Iterator[str]:
@@ -177,6 +181,11 @@ class Transcript:
                 if name == event.client_id and old_id != member_id:
                     self._names[old_id] = f"{name}(old)"
 
+    def _call(self, request: GroupRequest, version: int, client_id: str = "client") -> Step:
+        """Send a request in that version, or the newest that the profile's brokers offer."""
+        newest = versions_of(self._profile)[request.api_key][1]
+        return self.harness.call(request, api_version=min(version, newest), client_id=client_id)
+
     # -- requests --------------------------------------------------------------------------
 
     def _do_join(self, command: Command) -> Step:
@@ -200,7 +209,7 @@ class Transcript:
         )
         self._waiting[self.harness.next_token] = actor
         version = command.number("version", 9)
-        return self.harness.call(request, api_version=version, client_id=name)
+        return self._call(request, version, name)
 
     def _do_sync(self, command: Command) -> Step:
         actor = self._actors[command.words[0]]
@@ -218,7 +227,7 @@ class Transcript:
             group_instance_id=actor.group_instance_id,
             assignments=assignments,
         )
-        return self.harness.call(request, api_version=4, client_id=actor.name)
+        return self._call(request, 4, actor.name)
 
     def _do_heartbeat(self, command: Command) -> Step:
         actor = self._actors[command.words[0]]
@@ -228,7 +237,7 @@ class Transcript:
             member_id=actor.old_member_id if "old" in command.words else actor.member_id,
             group_instance_id=actor.group_instance_id,
         )
-        return self.harness.call(request, api_version=4, client_id=actor.name)
+        return self._call(request, 4, actor.name)
 
     def _do_leave(self, command: Command) -> Step:
         actors = [self._actors[name] for name in command.words]
@@ -243,7 +252,7 @@ class Transcript:
                 for actor in actors
             ),
         )
-        return self.harness.call(request, api_version=5, client_id=actors[0].name)
+        return self._call(request, 5, actors[0].name)
 
     def _do_commit(self, command: Command) -> Step:
         actor = self._actors[command.words[0]]
@@ -258,11 +267,11 @@ class Transcript:
             group_instance_id=actor.group_instance_id,
             topics=tuple(OffsetCommitTopic(name, tuple(found)) for name, found in topics.items()),
         )
-        return self.harness.call(request, api_version=9, client_id=actor.name)
+        return self._call(request, 9, actor.name)
 
     def _do_fetch(self, command: Command) -> Step:
         request = OffsetFetchRequest(groups=(OffsetFetchGroup(group_id=command.words[0]),))
-        return self.harness.call(request, api_version=9)
+        return self._call(request, 9)
 
     # -- the broker ------------------------------------------------------------------------
 
@@ -346,7 +355,7 @@ class Transcript:
         return "-" if not member_id else self._names.get(member_id, member_id)
 
 
-def _make_harness(command: Command) -> Harness:
+def _make_harness(command: Command, profile: Profile) -> Harness:
     """A broker with one offsets partition and the settings of a `broker` command."""
     config = CoordinatorConfig(
         group_initial_rebalance_delay_ms=command.ms("delay", 3_000),
@@ -355,7 +364,6 @@ def _make_harness(command: Command) -> Harness:
         group_max_size=command.number("max-size", 2_147_483_647),
         offsets_topic_num_partitions=1,
     )
-    profile = profile_named(command.settings.get("profile", "4.4"))
     harness = Harness(config, profile, seed=1, start_ms=0)
     harness.advance(0)  # drops the events of the first election
     return harness

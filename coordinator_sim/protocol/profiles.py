@@ -82,7 +82,8 @@ class Profile(Struct, frozen=True, kw_only=True):
             it lists the groups that may be described. Source: KafkaApis of 0.10.2; 2.1.
         group_has_configs: Groups have configurations, and operations on these are among the
             authorised ones. Source: AclEntry.supportedOperations, 4.0.
-        group_value_version: Schema version of GroupMetadata values.
+        group_value_version: Schema version of GroupMetadata values. Source:
+            GroupMetadataManager.groupMetadataValue (Scala), GroupCoordinatorRecordHelpers.
         offset_value_version: Schema version of OffsetCommit values without an expiry; those with
             one are version 1. Source: GroupCoordinatorRecordHelpers.newOffsetCommitRecord.
         static_membership: Group instance ids are honoured. Source: KIP-345, 2.3.
