@@ -35,6 +35,7 @@ class TimerKind(Enum):
     SYNC = "sync"
     WRITE = "write"
     EXPIRY = "expiry"
+    TRANSACTION = "transaction"
     GAUGE = "gauge"
 
 

@@ -59,11 +59,23 @@ class TransactionVerifier(Protocol):
         """NONE if the offsets partition of the group is part of it, else what is wrong.
 
         The coordinator passes an error on as it does one of an append. What versions above 3 call
-        otherwise is the verifier's to say: see `transactions.verification_error`.
+        otherwise is the verifier's to say: see `txn_validation.verification_error`.
 
         Source: ReplicaManager.maybeStartTransactionVerificationForPartition.
         """
         ...
+
+
+class DeletedTopic(Struct, frozen=True, gc=False):
+    """A topic that is gone.
+
+    Args:
+        topic_id: 16 bytes, or None if unknown; offsets stored under another id stay.
+        partition_count: How many partitions it had, for profiles that delete one by one.
+    """
+
+    topic_id: bytes | None = None
+    partition_count: int = 0
 
 
 class CoordinatorConfig(Struct, frozen=True, kw_only=True):
@@ -76,6 +88,8 @@ class CoordinatorConfig(Struct, frozen=True, kw_only=True):
         idle_timers: Whether those of Kafka's timers run that change nothing by themselves: of its
             gauges, and of writes that are committed at once. They turn the timing wheel, which
             shows only in the order of timers due at one millisecond.
+        marker_materialisation_ms: How long after its marker a transaction's end is seen, by
+            profiles that see it in a step of its own. No setting of Kafka's: its scheduler's lag.
         hold_high_watermark: False: every append is committed at once. True: replies wait for
             `advance_high_watermark`.
     """
@@ -90,6 +104,7 @@ class CoordinatorConfig(Struct, frozen=True, kw_only=True):
     offsets_commit_timeout_ms: int = 5_000
     offsets_retention_ms: int = 10_080 * 60_000
     offsets_retention_check_interval_ms: int = 600_000
+    marker_materialisation_ms: int = 0
     trace: bool = True
     idle_timers: bool = False
     hold_high_watermark: bool = False

@@ -16,6 +16,7 @@ from coordinator_sim.coordinator.contract import (
     AppendPolicy,
     CoordinatorConfig,
     CoordinatorResult,
+    DeletedTopic,
     IdSource,
     Reply,
     TransactionVerifier,
@@ -53,9 +54,18 @@ from coordinator_sim.coordinator.runtime import (
     Write,
     partition_error,
 )
+from coordinator_sim.coordinator.scala_cleanup import (
+    EXPIRY_KEY,
+    Materialisation,
+    materialise,
+    scala_expire,
+    schedule_materialisation,
+    start_expiry,
+)
 from coordinator_sim.coordinator.sync import handle_sync
 from coordinator_sim.coordinator.tracing import trace_request
-from coordinator_sim.coordinator.transactions import handle_complete, handle_txn_commit, verify
+from coordinator_sim.coordinator.transactions import handle_complete, handle_txn_commit
+from coordinator_sim.coordinator.txn_validation import verify
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.protocol.admin_messages import (
     DeleteGroupsRequest,
@@ -201,7 +211,7 @@ class GroupCoordinator:
             case LeaveGroupRequest():
                 outcome = handle_leave(runtime, partition, request)
             case TxnOffsetCommitRequest():
-                handle_txn_commit(runtime, partition, request, parked)
+                handle_txn_commit(runtime, partition, request, parked, self._verifier)
                 return
             case OffsetDeleteRequest():
                 handle_offset_delete(runtime, partition, request, parked)
@@ -236,11 +246,26 @@ class GroupCoordinator:
             handle_complete(runtime, partition, request, parked)
         return runtime.take()
 
-    def topics_deleted(self, topics: Mapping[str, bytes | None], now_ms: int) -> CoordinatorResult:
+    def transaction_completed(
+        self, partition: int, producer_id: int, now_ms: int, *, committed: bool
+    ) -> CoordinatorResult:
+        """A marker of that producer is in the log already, by another hand than the coordinator's.
+
+        Only the Scala coordinator leaves the writing of markers to others.
+
+        Source: kafka 3.9, GroupCoordinator.scheduleHandleTxnCompletion.
+        """
+        runtime = self._runtime
+        runtime.now_ms = now_ms
+        due = Materialisation(partition, producer_id, committed)
+        schedule_materialisation(runtime, due)
+        return runtime.take()
+
+    def topics_deleted(self, topics: Mapping[str, DeletedTopic], now_ms: int) -> CoordinatorResult:
         """Topics are gone: their offsets go too, of whatever group.
 
         Args:
-            topics: Name to id, in the order of the metadata change; None for an unknown id.
+            topics: By name, in the order of the metadata change.
             now_ms: Instant of the change.
         """
         runtime = self._runtime
@@ -287,7 +312,8 @@ class GroupCoordinator:
         """What is wrong with the request, whoever leads its partition."""
         if isinstance(request, JoinGroupRequest) and not self._is_in_bounds(request):
             return ErrorCode.INVALID_SESSION_TIMEOUT
-        if isinstance(request, TxnOffsetCommitRequest):
+        is_verified = self._runtime.profile.offsets_follow_log
+        if is_verified and isinstance(request, TxnOffsetCommitRequest):
             return verify(self._verifier, request, api_version)
         return ErrorCode.NONE
 
@@ -336,6 +362,12 @@ class GroupCoordinator:
             return
         if isinstance(data, Partition):
             expire_offsets(runtime, data)
+            return
+        if isinstance(data, Materialisation):
+            materialise(runtime, data)
+            return
+        if key == EXPIRY_KEY:
+            scala_expire(runtime)
             return
         if isinstance(data, Gauge):
             expire_gauge(runtime, data)
@@ -415,6 +447,8 @@ class GroupCoordinator:
         runtime = self._runtime
         runtime.now_ms = now_ms
         runtime.timers.start(now_ms)
+        if not runtime.profile.offsets_follow_log:
+            start_expiry(runtime)
         part = runtime.partitions.get(partition)
         if part is None:
             part = runtime.partitions[partition] = Partition(partition)

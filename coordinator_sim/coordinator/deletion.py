@@ -10,7 +10,7 @@ GroupMetadataManager.cleanupGroupMetadata.
 
 from dataclasses import dataclass
 
-from coordinator_sim.coordinator.expiry import RemoveGroups, drop_group
+from coordinator_sim.coordinator.expiry import RemoveGroups
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.inspection import PartitionOf, by_partition
 from coordinator_sim.coordinator.offset_records import group_tombstone, offset_tombstones
@@ -22,6 +22,7 @@ from coordinator_sim.coordinator.runtime import (
     Runtime,
     partition_error,
 )
+from coordinator_sim.coordinator.scala_cleanup import scala_delete_group
 from coordinator_sim.coordinator.tracing import trace_groups_deleted
 from coordinator_sim.protocol.admin_messages import (
     DeletedGroup,
@@ -210,10 +211,5 @@ def _delete_at_once(
     error = deletion_error(group)
     if group is None or error is not ErrorCode.NONE:
         return error
-    tombstones = offset_tombstones(partition.offsets.delete_all_offsets(group_id))
-    own = (group_tombstone(group_id),) if group.generation_id > 0 else ()
-    drop_group(runtime, partition, group, 0, cause="deleted")
-    gone.append((group_id, len(tombstones)))
-    if tombstones or own:
-        runtime.append_unacknowledged(partition, tombstones + own)
+    gone.append((group_id, scala_delete_group(runtime, group)))
     return ErrorCode.NONE

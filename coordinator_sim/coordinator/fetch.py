@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from coordinator_sim.coordinator.offsets import fetch_group
 from coordinator_sim.coordinator.refusals import fetch_error
 from coordinator_sim.coordinator.runtime import Effect, PartitionState, Runtime, partition_error
+from coordinator_sim.coordinator.scala_commits import scala_fetch_group
 from coordinator_sim.coordinator.tracing import trace_fetch
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
@@ -45,6 +46,9 @@ class FetchUnderWay:
                 self.found(index, FetchedGroup(group_id=wanted.group_id, error_code=error))
                 continue
             stable = self._request.require_stable
+            if not runtime.profile.offsets_follow_log:
+                self.found(index, scala_fetch_group(partition, wanted, require_stable=stable))
+                continue
             group = fetch_group(partition, wanted, sees_uncommitted=stable)
             if stable:
                 runtime.submit(partition, None, Effect(follow=FetchOne(self, index, group)))

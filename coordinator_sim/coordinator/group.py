@@ -13,6 +13,7 @@ from typing import Any, Final
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.coordinator.member import Member, Protocols
 from coordinator_sim.coordinator.runtime import Parked, Runtime
+from coordinator_sim.coordinator.scala_offsets import NO_OFFSETS, GroupOffsets
 from coordinator_sim.coordinator.subscriptions import UNKNOWN_SUBSCRIPTIONS, subscriptions_of
 from coordinator_sim.coordinator.tracing import trace_leader_replaced
 from coordinator_sim.errors import IllegalTransition, InvariantViolation, OperationAborted
@@ -54,6 +55,7 @@ class Group:
         "leader_id",
         "members",
         "new_member_added",
+        "offsets",
         "offsets_partition",
         "pending_members",
         "pending_sync",
@@ -89,6 +91,7 @@ class Group:
         self.visible_from = 0
         self._ordered: list[Member] | None = None
         self.subscriptions = UNKNOWN_SUBSCRIPTIONS
+        self.offsets = NO_OFFSETS if runtime.profile.offsets_follow_log else GroupOffsets()
         self._table_capacity = MIN_TABLE_CAPACITY
         self._table_order = TABLE_ORDERS[runtime.profile.hash_order]
 
@@ -339,6 +342,10 @@ class Group:
         """The group is unloaded."""
         self._transition(GroupState.DEAD)
 
+    def bury(self) -> None:
+        """The group is removed, and the trace was told why."""
+        self._transition(GroupState.DEAD, is_told=True)
+
     def restore(self, value: GroupMetadataValue) -> None:
         """Take over a stored generation; the members are added by the caller.
 
@@ -353,7 +360,12 @@ class Group:
         self.state = GroupState.STABLE if value.members else GroupState.EMPTY
 
     def _transition(
-        self, to: GroupState, reason: RebalanceReason | None = None, text: str | None = None
+        self,
+        to: GroupState,
+        reason: RebalanceReason | None = None,
+        text: str | None = None,
+        *,
+        is_told: bool = False,
     ) -> None:
         """Enter a state: the one door. Checks the table, drops stale timers, tells the trace.
 
@@ -372,7 +384,7 @@ class Group:
             timers.cancel(TimerKey(TimerKind.SYNC, self.group_id))
         elif to is not GroupState.STABLE:
             timers.cancel(TimerKey(TimerKind.JOIN, self.group_id))
-        if self.runtime.tracing:
+        if self.runtime.tracing and not is_told:
             self._emit_transition(to, reason, text)
 
     # -- trace -----------------------------------------------------------------------------

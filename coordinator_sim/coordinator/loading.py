@@ -13,6 +13,7 @@ from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.join_phase import complete_join_of, prepare_rebalance
 from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
+from coordinator_sim.coordinator.scala_cleanup import forget_producers, install_offsets
 from coordinator_sim.coordinator.sessions import start_session
 from coordinator_sim.coordinator.subscriptions import subscriptions_of
 from coordinator_sim.coordinator.timeline import timeline_order
@@ -50,7 +51,11 @@ def replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> Non
     end_offset = batch.next_offset
     if end_offset > partition.end_offset:
         partition.end_offset = partition.high_watermark = end_offset
-    partition.offsets.appended(batch, partition.high_watermark)
+    follows = runtime.profile.offsets_follow_log
+    if follows:
+        partition.offsets.appended(batch, partition.high_watermark)
+    else:
+        partition.loaded_offsets.replay(batch)
     seen_from = 0 if position <= partition.high_watermark else position
     partition.loaded_records += len(batch.records)
     for record in batch.records:
@@ -64,7 +69,11 @@ def replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> Non
                 _replay_group(runtime, partition, key.group_id, value, seen_from)
             else:
                 partition.groups.pop(key.group_id, None)
-        elif isinstance(value, OffsetCommitValue) and key.group_id not in partition.groups:
+        elif (
+            follows
+            and isinstance(value, OffsetCommitValue)
+            and key.group_id not in partition.groups
+        ):
             group = Group(runtime, key.group_id, partition.index)
             group.visible_from = seen_from
             partition.groups[key.group_id] = group
@@ -107,18 +116,11 @@ def _member_of(stored: GroupMetadataMember, value: GroupMetadataValue) -> Member
 def finish_load(runtime: Runtime, partition: Partition, error: ErrorCode) -> None:
     """Open the partition for requests and start every member's session. Source: onLoaded."""
     if error is not ErrorCode.NONE:
-        partition.state = PartitionState.FAILED
-        partition.groups.clear()
-        partition.offsets = OffsetStore()
-        if runtime.tracing:
-            runtime.emit(
-                Event.LOAD_FAILED,
-                offsets_partition=partition.index,
-                error_code=error,
-                attrs={"epoch": str(partition.leader_epoch)},
-            )
+        _fail_load(runtime, partition, error)
         return
     partition.state = PartitionState.ACTIVE
+    if not runtime.profile.offsets_follow_log:
+        install_offsets(runtime, partition)
     is_first = runtime.profile.over_capacity_rebalances_first
     for group_id in _load_order(runtime, partition):
         group = partition.groups[group_id]
@@ -131,10 +133,24 @@ def finish_load(runtime: Runtime, partition: Partition, error: ErrorCode) -> Non
             start_session(runtime, group, member)
         if not is_first:
             _shrink(runtime, group)
-    arm_expiry(runtime, partition)
+    if runtime.profile.offsets_follow_log:
+        arm_expiry(runtime, partition)
     arm_gauge(runtime, partition)
     if runtime.tracing:
         _trace_load_done(runtime, partition)
+
+
+def _fail_load(runtime: Runtime, partition: Partition, error: ErrorCode) -> None:
+    partition.state = PartitionState.FAILED
+    partition.groups.clear()
+    partition.offsets = OffsetStore()
+    if runtime.tracing:
+        runtime.emit(
+            Event.LOAD_FAILED,
+            offsets_partition=partition.index,
+            error_code=error,
+            attrs={"epoch": str(partition.leader_epoch)},
+        )
 
 
 def _trace_load_done(runtime: Runtime, partition: Partition) -> None:
@@ -201,10 +217,14 @@ def unload(runtime: Runtime, partition: Partition, leader_epoch: int | None) -> 
     for group_id in _unload_order(runtime, partition):
         group = partition.groups[group_id]
         runtime.groups.pop(group_id, None)
+        forget_producers(runtime, group_id)
         _kill(runtime, group)
     # A follow-up of a failed write may have armed timers again.
     _cancel_timers(runtime, partition)
-    counts = {"groups": str(len(partition.groups)), "offsets": str(partition.offsets.count())}
+    offsets = partition.offsets.count() + sum(
+        len(group.offsets.committed) for group in partition.groups.values()
+    )
+    counts = {"groups": str(len(partition.groups)), "offsets": str(offsets)}
     partition.forget()
     partition.state = PartitionState.CLOSED
     if runtime.tracing:

@@ -23,8 +23,8 @@ class Counters:
     """Totals since the coordinator was made.
 
     Attributes:
-        offset_commits: By the Java coordinator one for each offset; by the Scala one, one for
-            each request that has any. Refused appends count.
+        offset_commits: By the Java coordinator one for each offset, also of a refused append; by
+            the Scala one, one for each request whose append is through.
         offset_expirations: Offsets whose retention was over.
         offset_deletions: Offsets that OffsetDelete removed.
         completed_rebalances: By the Java coordinator, generations that became Stable; by the
@@ -87,6 +87,7 @@ def measured(runtime: "Runtime") -> CoordinatorMetrics:
         state = partition.state.value
         partitions[state] = partitions.get(state, 0) + 1
         offsets += partition.offsets.count()
+        offsets += sum(len(group.offsets.committed) for group in partition.groups.values())
     return CoordinatorMetrics(
         num_offsets=offsets,
         num_groups=len(runtime.groups),

@@ -6,9 +6,14 @@ ClassicGroup.validateOffsetDelete.
 
 from collections.abc import Mapping
 
+from coordinator_sim.coordinator.contract import DeletedTopic
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.offset_records import offset_tombstones
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, PartitionState, Runtime
+from coordinator_sim.coordinator.scala_cleanup import (
+    scala_offset_delete,
+    scala_partitions_deleted,
+)
 from coordinator_sim.coordinator.subscriptions import is_consumer, is_subscribed_to
 from coordinator_sim.coordinator.tracing import trace_offsets_deleted
 from coordinator_sim.protocol.admin_messages import (
@@ -36,6 +41,9 @@ def handle_offset_delete(
     error = offset_delete_error(group)
     if group is None or error is not ErrorCode.NONE:
         runtime.refuse(parked, error)
+        return
+    if not runtime.profile.offsets_follow_log:
+        scala_offset_delete(runtime, group, request, parked)
         return
     doomed: list[OffsetCommitKey] = []
     outcomes: list[DeletedOffsetTopic] = []
@@ -72,18 +80,27 @@ def offset_delete_error(group: Group | None) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def topics_deleted(runtime: Runtime, topics: Mapping[str, bytes | None]) -> None:
+def topics_deleted(runtime: Runtime, topics: Mapping[str, DeletedTopic]) -> None:
     """Remove the offsets of deleted topics, one write for each partition led here.
 
     Args:
         runtime: Its partitions.
-        topics: Name to id, or to None for a topic without one.
+        topics: By name, in the order of the metadata change.
 
     Source: GroupCoordinatorService.onMetadataUpdate, CoordinatorRuntime.scheduleWriteAllOperation.
     """
+    if not runtime.profile.offsets_follow_log:
+        gone = [
+            TopicPartition(name, index)
+            for name, topic in topics.items()
+            for index in range(topic.partition_count)
+        ]
+        scala_partitions_deleted(runtime, gone)
+        return
     places = [TopicPartition(OFFSETS_TOPIC, index) for index in runtime.partitions]
+    ids = {name: topic.topic_id for name, topic in topics.items()}
     for place in concurrent_hash_order(places, hash_of=topic_partition_hash):
         partition = runtime.partitions[place.partition]
         if partition.state is PartitionState.ACTIVE:
-            keys = partition.offsets.of_topics(dict(topics))
+            keys = partition.offsets.of_topics(ids)
             runtime.submit(partition, None, Effect(records=offset_tombstones(keys)))

@@ -3,11 +3,14 @@
 Source: kafka trunk, OffsetMetadataManager.java and ClassicGroup.validateOffsetCommit.
 """
 
+from functools import partial
+
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.join import create_group
 from coordinator_sim.coordinator.offset_records import commit_records
 from coordinator_sim.coordinator.offset_store import LATEST
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
+from coordinator_sim.coordinator.scala_commits import scala_commit
 from coordinator_sim.coordinator.sessions import start_session
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
@@ -32,6 +35,10 @@ def handle_commit(
     runtime: Runtime, partition: Partition, request: OffsetCommitRequest, parked: Parked
 ) -> None:
     """Store offsets. Source: OffsetMetadataManager.commitOffset."""
+    if not runtime.profile.offsets_follow_log:
+        validate = partial(_validate_in, runtime, request)
+        scala_commit(runtime, partition, request, parked, validate)
+        return
     error = _validate(runtime, partition, request, parked.api_version)
     if error is not ErrorCode.NONE:
         runtime.refuse(parked, error)
@@ -65,6 +72,12 @@ def _validate(
         if api_version >= _NOT_FOUND_VERSION and runtime.profile.unknown_group_commit_is_not_found:
             return ErrorCode.GROUP_ID_NOT_FOUND
         return ErrorCode.ILLEGAL_GENERATION
+    return _validate_in(runtime, request, group)
+
+
+def _validate_in(runtime: Runtime, request: OffsetCommitRequest, group: Group) -> ErrorCode:
+    """Check the member, and restart its session. Source: ClassicGroup.validateOffsetCommit."""
+    generation_id = request.generation_id
     if group.state is GroupState.DEAD:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if generation_id < 0 and group.state is GroupState.EMPTY:

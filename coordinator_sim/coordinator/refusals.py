@@ -4,8 +4,10 @@ Source: kafka trunk, GroupCoordinatorService (handleOperationException and the e
 each API) and GroupMetadataManager.appendGroupMetadataErrorToResponseError.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
+from coordinator_sim.coordinator.scala_offsets import request_order
 from coordinator_sim.protocol.admin_messages import OffsetDeleteRequest, OffsetDeleteResponse
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
@@ -25,6 +27,7 @@ from coordinator_sim.protocol.messages import (
 )
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.requests import Response, WaitingRequest
+from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.protocol.transaction_messages import (
     CompleteTransaction,
     TransactionCompleted,
@@ -47,6 +50,19 @@ _FETCH_ERRORS: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.NOT_COORDINATOR,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.NOT_COORDINATOR,
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.NOT_COORDINATOR,
+}
+
+
+_COMMIT_ERRORS: Final = {
+    ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
 }
 
 
@@ -93,6 +109,36 @@ def same_outcomes(
     )
 
 
+def outcomes_by_topic(
+    outcomes: Iterable[tuple[TopicPartition, ErrorCode]],
+) -> tuple[OffsetCommitTopicResult, ...]:
+    """Outcomes of partitions, gathered by topic in the order in which the topics come up."""
+    topics: dict[str, list[PartitionError]] = {}
+    for place, error in outcomes:
+        topics.setdefault(place.topic, []).append(PartitionError(place.partition, error))
+    return tuple(OffsetCommitTopicResult(name, tuple(found)) for name, found in topics.items())
+
+
+def commit_error(error: ErrorCode) -> ErrorCode:
+    """What a client of the Scala coordinator is told when storing offsets failed.
+
+    Source: kafka 3.9, GroupMetadataManager.maybeConvertOffsetCommitError.
+    """
+    return _COMMIT_ERRORS.get(error, error)
+
+
+def _refused_commit(
+    topics: tuple[OffsetCommitTopic, ...], error: ErrorCode, profile: Profile
+) -> tuple[OffsetCommitTopicResult, ...]:
+    if profile.offsets_follow_log:
+        return same_outcomes(topics, operation_error(error, profile))
+    places = tuple(
+        TopicPartition(topic.name, p.partition) for topic in topics for p in topic.partitions
+    )
+    code = commit_error(error)
+    return outcomes_by_topic((place, code) for place in request_order(places))
+
+
 def error_response(request: WaitingRequest, error: ErrorCode, profile: Profile) -> Response:
     """The answer of an operation that failed with that error.
 
@@ -118,9 +164,9 @@ def error_response(request: WaitingRequest, error: ErrorCode, profile: Profile) 
         case OffsetDeleteRequest():
             return OffsetDeleteResponse(error_code=code)
         case TxnOffsetCommitRequest():
-            return TxnOffsetCommitResponse(topics=same_outcomes(request.topics, code))
+            return TxnOffsetCommitResponse(topics=_refused_commit(request.topics, error, profile))
         case _:
-            return OffsetCommitResponse(topics=same_outcomes(request.topics, code))
+            return OffsetCommitResponse(topics=_refused_commit(request.topics, error, profile))
 
 
 def _leave_error(request: LeaveGroupRequest, error: ErrorCode) -> LeaveGroupResponse:

@@ -26,6 +26,7 @@ from coordinator_sim.coordinator.contract import (
 from coordinator_sim.coordinator.metrics import Counters
 from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.refusals import error_response
+from coordinator_sim.coordinator.scala_offsets import LoadedOffsets
 from coordinator_sim.coordinator.tracing import trace_response
 from coordinator_sim.coordinator.writes import settle_by_batch, settle_by_position
 from coordinator_sim.protocol.errors import ErrorCode
@@ -132,6 +133,7 @@ class Partition:
         deferred: Writes waiting for the high watermark, by the end offset they saw.
         load_started_ms: When the load under way or the last one began.
         loaded_records: Read by the load under way or the last one.
+        loaded_offsets: Found by the load under way, by profiles whose groups keep them.
         uncommitted_groups: Created since the last successful append; a failed one removes them.
         removed_groups: Removed by a tombstone at that end offset, which is not committed yet.
         doubled_groups: Brought back when the append of their tombstone at that end was refused.
@@ -150,6 +152,7 @@ class Partition:
     uncommitted_groups: list[str] = field(default_factory=list)
     load_started_ms: int = 0
     loaded_records: int = 0
+    loaded_offsets: LoadedOffsets = field(default_factory=LoadedOffsets)
     removed_groups: "list[tuple[int, Group]]" = field(default_factory=list)
     doubled_groups: "dict[str, tuple[int, Group]]" = field(default_factory=dict)
     most_groups: int = 0
@@ -251,6 +254,8 @@ class Runtime:
         tracing: Whether events are wanted; callers ask before building one.
         groups: Every group of every active partition.
         counters: Totals that the coordinator's metrics show.
+        open_groups: By producer id the groups with offsets in its transaction, by profiles whose
+            groups keep them. Source: GroupMetadataManager.openGroupsForProducer.
     """
 
     __slots__ = (
@@ -265,6 +270,7 @@ class Runtime:
         "hold_high_watermark",
         "ids",
         "now_ms",
+        "open_groups",
         "partitions",
         "profile",
         "timers",
@@ -289,6 +295,7 @@ class Runtime:
         self.timers = TimerQueue()
         self.partitions: dict[int, Partition] = {}
         self.groups: dict[str, Group] = {}
+        self.open_groups: dict[int, dict[str, None]] = {}
         self._write_seq = 0
         self._replies: list[Reply] = []
         self._batches: list[LogBatch] = []
@@ -376,8 +383,9 @@ class Runtime:
         if self.append_policy is not None:
             verdict = self.append_policy.verdict(batch)
             if verdict is not ErrorCode.NONE:
-                partition.offsets.refused(batch)
-                partition.take_back_removals(batch)
+                if self.profile.offsets_follow_log:
+                    partition.offsets.refused(batch)
+                    partition.take_back_removals(batch)
                 self._undo_groups(partition)
                 return verdict
         self._write(partition, batch)
@@ -403,7 +411,8 @@ class Runtime:
         partition.end_offset = batch.next_offset
         if partition.is_replicated and not self.hold_high_watermark:
             partition.high_watermark = partition.end_offset
-        partition.offsets.appended(batch, partition.high_watermark)
+        if self.profile.offsets_follow_log:
+            partition.offsets.appended(batch, partition.high_watermark)
         self._batches.append(batch)
 
     def release(self, partition: Partition) -> None:

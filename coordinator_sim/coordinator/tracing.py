@@ -25,6 +25,7 @@ from coordinator_sim.protocol.messages import (
 from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.records import OffsetCommitKey
 from coordinator_sim.protocol.requests import GroupRequest, OneGroupRequest, Response
+from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.protocol.transaction_messages import CompleteTransaction
 from coordinator_sim.trace.events import Event, OffsetEntry
 
@@ -205,14 +206,22 @@ def trace_groups_deleted(
 
 def trace_offsets_deleted(group: "Group", keys: list[OffsetCommitKey]) -> None:
     """Tell of an OffsetDelete."""
-    names = ", ".join(f"{key.topic}-{key.partition}" for key in keys)
-    group.tell(Event.OFFSET_TOMBSTONE, attrs={"partitions": names, "count": str(len(keys))})
+    places = [TopicPartition(key.topic, key.partition) for key in keys]
+    trace_partitions_deleted(group, places, len(keys))
 
 
-def trace_offsets_expired(runtime: "Runtime", partition: "Partition", count: int) -> None:
-    """Tell of offsets of one partition whose retention is over."""
+def trace_partitions_deleted(group: "Group", places: list[TopicPartition], count: int) -> None:
+    """Tell of an OffsetDelete of these partitions, of which so many had an offset."""
+    names = ", ".join(f"{place.topic}-{place.partition}" for place in places)
+    group.tell(Event.OFFSET_TOMBSTONE, attrs={"partitions": names, "count": str(count)})
+
+
+def trace_offsets_expired(runtime: "Runtime", partition: "Partition | None", count: int) -> None:
+    """Tell of offsets, of one partition or of all, whose retention is over."""
     runtime.emit(
-        Event.OFFSET_EXPIRED, offsets_partition=partition.index, attrs={"count": str(count)}
+        Event.OFFSET_EXPIRED,
+        offsets_partition=None if partition is None else partition.index,
+        attrs={"count": str(count)},
     )
 
 

@@ -5,13 +5,14 @@ OffsetMetadataManager.commitTransactionalOffset, CoordinatorContext.completeTran
 """
 
 from coordinator_sim.coordinator.contract import TransactionVerifier
-from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.join import create_group
 from coordinator_sim.coordinator.offset_records import commit_records
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
+from coordinator_sim.coordinator.scala_cleanup import Materialisation, MaterialiseLater
+from coordinator_sim.coordinator.scala_commits import scala_txn_commit
+from coordinator_sim.coordinator.txn_validation import validate_txn_member
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.records import EndTransactionMarker
-from coordinator_sim.protocol.states import GroupState
 from coordinator_sim.protocol.transaction_messages import (
     CompleteTransaction,
     TransactionCompleted,
@@ -19,35 +20,23 @@ from coordinator_sim.protocol.transaction_messages import (
     TxnOffsetCommitResponse,
 )
 
-_ABORTABLE_VERSION = 4
-
-
-def verification_error(error: ErrorCode, api_version: int) -> ErrorCode:
-    """What a verifier's finding is to a producer that asked in that version of TxnOffsetCommit.
-
-    For verifiers: the coordinator passes on what it is told.
-
-    Source: AddPartitionsToTxnManager, TransactionSupportedOperation of KafkaApis.
-    """
-    if error is ErrorCode.INVALID_TXN_STATE and api_version >= _ABORTABLE_VERSION:
-        return ErrorCode.TRANSACTION_ABORTABLE
-    return error
-
-
-def verify(
-    verifier: TransactionVerifier | None, request: TxnOffsetCommitRequest, api_version: int
-) -> ErrorCode:
-    """Ask whether the offsets partition is part of the producer's transaction."""
-    return ErrorCode.NONE if verifier is None else verifier.verdict(request, api_version)
-
 
 def handle_txn_commit(
-    runtime: Runtime, partition: Partition, request: TxnOffsetCommitRequest, parked: Parked
+    runtime: Runtime,
+    partition: Partition,
+    request: TxnOffsetCommitRequest,
+    parked: Parked,
+    verifier: TransactionVerifier | None,
 ) -> None:
-    """Hold offsets until the transaction ends. The transaction has been verified.
+    """Hold offsets until the transaction ends.
+
+    The Java coordinator has verified the transaction by now, the Scala one has not.
 
     Source: OffsetMetadataManager.commitTransactionalOffset.
     """
+    if not runtime.profile.offsets_follow_log:
+        scala_txn_commit(runtime, partition, request, parked, verifier)
+        return
     error = _validate(runtime, partition, request)
     if error is not ErrorCode.NONE:
         runtime.refuse(parked, error)
@@ -74,35 +63,20 @@ def _validate(runtime: Runtime, partition: Partition, request: TxnOffsetCommitRe
     return validate_txn_member(group, request)
 
 
-def validate_txn_member(group: Group, request: TxnOffsetCommitRequest) -> ErrorCode:
-    """The member is checked if the request names one, and whatever the group is doing.
-
-    Source: ClassicGroup.validateOffsetCommit with isTransactional.
-    """
-    generation_id = request.generation_id
-    instance_id = request.group_instance_id
-    if group.state is GroupState.DEAD:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    if generation_id < 0 and group.state is GroupState.EMPTY:
-        return ErrorCode.NONE
-    if generation_id < 0 and not request.member_id and instance_id is None:
-        return ErrorCode.NONE
-    error = group.validate_member(request.member_id, instance_id)
-    if error is not ErrorCode.NONE:
-        return error
-    is_current = generation_id == group.generation_id
-    return ErrorCode.NONE if is_current else ErrorCode.ILLEGAL_GENERATION
-
-
 def handle_complete(
     runtime: Runtime, partition: Partition, request: CompleteTransaction, parked: Parked
 ) -> None:
     """Write the marker: the offsets held for the producer count from there on, or are dropped."""
+    follow = None
+    if not runtime.profile.offsets_follow_log:
+        due = Materialisation(partition.index, request.producer_id, request.committed)
+        follow = MaterialiseLater(runtime, due)
     marker = EndTransactionMarker(
         committed=request.committed, coordinator_epoch=request.coordinator_epoch
     )
     effect = Effect(
         response=TransactionCompleted(),
+        follow=follow,
         producer_id=request.producer_id,
         producer_epoch=request.producer_epoch,
         transactional=True,

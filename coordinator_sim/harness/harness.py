@@ -16,6 +16,7 @@ from coordinator_sim.clock.timer_queue import Timer
 from coordinator_sim.coordinator.contract import (
     CoordinatorConfig,
     CoordinatorResult,
+    DeletedTopic,
 )
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.harness.ids import SeededIds
@@ -127,6 +128,7 @@ class Harness:
         elect: bool = True,
     ) -> None:
         self.config = CoordinatorConfig() if config is None else config
+        self.profile = profile
         self.now_ms = start_ms
         self.ids = SeededIds(seed)
         self.topics = Topics(is_open=True)
@@ -191,7 +193,11 @@ class Harness:
     def remove_topics(self, names: Sequence[str]) -> Step:
         """Delete topics, and with them their offsets."""
         known = {name: self.topics.remove(name) for name in names}
-        gone = {name: topic.topic_id for name, topic in known.items() if topic is not None}
+        gone = {
+            name: DeletedTopic(topic_id=topic.topic_id, partition_count=topic.partition_count)
+            for name, topic in known.items()
+            if topic is not None
+        }
         if gone:
             self._take(self.coordinator.topics_deleted(gone, self.now_ms))
             self._settle()
@@ -204,6 +210,15 @@ class Harness:
         self._take(self.coordinator.complete_transaction(request, context, self.now_ms))
         self._settle()
         return self._step(context.token)
+
+    def transaction_completed(self, partition: int, producer_id: int, *, committed: bool) -> Step:
+        """Tell the coordinator of a marker that it did not write itself."""
+        result = self.coordinator.transaction_completed(
+            partition, producer_id, self.now_ms, committed=committed
+        )
+        self._take(result)
+        self._settle()
+        return self._step()
 
     def elect(self, partition: int | None = None, leader_epoch: int = 1) -> Step:
         """Become leader of one offsets partition, or of all, and load it from the log."""

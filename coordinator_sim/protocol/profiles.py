@@ -49,6 +49,10 @@ class Profile(Struct, frozen=True, kw_only=True):
             Source: GroupCoordinator.handleSyncGroup; Java answers COORDINATOR_LOAD_IN_PROGRESS.
         append_timeout_is_not_available: A write that times out is COORDINATOR_NOT_AVAILABLE.
             Source: GroupMetadataManager.appendGroupMetadataErrorToResponseError.
+        offsets_follow_log: Offsets change as soon as the log has taken their records, and change
+            back when it refuses them; otherwise they are pending until committed, in one slot a
+            partition. Source: CoordinatorRuntime.CoordinatorContext.append; GroupMetadata
+            .prepareOffsetCommit (Scala).
         replies_wait_for_log: Any answer waits for the partition's earlier writes.
             Source: CoordinatorRuntime.CoordinatorContext.append.
         checks_ids_of_simple_commit: OffsetCommit without a generation must name no member of an
@@ -146,6 +150,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     pending_leave_rebalances: bool = True
     sync_loading_is_rebalance: bool = False
     append_timeout_is_not_available: bool = True
+    offsets_follow_log: bool = True
     replies_wait_for_log: bool = True
     checks_ids_of_simple_commit: bool = False
     unknown_group_commit_is_not_found: bool = True
@@ -200,6 +205,7 @@ _SCALA: Final = replace(
     pending_leave_rebalances=False,
     sync_loading_is_rebalance=True,
     append_timeout_is_not_available=False,
+    offsets_follow_log=False,
     replies_wait_for_log=False,
     unknown_group_commit_is_not_found=False,
     answers_by_partition=False,

@@ -1,0 +1,256 @@
+"""OffsetCommit, TxnOffsetCommit and OffsetFetch of the Scala coordinator.
+
+A commit marks its offsets pending, appends them, and is answered by whatever becomes of the append.
+A fetch reads the memory as it is. There is no waiting for the writes of others.
+
+Source: kafka 3.9, GroupCoordinator.scala (handleCommitOffsets, handleTxnCommitOffsets,
+handleFetchOffsets), GroupMetadataManager.storeOffsets and getOffsets, GroupCoordinatorAdapter.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from coordinator_sim.coordinator.contract import TransactionVerifier
+from coordinator_sim.coordinator.group import Group
+from coordinator_sim.coordinator.join import create_group
+from coordinator_sim.coordinator.offset_records import (
+    NO_RETENTION,
+    java_length,
+    offset_value_version,
+)
+from coordinator_sim.coordinator.refusals import commit_error, outcomes_by_topic
+from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
+from coordinator_sim.coordinator.scala_offsets import (
+    Place,
+    immutable_order,
+    kept_order,
+    request_order,
+)
+from coordinator_sim.coordinator.txn_validation import validate_txn_member, verify
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    FetchedGroup,
+    FetchedOffset,
+    FetchedTopic,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitTopic,
+    OffsetFetchGroup,
+)
+from coordinator_sim.protocol.records import (
+    LogBatch,
+    LogRecord,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.protocol.transaction_messages import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
+
+NO_PRODUCER_ID = -1
+
+CommitRequest = OffsetCommitRequest | TxnOffsetCommitRequest
+
+
+def scala_commit(
+    runtime: Runtime,
+    partition: Partition,
+    request: OffsetCommitRequest,
+    parked: Parked,
+    validate: Callable[[Group], ErrorCode],
+) -> None:
+    """Store offsets.
+
+    Args:
+        runtime: The workbench.
+        partition: The offsets partition of the group.
+        request: What to store.
+        parked: Whose request it is.
+        validate: Checks the member against a group that exists, and restarts its session.
+
+    Source: handleCommitOffsets and doCommitOffsets.
+    """
+    group = partition.groups.get(request.group_id)
+    if group is None and request.generation_id >= 0:
+        runtime.refuse(parked, ErrorCode.ILLEGAL_GENERATION)
+        return
+    if group is None:
+        group = create_group(runtime, partition, request.group_id)
+    error = validate(group)
+    if error is not ErrorCode.NONE:
+        runtime.refuse(parked, error)
+        return
+    retention_ms = request.retention_time_ms
+    expires_ms = -1 if retention_ms == NO_RETENTION else runtime.now_ms + retention_ms
+    _store(runtime, partition, group, parked, _values(runtime, request.topics, expires_ms))
+
+
+def scala_txn_commit(
+    runtime: Runtime,
+    partition: Partition,
+    request: TxnOffsetCommitRequest,
+    parked: Parked,
+    verifier: TransactionVerifier | None,
+) -> None:
+    """Hold offsets until the transaction ends. Source: handleTxnCommitOffsets."""
+    group = partition.groups.get(request.group_id)
+    if group is None:
+        # QUIRK: also for a member of a generation, who is then told that it is unknown.
+        group = create_group(runtime, partition, request.group_id)
+    error = verify(verifier, request, parked.api_version)
+    if error is ErrorCode.NONE:
+        error = validate_txn_member(group, request)
+    if error is not ErrorCode.NONE:
+        runtime.refuse(parked, error)
+        return
+    _store(runtime, partition, group, parked, _values(runtime, request.topics, -1))
+
+
+def _values(
+    runtime: Runtime, topics: Iterable[OffsetCommitTopic], expires_ms: int
+) -> dict[Place, OffsetCommitValue]:
+    """What is asked to be stored; a partition named twice is stored once, as named last."""
+    now_ms = runtime.now_ms
+    return {
+        Place(topic.name, p.partition): OffsetCommitValue(
+            offset=p.offset,
+            leader_epoch=p.leader_epoch,
+            metadata=p.metadata or "",
+            commit_timestamp_ms=now_ms if p.commit_timestamp_ms == -1 else p.commit_timestamp_ms,
+            expire_timestamp_ms=expires_ms,
+        )
+        for topic in topics
+        for p in topic.partitions
+    }
+
+
+def _store(
+    runtime: Runtime,
+    partition: Partition,
+    group: Group,
+    parked: Parked,
+    values: dict[Place, OffsetCommitValue],
+) -> None:
+    """Source: GroupMetadataManager.storeOffsets."""
+    request = parked.request
+    producer_id, producer_epoch = NO_PRODUCER_ID, -1
+    if isinstance(request, TxnOffsetCommitRequest):
+        producer_id, producer_epoch = request.producer_id, request.producer_epoch
+    limit = runtime.config.offset_metadata_max_bytes
+    asked = tuple(values)
+    valid = frozenset(
+        place for place, value in values.items() if java_length(value.metadata) <= limit
+    )
+    store = StoreOffsets(runtime, group, parked, asked, producer_id)
+    if not valid:
+        store.answer(ErrorCode.NONE)
+        return
+    store.values = kept = {place: values[place] for place in kept_order(asked, valid)}
+    if producer_id == NO_PRODUCER_ID:
+        group.offsets.prepare(kept)
+    else:
+        runtime.open_groups.setdefault(producer_id, {})[group.group_id] = None
+        group.offsets.prepare_txn(producer_id, kept)
+    records = tuple(
+        LogRecord(
+            OffsetCommitKey(group.group_id, place.topic, place.partition),
+            value,
+            offset_value_version(runtime, value.expire_timestamp_ms),
+        )
+        for place, value in kept.items()
+    )
+    effect = Effect(
+        records=records,
+        follow=store,
+        apply=store,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        transactional=producer_id != NO_PRODUCER_ID,
+    )
+    runtime.submit(partition, None, effect)
+
+
+@dataclass(slots=True, eq=False)
+class StoreOffsets:
+    """One commit on its way into the log. Source: createPutCacheCallback."""
+
+    runtime: Runtime
+    group: Group
+    parked: Parked
+    asked: tuple[Place, ...]
+    producer_id: int
+    values: dict[Place, OffsetCommitValue] | None = None
+    base_offset: int = -1
+
+    def applied(self, batch: LogBatch) -> None:
+        """The log has the batch; whether it counts is not known yet."""
+        self.base_offset = batch.base_offset
+
+    def finish(self, error: ErrorCode) -> None:
+        """The append is through, or failed, or is late."""
+        if self.group.state is not GroupState.DEAD:
+            self._settle(error)
+        if error is ErrorCode.NONE:
+            self.runtime.counters.offset_commits += 1
+        self.answer(commit_error(error))
+
+    def _settle(self, error: ErrorCode) -> None:
+        offsets, producer_id = self.group.offsets, self.producer_id
+        for place, value in (self.values or {}).items():
+            if error is not ErrorCode.NONE:
+                # QUIRK: the group stays among those of the producer.
+                if producer_id == NO_PRODUCER_ID:
+                    offsets.failed(place, value)
+                else:
+                    offsets.failed_txn(producer_id, place)
+            elif producer_id == NO_PRODUCER_ID:
+                offsets.appended(place, value, self.base_offset)
+            else:
+                offsets.appended_txn(producer_id, place, value, self.base_offset)
+
+    def answer(self, error: ErrorCode) -> None:
+        """Tell the outcome of each partition; those too long never were on their way."""
+        kept = self.values or {}
+        results = outcomes_by_topic(
+            (place, error if place in kept else ErrorCode.OFFSET_METADATA_TOO_LARGE)
+            for place in request_order(self.asked)
+        )
+        if self.producer_id == NO_PRODUCER_ID:
+            self.runtime.answer(self.parked, OffsetCommitResponse(topics=results))
+        else:
+            self.runtime.answer(self.parked, TxnOffsetCommitResponse(topics=results))
+
+
+def scala_fetch_group(
+    partition: Partition, wanted: OffsetFetchGroup, *, require_stable: bool
+) -> FetchedGroup:
+    """Read one group's offsets. Source: GroupMetadataManager.getOffsets."""
+    group = partition.groups.get(wanted.group_id)
+    if wanted.topics is None:
+        places = [] if group is None else group.offsets.listed()
+    else:
+        places = immutable_order(
+            Place(topic.name, index) for topic in wanted.topics for index in topic.partitions
+        )
+    found: dict[str, list[FetchedOffset]] = {}
+    for place in places:
+        found.setdefault(place.topic, []).append(_fetched(group, place, stable=require_stable))
+    return FetchedGroup(
+        group_id=wanted.group_id,
+        topics=tuple(FetchedTopic(name, tuple(offsets)) for name, offsets in found.items()),
+    )
+
+
+def _fetched(group: Group | None, place: Place, *, stable: bool) -> FetchedOffset:
+    index = place.partition
+    if group is None:
+        return FetchedOffset(index)
+    if stable and group.offsets.is_unstable(place):
+        return FetchedOffset(index, error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT)
+    held = group.offsets.committed.get(place)
+    if held is None:
+        return FetchedOffset(index)
+    value = held[0]
+    return FetchedOffset(index, value.offset, value.leader_epoch, value.metadata)
