@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from coordinator_sim.clock.timer_queue import Timer, TimerKind
+from coordinator_sim.clock.timer_queue import Timer
 from coordinator_sim.coordinator.contract import (
     AppendPolicy,
     CoordinatorConfig,
@@ -22,25 +22,14 @@ from coordinator_sim.coordinator.contract import (
     TransactionVerifier,
 )
 from coordinator_sim.coordinator.deletion import delete_groups
-from coordinator_sim.coordinator.expiry import expire_offsets
 from coordinator_sim.coordinator.fetch import FetchUnderWay
-from coordinator_sim.coordinator.gauges import Gauge, expire_gauge
+from coordinator_sim.coordinator.firing import fire
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.inspection import describe_groups, list_groups
 from coordinator_sim.coordinator.join import handle_join
-from coordinator_sim.coordinator.join_phase import (
-    InitialDelay,
-    complete_join,
-    expire_initial_join,
-)
 from coordinator_sim.coordinator.join_request import Join
 from coordinator_sim.coordinator.loading import finish_load, replay_batch, unload
-from coordinator_sim.coordinator.membership import (
-    expire_pending_sync,
-    expire_session,
-    handle_heartbeat,
-    handle_leave,
-)
+from coordinator_sim.coordinator.membership import handle_heartbeat, handle_leave
 from coordinator_sim.coordinator.metrics import CoordinatorMetrics, measured
 from coordinator_sim.coordinator.offset_deletion import handle_offset_delete, topics_deleted
 from coordinator_sim.coordinator.offsets import handle_commit
@@ -51,14 +40,10 @@ from coordinator_sim.coordinator.runtime import (
     Partition,
     PartitionState,
     Runtime,
-    Write,
     partition_error,
 )
 from coordinator_sim.coordinator.scala_cleanup import (
-    EXPIRY_KEY,
     Materialisation,
-    materialise,
-    scala_expire,
     schedule_materialisation,
     start_expiry,
 )
@@ -336,7 +321,7 @@ class GroupCoordinator:
         runtime = self._runtime
         runtime.now_ms = now_ms
         while (timer := runtime.timers.pop_due(now_ms)) is not None:
-            self._fire(timer)
+            fire(runtime, timer, self._partition_index)
         return runtime.take()
 
     def next_deadline_ms(self) -> int | None:
@@ -353,49 +338,6 @@ class GroupCoordinator:
     def timers(self) -> tuple[Timer, ...]:
         """The armed timers in firing order, for inspection."""
         return tuple(self._runtime.timers)
-
-    def _fire(self, timer: Timer) -> None:
-        runtime = self._runtime
-        key, data = timer.key, timer.data
-        if isinstance(data, Write):
-            runtime.expire_write(data)
-            return
-        if isinstance(data, Partition):
-            expire_offsets(runtime, data)
-            return
-        if isinstance(data, Materialisation):
-            materialise(runtime, data)
-            return
-        if key == EXPIRY_KEY:
-            scala_expire(runtime)
-            return
-        if isinstance(data, Gauge):
-            expire_gauge(runtime, data)
-            return
-        partition = runtime.partitions[self._partition_index(key.group_id)]
-        try:
-            effect = self._fire_in_group(timer)
-        except OperationAborted:
-            return
-        # A write without records waits behind others, and its own timeout turns the wheel.
-        if effect is not NO_EFFECT or partition.high_watermark < partition.end_offset:
-            runtime.submit(partition, None, effect)
-
-    def _fire_in_group(self, timer: Timer) -> Effect:
-        runtime = self._runtime
-        key, data = timer.key, timer.data
-        group = runtime.groups.get(key.group_id)
-        if group is None:
-            return NO_EFFECT
-        match key.kind:
-            case TimerKind.SESSION:
-                return expire_session(runtime, group, key.member_id)
-            case TimerKind.SYNC:
-                return expire_pending_sync(runtime, group, data)
-            case _:
-                if isinstance(data, InitialDelay):
-                    return expire_initial_join(runtime, group, data)
-                return complete_join(runtime, group)
 
     # -- the log ---------------------------------------------------------------------------
 

@@ -1,0 +1,74 @@
+"""What timers that came due cause.
+
+Source: kafka trunk, CoordinatorTimerImpl.java; kafka 3.9, DelayedOperation.scala.
+"""
+
+from collections.abc import Callable
+
+from coordinator_sim.clock.timer_queue import Timer, TimerKind
+from coordinator_sim.coordinator.expiry import expire_offsets
+from coordinator_sim.coordinator.gauges import Gauge, expire_gauge
+from coordinator_sim.coordinator.join_phase import (
+    InitialDelay,
+    complete_join,
+    expire_initial_join,
+)
+from coordinator_sim.coordinator.membership import expire_pending_sync, expire_session
+from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Partition, Runtime, Write
+from coordinator_sim.coordinator.scala_cleanup import (
+    EXPIRY_KEY,
+    Materialisation,
+    materialise,
+    scala_expire,
+)
+from coordinator_sim.errors import OperationAborted
+
+
+def fire(runtime: Runtime, timer: Timer, partition_of: Callable[[str], int]) -> None:
+    """Do what a timer that came due was armed for.
+
+    Args:
+        runtime: The workbench.
+        timer: Taken out of the queue.
+        partition_of: The offsets partition of a group id.
+    """
+    key, data = timer.key, timer.data
+    if isinstance(data, Write):
+        runtime.expire_write(data)
+        return
+    if isinstance(data, Partition):
+        expire_offsets(runtime, data)
+        return
+    if isinstance(data, Materialisation):
+        materialise(runtime, data)
+        return
+    if key == EXPIRY_KEY:
+        scala_expire(runtime)
+        return
+    if isinstance(data, Gauge):
+        expire_gauge(runtime, data)
+        return
+    partition = runtime.partitions[partition_of(key.group_id)]
+    try:
+        effect = _fire_in_group(runtime, timer)
+    except OperationAborted:
+        return
+    # A write without records waits behind others, and its own timeout turns the wheel.
+    if effect is not NO_EFFECT or partition.high_watermark < partition.end_offset:
+        runtime.submit(partition, None, effect)
+
+
+def _fire_in_group(runtime: Runtime, timer: Timer) -> Effect:
+    key, data = timer.key, timer.data
+    group = runtime.groups.get(key.group_id)
+    if group is None:
+        return NO_EFFECT
+    match key.kind:
+        case TimerKind.SESSION:
+            return expire_session(runtime, group, key.member_id)
+        case TimerKind.SYNC:
+            return expire_pending_sync(runtime, group, data)
+        case _:
+            if isinstance(data, InitialDelay):
+                return expire_initial_join(runtime, group, data)
+            return complete_join(runtime, group)
