@@ -13,7 +13,7 @@ from enum import Enum, unique
 from typing import Final
 
 from coordinator_sim.broker.logs import OffsetsLogs
-from coordinator_sim.coordinator.transactions import verification_error
+from coordinator_sim.coordinator.txn_validation import verification_error
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
 from coordinator_sim.protocol.resources import TopicPartition
