@@ -8,7 +8,7 @@ from msgspec import Struct
 from conformance.script.play import Case
 from conformance.script.stage import CaseFailed
 from conformance.targets.target import Target, Unsupported
-from coordinator_sim.errors import CoordinatorSimError
+from coordinator_sim.errors import CoordinatorSimError, DataError
 
 
 @unique
@@ -45,7 +45,11 @@ def cases_for(cases: Iterable[Case], profile: str) -> list[Case]:
 
 
 def play_case(case: Case, target: Target, profile: str, *, trace: bool = False) -> Ending:
-    """Play one case; whatever happens is its ending."""
+    """Play one case; whatever happens is its ending.
+
+    Raises:
+        DataError: the target is gone, so that no other case can be played either.
+    """
     verdict, reason = Verdict.PASSED, ""
     transcript: tuple[str, ...] = ()
     try:
@@ -54,6 +58,8 @@ def play_case(case: Case, target: Target, profile: str, *, trace: bool = False) 
         verdict, reason, transcript = Verdict.FAILED, str(failed), failed.transcript
     except Unsupported as lacking:
         verdict, reason = Verdict.SKIPPED, str(lacking)
+    except DataError:
+        raise
     except (CoordinatorSimError, LookupError, TypeError, ValueError) as broken:
         verdict, reason = Verdict.UNKNOWN, f"{type(broken).__name__}: {broken}"
     return Ending(

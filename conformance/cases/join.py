@@ -31,7 +31,8 @@ JOIN-003 an unknown member id in a new group
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testJoinGroupUnknownConsumerNewGroup
   @ 0.10.2 GroupCoordinatorResponseTest.testJoinGroupUnknownConsumerNewGroup
-  join A id=ghost   | A UNKNOWN_MEMBER_ID id=ghost gen=-1
+  [L] join A id=ghost       | A UNKNOWN_MEMBER_ID id=ghost gen=0
+  [SJ] join A id=ghost      | A UNKNOWN_MEMBER_ID id=ghost gen=-1
   state none
   log none
 JOIN-004 an unknown member id in an existing group
@@ -233,7 +234,8 @@ JOIN-037 what follows a parked JoinGroup on its connection waits
   join A on=c1              | -
   heartbeat A on=c1         | -
   heartbeat A               | A REBALANCE_IN_PROGRESS
-  join B                    | A NONE gen=3; B NONE gen=3; A ILLEGAL_GENERATION
+  [L] join B                | A NONE gen=3; B NONE gen=3; A REBALANCE_IN_PROGRESS
+  [SJ] join B               | A NONE gen=3; B NONE gen=3; A ILLEGAL_GENERATION
 JOIN-038 client id and host are those of the first join
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupMetadata.updateMember

@@ -33,13 +33,25 @@ REB-006 a session expires during the rebalance
   @ scala GroupCoordinatorTest.testSessionTimeoutDuringRebalance
   @ java GroupMetadataManagerTest.testClassicGroupMemberSessionTimeoutDuringRebalance
   @ 0.10.2 GroupCoordinatorResponseTest.testSessionTimeoutDuringRebalance
-  stable A session=1000 rebalance=2000
+  completing A session=1000 rebalance=2000
+  wait 1
+  sync A A=a
+  wait 1
+  heartbeat A               | A NONE
   join B                    | -
   --
   wait 999                  | -
   wait 1                    | B NONE gen=2 members=B
   state AwaitingSync gen=2
   log none
+REB-006.tie two timers of one member and one instant both fire in 0.10.2
+  @ L model
+  @ 0.10.2 DelayedHeartbeat, GroupCoordinator.shouldKeepMemberAlive
+  stable A session=1000 rebalance=2000
+  join B                    | -
+  wait 999                  | -
+  wait 1                    | B NONE gen=2 members=B
+  state PreparingRebalance
 REB-007 heartbeats keep the old member during the rebalance
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testRebalanceCompletesBeforeMemberJoins
