@@ -288,6 +288,8 @@ class GroupCoordinator:
         ownership = ErrorCode.NONE
         if partition is None or partition.state is not PartitionState.ACTIVE:
             ownership = partition_error(partition)
+            if self._runtime.profile.loading_is_not_coordinator:
+                ownership = ErrorCode.NOT_COORDINATOR
         own = self._check_itself(request, api_version)
         if self._runtime.profile.ownership_first:
             return own if ownership is ErrorCode.NONE else ownership

@@ -126,6 +126,8 @@ class Group:
     def supports_protocols(self, protocol_type: str, protocols: Protocols) -> bool:
         """Whether a member offering these could be in the group. Source: supportsProtocols."""
         if self.state is GroupState.EMPTY:
+            if self.runtime.profile.empty_group_takes_any_protocol:
+                return True
             return bool(protocol_type) and bool(protocols)
         if protocol_type != self.protocol_type:
             return False

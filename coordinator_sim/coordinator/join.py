@@ -19,7 +19,7 @@ from coordinator_sim.coordinator.join_phase import (
     trace_store_failure,
 )
 from coordinator_sim.coordinator.join_request import Join, refuse_join, update_member
-from coordinator_sim.coordinator.refusals import metadata_append_error
+from coordinator_sim.coordinator.refusals import dead_error, metadata_append_error
 from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Parked, Partition, Runtime
 from coordinator_sim.coordinator.sessions import start_new_member_timer
 from coordinator_sim.coordinator.static_members import rejoin_static
@@ -103,7 +103,7 @@ def _join_new_member(runtime: Runtime, group: Group, join: Join) -> Effect | Err
     """A member without an id. Source: classicGroupJoinNewMember."""
     request = join.request
     if group.state is GroupState.DEAD:
-        refuse_join(runtime, join, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        refuse_join(runtime, join, dead_error(runtime.profile))
         return NO_EFFECT
     if not group.supports_protocols(request.protocol_type, request.protocols):
         # QUIRK: the Empty group that this request created stays behind.
@@ -148,7 +148,7 @@ def _join_existing_member(runtime: Runtime, group: Group, join: Join) -> Effect 
     request = join.request
     member_id = request.member_id
     if group.state is GroupState.DEAD:
-        refuse_join(runtime, join, ErrorCode.COORDINATOR_NOT_AVAILABLE, member_id)
+        refuse_join(runtime, join, dead_error(runtime.profile), member_id)
         return NO_EFFECT
     if not group.supports_protocols(request.protocol_type, request.protocols):
         refuse_join(runtime, join, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id)

@@ -117,7 +117,8 @@ def _drop_not_rejoined(runtime: Runtime, group: Group) -> None:
         if member.awaiting_join is None and member.group_instance_id is None
     ]
     for member in dropped:
-        runtime.timers.cancel(TimerKey(TimerKind.SESSION, group.group_id, member.member_id))
+        if not runtime.profile.stale_session_rebalances:
+            runtime.timers.cancel(TimerKey(TimerKind.SESSION, group.group_id, member.member_id))
         if runtime.tracing:
             group.emit(
                 Event.MEMBER_KICKED,

@@ -15,6 +15,7 @@ from coordinator_sim.coordinator.join_phase import (
     prepare_rebalance,
     rebalance_or_complete,
 )
+from coordinator_sim.coordinator.refusals import dead_error
 from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Partition, Runtime
 from coordinator_sim.coordinator.sessions import start_session
 from coordinator_sim.coordinator.tracing import trace_fenced_leave
@@ -47,7 +48,11 @@ def handle_heartbeat(
         return ErrorCode.UNKNOWN_MEMBER_ID
     state = group.state
     if state is GroupState.DEAD:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return dead_error(runtime.profile)
+    if state is GroupState.AWAITING_SYNC and not runtime.profile.heartbeats_count_while_syncing:
+        # QUIRK: the generation is not even looked at.
+        is_member = request.member_id in group.members
+        return _HEARTBEAT_REBALANCE if is_member else _HEARTBEAT_UNKNOWN
     error = group.validate_member(request.member_id, request.group_instance_id)
     if error is not ErrorCode.NONE:
         return error
@@ -67,7 +72,7 @@ def handle_leave(
     if group is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
     if group.state is GroupState.DEAD:
-        return Effect(response=LeaveGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE))
+        return Effect(response=LeaveGroupResponse(error_code=dead_error(runtime.profile)))
     if not runtime.profile.leave_batch_rebalances_once:
         return _leave_one_by_one(runtime, partition, group, request)
     results = tuple(_leave(runtime, group, entry) for entry in request.members)
@@ -155,7 +160,13 @@ def _remove_leaver(runtime: Runtime, group: Group, member: Member, entry: Leavin
 
 
 def _remove_member(runtime: Runtime, group: Group, member: Member) -> None:
-    """Tell a parked JoinGroup that its id is gone, and forget the member."""
+    """Tell a parked JoinGroup that its id is gone, and forget the member.
+
+    Older Scala forgets the JoinGroup with the member, and never answers it.
+    """
+    parked = member.awaiting_join
+    if parked is not None and not runtime.profile.removed_joiner_is_answered:
+        parked.is_answered = True
     gone = JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
     complete_join_of(runtime, group, member, gone)
     group.remove(member.member_id)
@@ -176,6 +187,11 @@ def expire_session(runtime: Runtime, group: Group, member_id: str) -> Effect:
             group.tell(Event.PENDING_EXPIRED, member_id=member_id)
         return _complete_after_expiry(runtime, group)
     member = group.members.get(member_id)
+    is_stale = member is None and group.state is not GroupState.EMPTY
+    if is_stale and runtime.profile.stale_session_rebalances:
+        # QUIRK: a member that is long gone fails once more.
+        text = f"session of {member_id} expired, which is no member any more"
+        return rebalance_or_complete(runtime, group, RebalanceReason.MEMBER_FAILED, text)
     if member is None or member.has_satisfied_heartbeat():
         return NO_EFFECT
     if runtime.tracing:

@@ -83,6 +83,13 @@ def metadata_append_error(error: ErrorCode, profile: Profile) -> ErrorCode:
     return _METADATA_ERRORS.get(error, error)
 
 
+def dead_error(profile: Profile) -> ErrorCode:
+    """What a request to a Dead group is told."""
+    if profile.dead_group_is_unknown:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    return ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
 def operation_error(error: ErrorCode, profile: Profile) -> ErrorCode:
     """What a client is told when the operation itself failed. Source: handleOperationException."""
     if error is ErrorCode.NETWORK_EXCEPTION:

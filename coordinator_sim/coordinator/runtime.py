@@ -13,6 +13,7 @@ from enum import Enum, unique
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind, TimerQueue
 from coordinator_sim.coordinator.contract import (
@@ -30,6 +31,7 @@ from coordinator_sim.coordinator.scala_offsets import LoadedOffsets
 from coordinator_sim.coordinator.tracing import trace_response
 from coordinator_sim.coordinator.writes import settle_by_batch, settle_by_position
 from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import JoinGroupResponse
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.records import (
     EndTransactionMarker,
@@ -320,6 +322,10 @@ class Runtime:
         if parked.is_answered:
             return
         parked.is_answered = True
+        if isinstance(response, JoinGroupResponse) and response.generation_id == -1:
+            generation_id = self.profile.join_error_generation
+            if generation_id != -1:
+                response = replace(response, generation_id=generation_id)
         self.reply(parked.token, response)
         if self.tracing:
             trace_response(self, parked, response)

@@ -13,7 +13,7 @@ from coordinator_sim.coordinator.join_phase import (
     reset_assignments,
     trace_store_failure,
 )
-from coordinator_sim.coordinator.refusals import metadata_append_error
+from coordinator_sim.coordinator.refusals import dead_error, metadata_append_error
 from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Parked, Partition, Runtime
 from coordinator_sim.coordinator.sessions import start_session
 from coordinator_sim.protocol.errors import ErrorCode
@@ -62,7 +62,7 @@ def _validate(runtime: Runtime, group: Group | None, request: SyncGroupRequest) 
     if group.state is GroupState.EMPTY and runtime.profile.empty_group_refuses_sync_first:
         return ErrorCode.UNKNOWN_MEMBER_ID
     if group.state is GroupState.DEAD:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return dead_error(runtime.profile)
     error = group.validate_member(request.member_id, request.group_instance_id)
     if error is not ErrorCode.NONE:
         return error

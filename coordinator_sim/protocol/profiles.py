@@ -102,6 +102,23 @@ class Profile(Struct, frozen=True, kw_only=True):
         log_sequences_every_batch: Batches of groups and tombstones carry base sequence 0 as those
             of offsets do. Source: CoordinatorRuntime.maybeAllocateNewBatch;
             GroupMetadataManager.storeGroup has none.
+        join_error_generation: What a refused JoinGroup says of the generation.
+            Source: GroupCoordinator.joinError; -1 since 2.2.
+        dead_group_is_unknown: Requests to a Dead group are UNKNOWN_MEMBER_ID. Source: the handlers
+            of GroupCoordinator up to 2.2; COORDINATOR_NOT_AVAILABLE since KAFKA-7862, 2.3.
+        heartbeats_count_while_syncing: A heartbeat while the leader's assignment is awaited is
+            checked and restarts the session; before, it was REBALANCE_IN_PROGRESS at once.
+            Source: GroupCoordinator.handleHeartbeat; KAFKA-10134, 2.6.1 and 2.7.
+        empty_group_takes_any_protocol: A JoinGroup into an Empty group may come without protocol
+            type and protocols. Source: GroupMetadata.supportsProtocols; KAFKA-6005, 1.0.
+        loading_is_not_coordinator: A partition that is loading is not led yet.
+            Source: GroupMetadataManager.loadGroupsForPartition, which adds it to the owned
+            partitions last; ownership is asked first.
+        removed_joiner_is_answered: A member that is removed while its JoinGroup is parked is told
+            UNKNOWN_MEMBER_ID. Source: GroupCoordinator.removeMemberAndUpdateGroup; KAFKA-7610, 2.1.
+        stale_session_rebalances: The session of a member that did not rejoin in time runs on, and
+            starts another rebalance when it ends. Source: GroupCoordinator.onCompleteJoin and
+            onExpireHeartbeat; KAFKA-7196, 2.1.
         gauge_interval_ms: How often a partition's groups are counted by a timer; 0 for never.
             Source: GroupCoordinatorShard.DEFAULT_GROUP_GAUGES_UPDATE_INTERVAL_MS; Scala counts
             when a gauge is read.
@@ -174,6 +191,13 @@ class Profile(Struct, frozen=True, kw_only=True):
     log_words: LogWords = LogWords.JAVA
     log_magic: int = 2
     log_sequences_every_batch: bool = True
+    join_error_generation: int = -1
+    dead_group_is_unknown: bool = False
+    heartbeats_count_while_syncing: bool = True
+    empty_group_takes_any_protocol: bool = False
+    loading_is_not_coordinator: bool = False
+    removed_joiner_is_answered: bool = True
+    stale_session_rebalances: bool = False
     gauge_interval_ms: int = 60_000
     hash_order: HashOrder = HashOrder.JAVA
     replaces_static_member_in_place: bool = False
@@ -251,6 +275,13 @@ PROFILES: Final[dict[str, Profile]] = {
             static_membership=False,
             log_magic=1,
             hash_order=HashOrder.SCALA_2_12,
+            join_error_generation=0,
+            dead_group_is_unknown=True,
+            heartbeats_count_while_syncing=False,
+            empty_group_takes_any_protocol=True,
+            loading_is_not_coordinator=True,
+            removed_joiner_is_answered=False,
+            stale_session_rebalances=True,
         ),
         replace(
             _SCALA,

@@ -183,3 +183,70 @@ def test_shrinking_loaded_group_and_its_sessions(profile: str) -> None:
     kinds = [t.key.kind for t in small.timers() if t.key.group_id == "g"]
     first = TimerKind.JOIN if profile == "3.9" else TimerKind.SESSION
     assert kinds[0] is first
+
+
+def old(**settings: int) -> GroupDriver:
+    """One group on a broker of 0.10.2, whose JoinGroup has no version that knows static members."""
+    config = CoordinatorConfig(offsets_topic_num_partitions=1)
+    return GroupDriver(Harness(config, profile_named("0.10.2"), start_ms=0), **settings)
+
+
+def test_0_10_2_refuses_joins_with_generation_0() -> None:
+    """Before 2.2 a refused JoinGroup carries generation 0."""
+    refused = answer(old().join("ghost", version=1), JoinGroupResponse)
+    assert (refused.error_code, refused.generation_id) == (ErrorCode.UNKNOWN_MEMBER_ID, 0)
+
+
+def test_0_10_2_takes_a_first_member_without_protocols() -> None:
+    """An Empty group asks neither for a protocol type nor for protocols."""
+    group = old()
+    group.join(protocol_type="", protocols=("range",), version=1)
+    assert group.state == "AwaitingSync"
+
+
+def test_0_10_2_heartbeats_while_syncing_say_nothing_about_the_member() -> None:
+    """While the assignment is awaited any generation is told REBALANCE_IN_PROGRESS."""
+    group = old()
+    member = answer(group.join(version=1), JoinGroupResponse).member_id
+    assert group.heartbeat(member, 77).error_code is ErrorCode.REBALANCE_IN_PROGRESS
+    assert group.heartbeat("ghost", 1).error_code is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_0_10_2_forgets_the_join_of_a_leaver() -> None:
+    """A member that leaves while its JoinGroup is parked never hears of it."""
+    group = old()
+    first = answer(group.join(version=1), JoinGroupResponse).member_id
+    group.sync(first, 1, {first: b"x"})
+    step = group.join(version=1)
+    assert step.response is None
+    known = group.harness.coordinator.group("g")
+    assert known is not None
+    second = next(name for name in known.members if name != first)
+    group.leave((second, None))
+    assert all(reply.token != step.token for reply in group.harness.advance(60_000).replies)
+
+
+def test_0_10_2_rebalances_once_more_for_a_member_long_gone() -> None:
+    """The session of a member that did not rejoin in time runs on and disturbs the next one."""
+    group = old(session_timeout_ms=30_000, rebalance_timeout_ms=5_000)
+    first = answer(group.join(version=1), JoinGroupResponse).member_id
+    group.sync(first, 1, {first: b"x"})
+    group.join(version=1)
+    (admitted,) = group.harness.advance(5_000).replies
+    second = admitted.response.member_id  # type: ignore[union-attr]
+    group.sync(second, 2, {second: b"x"})
+    group.harness.advance(20_000)
+    assert group.state == "Stable"
+    group.heartbeat(second, 2)
+    group.harness.advance(5_000)
+    assert group.state == "PreparingRebalance"
+
+
+def test_0_10_2_does_not_own_what_it_loads() -> None:
+    """While a partition is loading its groups are told to look elsewhere."""
+    group = old()
+    coordinator = group.harness.coordinator
+    group.harness.resign()
+    coordinator.begin_load(0, 2, 0)
+    refused = answer(group.join("m", version=1), JoinGroupResponse)
+    assert refused.error_code is ErrorCode.NOT_COORDINATOR
