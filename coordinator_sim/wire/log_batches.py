@@ -12,7 +12,12 @@ from msgspec import Struct
 
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.protocol.profiles import Profile
-from coordinator_sim.protocol.records import EndTransactionMarker, LogBatch, OffsetCommitKey
+from coordinator_sim.protocol.records import (
+    EndTransactionMarker,
+    LogBatch,
+    LogKey,
+    OffsetCommitKey,
+)
 from coordinator_sim.wire.compression import Compression
 from coordinator_sim.wire.offsets_records import decode_record, encode_key, encode_value
 from coordinator_sim.wire.record_batches import (
@@ -121,13 +126,21 @@ def decode_batches(data: bytes | memoryview, partition: int) -> Iterator[LogBatc
         WireFormatError: A record is none of the offsets log, or of an unknown version.
     """
     reader = SegmentReader(data)
+    keys: dict[bytes, LogKey] = {}
     for stored in reader:
-        yield from log_batches_of(stored, partition)
+        yield from log_batches_of(stored, partition, keys)
     reader.require_whole()
 
 
-def log_batches_of(stored: StoredBatch, partition: int) -> Iterator[LogBatch]:
+def log_batches_of(
+    stored: StoredBatch, partition: int, keys: dict[bytes, LogKey] | None = None
+) -> Iterator[LogBatch]:
     """One stored batch as the coordinator's plain data, in pieces without gaps.
+
+    Args:
+        stored: As it lies in the log.
+        partition: Of `__consumer_offsets`.
+        keys: Keys decoded before, shared by the batches of a log for speed.
 
     Raises:
         WireFormatError: A record is none of the offsets log, or of an unknown version.
@@ -139,7 +152,7 @@ def log_batches_of(stored: StoredBatch, partition: int) -> Iterator[LogBatch]:
     reached = batch.base_offset
     for piece in _without_gaps(batch.records):
         reached = piece[-1].offset + 1
-        yield _piece(batch, piece, partition)
+        yield _piece(batch, piece, partition, keys)
     if reached < batch.next_offset:
         yield LogBatch(
             partition=partition,
@@ -219,12 +232,17 @@ def _control_batch(batch: RecordBatch, partition: int) -> LogBatch:
     )
 
 
-def _piece(batch: RecordBatch, records: tuple[Record, ...], partition: int) -> LogBatch:
+def _piece(
+    batch: RecordBatch,
+    records: tuple[Record, ...],
+    partition: int,
+    keys: dict[bytes, LogKey] | None,
+) -> LogBatch:
     return LogBatch(
         partition=partition,
         base_offset=records[0].offset,
         timestamp_ms=records[0].timestamp_ms,
-        records=tuple(decode_record(_key_of(record), record.value) for record in records),
+        records=tuple(decode_record(_key_of(record), record.value, keys) for record in records),
         producer_id=batch.producer_id,
         producer_epoch=batch.producer_epoch,
         transactional=batch.transactional,

@@ -7,6 +7,7 @@ Source: kafka 4.4, group-coordinator/src/main/resources/common/message, the sche
 (Legacy)OffsetCommitKey and Value, GroupMetadataKey and Value; GroupCoordinatorRecordSerde.
 """
 
+import struct
 from functools import partial
 from typing import Final
 
@@ -54,6 +55,14 @@ _INSTANCE_ID_VERSION: Final = 3
 _FLEXIBLE_VERSION: Final = 4
 _TOPIC_ID_TAG: Final = 0
 _UUID_SIZE: Final = 16
+_TOPIC_ID_FRONT: Final = b"\x01\x00\x10"
+"""One tagged field, the topic's id, of sixteen bytes."""
+_ONE_BYTE: Final = 0x7F
+"""Lengths below fit a varint of one byte, one added."""
+_PLAIN_FRONT: Final = struct.Struct(">hqi")
+_PLAIN_SIZE: Final = 24
+_INT32: Final = struct.Struct(">i")
+_INT64: Final = struct.Struct(">q")
 _ABSENT: Final = -1
 
 
@@ -89,6 +98,9 @@ def decode_key(data: bytes) -> LogKey:
     Raises:
         WireFormatError: A field is cut short or not UTF-8.
     """
+    plain = _plain_key(data)
+    if plain is not None:
+        return plain
     reader = ClassicReader(data, "offsets record key")
     version = reader.int16("version")
     if version in (LEGACY_OFFSET_KEY, OFFSET_KEY):
@@ -98,6 +110,19 @@ def decode_key(data: bytes) -> LogKey:
     if version == GROUP_KEY:
         return GroupMetadataKey(reader.string("group"))
     return OpaqueKey(version, data[2:])
+
+
+def _plain_key(data: bytes) -> OffsetCommitKey | None:
+    """A whole offset key, read at once; None leaves anything else to the reader of all forms."""
+    try:
+        end = 4 + (data[2] << 8 | data[3])
+        stop = end + 2 + (data[end] << 8 | data[end + 1])
+        if data[0] or data[1] > OFFSET_KEY or stop + 4 != len(data):
+            return None
+        partition = _INT32.unpack_from(data, stop)[0]
+        return OffsetCommitKey(data[4:end].decode(), data[end + 2 : stop].decode(), partition)
+    except (IndexError, UnicodeDecodeError):
+        return None
 
 
 # -- values ----------------------------------------------------------------------------------
@@ -132,6 +157,10 @@ def decode_value(key: LogKey, data: bytes) -> tuple[LogValue, int]:
     if isinstance(key, OpaqueKey):
         version = ClassicReader(data, "record value").int16("version") if data else _ABSENT
         return OpaqueValue(data), version
+    if isinstance(key, OffsetCommitKey):
+        plain = _plain_offset(data)
+        if plain is not None:
+            return plain, data[1]
     what = "offset value" if isinstance(key, OffsetCommitKey) else "group value"
     reader = CompactReader(data, what)
     version = reader.int16("version")
@@ -144,16 +173,69 @@ def decode_value(key: LogKey, data: bytes) -> tuple[LogValue, int]:
     return _read_group(reader, version), version
 
 
-def decode_record(key: bytes, value: bytes | None) -> LogRecord:
+def decode_record(
+    key: bytes, value: bytes | None, keys: dict[bytes, LogKey] | None = None
+) -> LogRecord:
     """One record from its two halves.
+
+    Args:
+        key: The record's key.
+        value: The record's value; None is a tombstone.
+        keys: Keys decoded before, which is most of them in a log; takes this one too.
 
     Raises:
         WireFormatError: As `decode_key` and `decode_value`.
     """
-    named = decode_key(key)
+    named = None if keys is None else keys.get(key)
+    if named is None:
+        named = decode_key(key)
+        if keys is not None:
+            keys[key] = named
     said, version = (None, 0) if value is None else decode_value(named, value)
     legacy = isinstance(named, OffsetCommitKey) and key[1] == LEGACY_OFFSET_KEY
     return LogRecord(named, said, version, legacy)
+
+
+def _plain_offset(data: bytes) -> OffsetCommitValue | None:
+    """An offset value as nearly all are, read at once; None leaves it to the reader of all forms.
+
+    That is version 3, or version 4 with short metadata and no tag but the topic's id.
+    """
+    if len(data) < _PLAIN_SIZE or data[0]:
+        return None
+    _, offset, epoch = _PLAIN_FRONT.unpack_from(data)
+    start = _PLAIN_FRONT.size
+    topic_id = None
+    if data[1] == _LEADER_EPOCH_VERSION:
+        size = data[start] << 8 | data[start + 1]
+        start += 2
+        end = start + size
+        if end + 8 != len(data):
+            return None
+    elif data[1] == _FLEXIBLE_VERSION:
+        size = data[start] - 1
+        start += 1
+        end = start + size
+        tags = data[end + 8 :]
+        if not 0 <= size < _ONE_BYTE or not tags or tags[:3] not in (b"\x00", _TOPIC_ID_FRONT):
+            return None
+        if tags[0]:
+            topic_id = tags[3:]
+            if len(topic_id) != _UUID_SIZE:
+                return None
+    else:
+        return None
+    try:
+        metadata = data[start:end].decode()
+    except UnicodeDecodeError:
+        return None
+    return OffsetCommitValue(
+        offset=offset,
+        leader_epoch=epoch,
+        metadata=metadata,
+        commit_timestamp_ms=_INT64.unpack_from(data, end)[0],
+        topic_id=topic_id,
+    )
 
 
 def _offset_bytes(value: OffsetCommitValue, version: int) -> bytes:

@@ -116,14 +116,31 @@ class RecordReader:
         end = position + size
         if size < 0 or end > len(data):
             raise self._error(f"a record of {size} bytes does not fit")
-        time_delta, position = self._varint(position + 1)
+        position += 1
+        raw = data[position]
+        if raw < _MORE:
+            time_delta, position = raw >> 1 ^ -(raw & 1), position + 1
+        else:
+            time_delta, position = self._varint(position)
         raw = data[position]
         if raw < _MORE:
             offset_delta, position = raw >> 1 ^ -(raw & 1), position + 1
         else:
             offset_delta, position = self._varint(position)
-        key, position = self._nullable(position, end)
-        value, position = self._nullable(position, end)
+        raw = data[position]
+        stop = position + 1 + (raw >> 1)
+        if raw < _MORE and not raw & 1 and stop <= end:
+            key: bytes | None = data[position + 1 : stop]
+            position = stop
+        else:
+            key, position = self._nullable(position, end)
+        raw = data[position]
+        stop = position + 1 + (raw >> 1)
+        if raw < _MORE and not raw & 1 and stop <= end:
+            value: bytes | None = data[position + 1 : stop]
+            position = stop
+        else:
+            value, position = self._nullable(position, end)
         raw = data[position]
         headers: tuple[Header, ...] = ()
         if raw == 0:
@@ -171,6 +188,14 @@ class RecordReader:
     def _varint(self, position: int) -> tuple[int, int]:
         """A signed varint and the position after it."""
         data = self._data
+        raw = data[position]
+        if raw < _MORE:
+            return raw >> 1 ^ -(raw & 1), position + 1
+        byte = data[position + 1]
+        if byte < _MORE:
+            # Two bytes: the size of nearly every record and of most keys.
+            raw = raw & 0x7F | byte << 7
+            return raw >> 1 ^ -(raw & 1), position + 2
         raw = shift = 0
         for start in range(position, position + _MAX_VARLONG_BYTES):
             byte = data[start]
