@@ -11,6 +11,7 @@ DESCRIPTIONS = {
     "core": "the coordinator alone: heartbeats, commits, joins per CPU-second",
     "assignors": "assignors on large groups",
     "simulator": "heartbeat round trips beside bare simpy",
+    "segments": "records of the offsets log per CPU-second",
     "ingest": "broker-log lines per CPU-second",
     "churn": "the Spark churn job on the dense trace form (also: --full in its own module)",
 }

@@ -38,10 +38,30 @@ def clean(
     MemoryRecords.filterTo sets the horizon.
     """
     last: dict[LogKey, int] = {}
+    aborted = _aborted(log)
     for entry in log:
+        if entry.batch.base_offset in aborted:
+            continue
         for index, record in enumerate(entry.batch.records):
             last[record.key] = entry.batch.base_offset + index
     return [piece for entry in log for piece in _cleaned(entry, last, now_ms, delete_retention_ms)]
+
+
+def _aborted(log: Sequence[CleanedBatch]) -> set[int]:
+    """The base offsets of batches whose transaction was aborted; their records hide no other.
+
+    Source: Cleaner.buildOffsetMapForSegment, CleanedTransactionMetadata.onBatchRead.
+    """
+    found: set[int] = set()
+    unfinished: dict[int, list[int]] = {}
+    for entry in log:
+        batch = entry.batch
+        if batch.marker is not None:
+            ended = unfinished.pop(batch.producer_id, [])
+            found.update([] if batch.marker.committed else ended)
+        elif batch.transactional:
+            unfinished.setdefault(batch.producer_id, []).append(batch.base_offset)
+    return found
 
 
 def _cleaned(

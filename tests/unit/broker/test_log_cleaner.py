@@ -1,5 +1,7 @@
 """What a pass of the log cleaner leaves."""
 
+from msgspec.structs import replace
+
 from coordinator_sim.broker.log_cleaner import CleanedBatch, clean
 from coordinator_sim.protocol.records import (
     EndTransactionMarker,
@@ -63,3 +65,23 @@ def test_transactions_and_their_markers_stay() -> None:
         )
     )
     assert clean([batch(0, a=PUT), marker], now_ms=0) == [batch(0, a=PUT), marker]
+
+
+def test_an_aborted_record_hides_no_older_one() -> None:
+    """Its transaction never was, so the last record before it is the last of its key."""
+    producer = {"producer_id": 7, "producer_epoch": 0, "transactional": True}
+    written = CleanedBatch(replace(batch(1, a=PUT).batch, **producer))
+    plain = batch(2, b=PUT)
+    marker = LogBatch(
+        partition=0,
+        base_offset=3,
+        timestamp_ms=0,
+        records=(),
+        control=True,
+        marker=EndTransactionMarker(committed=False),
+        **producer,
+    )
+
+    log = clean([batch(0, a=PUT), written, plain, CleanedBatch(marker)], now_ms=0)
+
+    assert shown(log) == [(0, "a"), (1, "a"), (2, "b")]
