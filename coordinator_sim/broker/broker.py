@@ -14,6 +14,7 @@ from coordinator_sim.broker.passage import Access
 from coordinator_sim.broker.transactions import TransactionCoordinator
 from coordinator_sim.broker.view import ClusterView
 from coordinator_sim.coordinator.contract import CoordinatorResult, Reply
+from coordinator_sim.coordinator.metrics import CoordinatorMetrics
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
     FindCoordinatorRequest,
@@ -71,6 +72,10 @@ class Coordinator(Protocol):
 
     def unload(self, partition: int, leader_epoch: int, now_ms: int) -> CoordinatorResult:
         """Give the partition up."""
+        ...
+
+    def metrics(self) -> CoordinatorMetrics:
+        """What its metrics show now."""
         ...
 
     def hold_high_watermark(self, hold: bool, partition: int | None = None) -> None:

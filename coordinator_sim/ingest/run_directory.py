@@ -28,6 +28,7 @@ from coordinator_sim.trace.schema import (
     EVENTS_DIR,
     GENERATIONS_DIR,
     MANIFEST_NAME,
+    METRICS_NAME,
     RESOURCES_DIR,
     EventRow,
     GenerationRow,
@@ -242,7 +243,7 @@ def check_replaceable(path: Path, keep: Path | None = None) -> None:
         return
     if not path.is_dir():
         raise ConfigError(f"{path} is a file; name a directory for the trace")
-    ours = {MANIFEST_NAME, f"{MANIFEST_NAME}.partial", *_TABLES}
+    ours = {MANIFEST_NAME, METRICS_NAME, f"{MANIFEST_NAME}.partial", *_TABLES}
     foreign = sorted(entry.name for entry in path.iterdir() if entry.name not in ours)
     if foreign:
         raise ConfigError(
@@ -255,5 +256,6 @@ def _clear(path: Path) -> None:
     check_replaceable(path)
     path.mkdir(parents=True, exist_ok=True)
     (path / MANIFEST_NAME).unlink(missing_ok=True)
+    (path / METRICS_NAME).unlink(missing_ok=True)
     for table in _TABLES:
         shutil.rmtree(path / table, ignore_errors=True)

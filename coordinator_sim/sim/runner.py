@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from coordinator_sim.broker import Cluster, Coordinator, make_services
 from coordinator_sim.clock import Action
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.coordinator.metrics import CoordinatorMetrics
 from coordinator_sim.harness.broker_properties import configured
 from coordinator_sim.protocol.profiles import Profile, profile_named
 from coordinator_sim.protocol.records import LogBatch
@@ -44,12 +45,14 @@ class RunResult(Struct, frozen=True, kw_only=True):
         fired_count: Callbacks fired: timers, deliveries and happenings.
         tape: The choices made, in order, if they were to be kept; replay them with `tape=`.
         offsets_log: The batches of `__consumer_offsets`, by partition, each in log order.
+        metrics: Of every living broker's coordinator, by broker id.
     """
 
     end_us: int
     fired_count: int
     tape: tuple[Choice, ...]
     offsets_log: tuple[LogBatch, ...] = ()
+    metrics: dict[int, CoordinatorMetrics] = field(default_factory=dict)
 
 
 class Simulation:
@@ -128,6 +131,10 @@ class Simulation:
             fired_count=self._environment.fired_count,
             tape=tuple(self._choices.tape),
             offsets_log=tuple(batch for log in self._cluster.logs for batch in log),
+            metrics={
+                broker_id: broker.coordinator.metrics()
+                for broker_id, broker in sorted(self._cluster.brokers.items())
+            },
         )
 
 

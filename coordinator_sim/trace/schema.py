@@ -34,6 +34,8 @@ EVENTS_DIR: Final = "events"
 GENERATIONS_DIR: Final = "generations"
 RESOURCES_DIR: Final = "resources"
 MANIFEST_NAME: Final = "run.json"
+METRICS_NAME: Final = "metrics.json"
+"""Beside the events of a simulated run: the metrics of its brokers at the end."""
 
 _DAY_US: Final = 86_400_000_000
 _EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
