@@ -88,10 +88,15 @@ class ClassicReader:
 
     def java_string(self, field: str) -> str:
         """The next string, which may not be null; what is not UTF-8 is replaced, as in Java."""
-        length = self.int16(field)
-        if length < 0:
+        text = self.java_nullable_string(field)
+        if text is None:
             raise self.error(f"{field} is null")
-        return self._take(length, field).decode(errors="replace")
+        return text
+
+    def java_nullable_string(self, field: str) -> str | None:
+        """As `java_string`; None for any negative length."""
+        length = self.int16(field)
+        return None if length < 0 else self._take(length, field).decode(errors="replace")
 
     def nullable_bytes(self, field: str) -> bytes | None:
         """The next length-prefixed bytes; None for any negative length."""

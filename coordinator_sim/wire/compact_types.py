@@ -43,14 +43,9 @@ class CompactReader(ClassicReader):
         return data
 
     def compact_nullable_string(self, field: str) -> str | None:
-        """The next string; None for length 0."""
+        """The next string; None for length 0. What is not UTF-8 is replaced, as in Java."""
         raw = self.compact_nullable_bytes(field)
-        if raw is None:
-            return None
-        try:
-            return raw.decode()
-        except UnicodeDecodeError as error:
-            raise self.error(f"{field} is not UTF-8") from error
+        return None if raw is None else raw.decode(errors="replace")
 
     def compact_string(self, field: str) -> str:
         """The next string, which may not be null."""

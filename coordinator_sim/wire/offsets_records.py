@@ -96,7 +96,7 @@ def decode_key(data: bytes) -> LogKey:
     """The key of a record; one of another version than 0, 1 and 2 stays opaque.
 
     Raises:
-        WireFormatError: A field is cut short or not UTF-8.
+        WireFormatError: A field is cut short, or null where it may not be.
     """
     plain = _plain_key(data)
     if plain is not None:
@@ -105,10 +105,10 @@ def decode_key(data: bytes) -> LogKey:
     version = reader.int16("version")
     if version in (LEGACY_OFFSET_KEY, OFFSET_KEY):
         return OffsetCommitKey(
-            reader.string("group"), reader.string("topic"), reader.int32("partition")
+            reader.java_string("group"), reader.java_string("topic"), reader.int32("partition")
         )
     if version == GROUP_KEY:
-        return GroupMetadataKey(reader.string("group"))
+        return GroupMetadataKey(reader.java_string("group"))
     return OpaqueKey(version, data[2:])
 
 
@@ -120,9 +120,13 @@ def _plain_key(data: bytes) -> OffsetCommitKey | None:
         if data[0] or data[1] > OFFSET_KEY or stop + 4 != len(data):
             return None
         partition = _INT32.unpack_from(data, stop)[0]
-        return OffsetCommitKey(data[4:end].decode(), data[end + 2 : stop].decode(), partition)
-    except (IndexError, UnicodeDecodeError):
+    except IndexError:
         return None
+    group_id, topic = (
+        data[4:end].decode(errors="replace"),
+        data[end + 2 : stop].decode(errors="replace"),
+    )
+    return OffsetCommitKey(group_id, topic, partition)
 
 
 # -- values ----------------------------------------------------------------------------------
@@ -151,8 +155,8 @@ def decode_value(key: LogKey, data: bytes) -> tuple[LogValue, int]:
     have their defaults; a rebalance timeout that it lacks is -1.
 
     Raises:
-        WireFormatError: The version is unknown, or a field is cut short, null where it may not
-            be, or not UTF-8. A broker that loads such a record gives the whole partition up.
+        WireFormatError: The version is unknown, or a field is cut short, or null where it may
+            not be. A broker that loads such a record gives the whole partition up.
     """
     if isinstance(key, OpaqueKey):
         version = ClassicReader(data, "record value").int16("version") if data else _ABSENT
@@ -225,14 +229,10 @@ def _plain_offset(data: bytes) -> OffsetCommitValue | None:
                 return None
     else:
         return None
-    try:
-        metadata = data[start:end].decode()
-    except UnicodeDecodeError:
-        return None
     return OffsetCommitValue(
         offset=offset,
         leader_epoch=epoch,
-        metadata=metadata,
+        metadata=data[start:end].decode(errors="replace"),
         commit_timestamp_ms=_INT64.unpack_from(data, end)[0],
         topic_id=topic_id,
     )
@@ -258,7 +258,7 @@ def _read_offset(reader: CompactReader, version: int) -> OffsetCommitValue:
     flexible = version >= _FLEXIBLE_VERSION
     offset = reader.int64("offset")
     epoch = reader.int32("leader_epoch") if version >= _LEADER_EPOCH_VERSION else _ABSENT
-    metadata = reader.compact_string("metadata") if flexible else reader.string("metadata")
+    metadata = reader.compact_string("metadata") if flexible else reader.java_string("metadata")
     committed_ms = reader.int64("commit_timestamp")
     expires_ms = reader.int64("expire_timestamp") if version == _EXPIRE_VERSION else _ABSENT
     topic_id = None
@@ -317,8 +317,8 @@ def _member_bytes(member: GroupMetadataMember, version: int) -> bytes:
 
 def _read_group(reader: CompactReader, version: int) -> GroupMetadataValue:
     flexible = version >= _FLEXIBLE_VERSION
-    text = reader.compact_string if flexible else reader.string
-    nullable = reader.compact_nullable_string if flexible else reader.nullable_string
+    text = reader.compact_string if flexible else reader.java_string
+    nullable = reader.compact_nullable_string if flexible else reader.java_nullable_string
     protocol_type = text("protocol_type")
     generation_id = reader.int32("generation")
     protocol_name = nullable("protocol")
@@ -341,8 +341,8 @@ def _read_group(reader: CompactReader, version: int) -> GroupMetadataValue:
 
 def _read_member(reader: CompactReader, version: int) -> GroupMetadataMember:
     flexible = version >= _FLEXIBLE_VERSION
-    text = reader.compact_string if flexible else reader.string
-    nullable = reader.compact_nullable_string if flexible else reader.nullable_string
+    text = reader.compact_string if flexible else reader.java_string
+    nullable = reader.compact_nullable_string if flexible else reader.java_nullable_string
     blob = reader.compact_bytes if flexible else reader.required_bytes
     member = GroupMetadataMember(
         member_id=text("member_id"),

@@ -164,9 +164,7 @@ class StoredBatch:
 
     @property
     def is_valid(self) -> bool:
-        """Whether the header fits and the CRC is that of the bytes."""
-        if self.magic >= CURRENT_MAGIC and self.size < HEADER_SIZE:
-            return False
+        """Whether the CRC is that of the bytes."""
         return checksum_of(self.raw(), self.magic) == self.crc
 
     def raw(self) -> bytes | memoryview:

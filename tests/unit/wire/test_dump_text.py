@@ -1,10 +1,18 @@
 """The text of a segment: equal to what kafka-dump-log prints."""
 
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from coordinator_sim.protocol.records import OffsetCommitKey, OffsetCommitValue
+from coordinator_sim.protocol.records import (
+    GroupMetadataKey,
+    GroupMetadataMember,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
 from coordinator_sim.wire.compression import Compression
 from coordinator_sim.wire.dump_text import dump_segment
 from coordinator_sim.wire.offsets_records import encode_key, encode_value
@@ -134,3 +142,40 @@ def test_sequences_start_again_after_the_largest() -> None:
     assert "deleteHorizonMs: OptionalLong[77]" in lines[2]
     assert "sequence: 2147483647" in lines[3]
     assert "sequence: 0 " in lines[4]
+
+
+@pytest.mark.parametrize(
+    ("blob", "text"),
+    [
+        (b"", '"subscription":""'),
+        (b"\x00\x01\x00", '"subscription":"AAEA"'),
+        (b"\x00\x00" + bytes(4) + b"\x00\x00\x00\x02hi", '{"topics":[],"userData":"aGk="}'),
+        (b"\x00\x01" + bytes(12), '"userData":"","ownedPartitions":[]}'),
+        (b"\x00\x02" + bytes(16), '"ownedPartitions":[],"generationId":0}'),
+        (b"\x00\x03" + bytes(18), '"generationId":0,"rackId":""}'),
+    ],
+)
+def test_subscriptions_are_shown_by_their_version(blob: bytes, text: str) -> None:
+    """What does not parse stays base64, and so does any blob of another protocol type."""
+    member = GroupMetadataMember(
+        member_id="m",
+        group_instance_id=None,
+        client_id="c",
+        client_host="/h",
+        rebalance_timeout_ms=1,
+        session_timeout_ms=2,
+        subscription=blob,
+        assignment=b"",
+    )
+    value = GroupMetadataValue(
+        protocol_type="consumer",
+        generation_id=1,
+        protocol_name="range",
+        leader="m",
+        members=(member,),
+    )
+    key = encode_key(GroupMetadataKey("g"))
+
+    assert text in contents(key, encode_value(value, 3))
+    connect = replace(value, protocol_type="connect")
+    assert f'"subscription":"{b64encode(blob).decode()}"' in contents(key, encode_value(connect, 0))

@@ -258,10 +258,70 @@ def test_a_value_cut_short_names_the_field(name: str) -> None:
         ("00040000000000000001ffffffff01000000000000000201000178", "topic_id has 1 bytes"),
         ("00040000000000000001ffffffff010000000000000002ffffffffff7f", "varint of more than 5"),
         ("00040000000000000001ffffffff01000000000000000264", "tags counts 100 tags"),
-        ("00040000000000000001ffffffff02ff0000000000000002", "metadata is not UTF-8"),
     ],
 )
 def test_a_wrong_flexible_value_says_what_is_wrong(text: str, message: str) -> None:
     """The error names field and reason."""
     with pytest.raises(WireFormatError, match=message):
         decode_value(OFFSET_KEY, bytes.fromhex(text))
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "message"),
+    [
+        (GROUP_KEY, "000400", "protocol_type is null"),
+        (GROUP_KEY, "00040100000001000000000000000000000000", "members is null"),
+        (GROUP_KEY, "00040100000001000000000000000000007f", "members counts 126 elements"),
+        (GROUP_KEY, "0003ffff", "protocol_type is null"),
+        (
+            GROUP_KEY,
+            "0000000000000001ffffffff000000010000000000000000000000ffffffff",
+            "subscription|assignment|needs",
+        ),
+        (
+            GROUP_KEY,
+            "0000000000000001ffffffff0000000100000000000000000001ffffffff",
+            "subscription is null",
+        ),
+    ],
+)
+def test_a_wrong_group_value_says_what_is_wrong(key: LogKey, text: str, message: str) -> None:
+    """Nulls and counts where they cannot be."""
+    with pytest.raises(WireFormatError, match=message):
+        decode_value(key, bytes.fromhex(text))
+
+
+def test_text_that_is_not_utf8_is_replaced_as_in_java() -> None:
+    """A broker loads such a record; the bytes that do not parse become U+FFFD."""
+    key = bytes.fromhex("00010001ff0001fe00000000")
+    values = {
+        3: "00030000000000000001ffffffff0001ff0000000000000002",
+        4: "00040000000000000001ffffffff02ff000000000000000200",
+    }
+
+    assert decode_key(key) == OffsetCommitKey("\ufffd", "\ufffd", 0)
+    for version, text in values.items():
+        value, found = decode_value(OFFSET_KEY, bytes.fromhex(text))
+        assert isinstance(value, OffsetCommitValue)
+        assert (found, value.metadata) == (version, "\ufffd")
+
+
+def test_bytes_after_the_last_field_are_ignored() -> None:
+    """As Java ignores them, in keys and values of any version."""
+    assert decode_key(encode_key(OFFSET_KEY) + b"later") == OFFSET_KEY
+    assert decode_key(encode_key(GROUP_KEY) + b"later") == GROUP_KEY
+    for version in (1, 3, 4):
+        value = offset_value()
+        data = encode_value(value, version) + b"later"
+        assert decode_value(OFFSET_KEY, data) == (value, version)
+
+
+def test_keys_decoded_before_are_taken_again() -> None:
+    """A log repeats its keys."""
+    keys: dict[bytes, LogKey] = {}
+    key = encode_key(OFFSET_KEY)
+
+    first, second = (decode_record(key, None, keys) for _ in range(2))
+
+    assert first.key is second.key
+    assert keys == {key: OFFSET_KEY}

@@ -242,7 +242,7 @@ def test_records_that_do_not_decompress_are_refused(codec: Compression, magic: i
     """Cut or altered frames raise one error type."""
     data = compress(codec, b"abc" * 50_000, magic)
 
-    for wrong in (data[:-3], data[:9], b"\x00\x01nonsense", data[:20] + b"\xff" * 30):
+    for wrong in (data[:-3], data[:18], data[:9], b"\x00\x01nonsense", data[:20] + b"\xff" * 30):
         with pytest.raises(WireFormatError):
             decompress(codec, wrong, magic)
 
