@@ -43,6 +43,12 @@ def real_kafka(session: nox.Session) -> None:
 
 
 @nox.session
+def conformance(session: nox.Session) -> None:
+    """Every requirement on the simulator; `-- --target oracle:kafka-4.4.0` on Kafka itself."""
+    session.run("conformance", "run", *(session.posargs or ["--profile", "all"]))
+
+
+@nox.session
 def nightly(session: nox.Session) -> None:
     """The same suites with larger numbers, then the benchmarks. Hours."""
     session.run("pytest", "-m", "property", "--hypothesis-profile", "nightly")

@@ -43,8 +43,6 @@ from coordinator_sim.coordinator.runtime import (
     partition_error,
 )
 from coordinator_sim.coordinator.scala_cleanup import (
-    Materialisation,
-    schedule_materialisation,
     start_expiry,
 )
 from coordinator_sim.coordinator.sync import handle_sync
@@ -229,21 +227,6 @@ class GroupCoordinator:
             runtime.refuse(parked, partition_error(partition))
         else:
             handle_complete(runtime, partition, request, parked)
-        return runtime.take()
-
-    def transaction_completed(
-        self, partition: int, producer_id: int, now_ms: int, *, committed: bool
-    ) -> CoordinatorResult:
-        """A marker of that producer is in the log already, by another hand than the coordinator's.
-
-        Only the Scala coordinator leaves the writing of markers to others.
-
-        Source: kafka 3.9, GroupCoordinator.scheduleHandleTxnCompletion.
-        """
-        runtime = self._runtime
-        runtime.now_ms = now_ms
-        due = Materialisation(partition, producer_id, committed)
-        schedule_materialisation(runtime, due)
         return runtime.take()
 
     def topics_deleted(self, topics: Mapping[str, DeletedTopic], now_ms: int) -> CoordinatorResult:

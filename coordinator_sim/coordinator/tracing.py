@@ -5,7 +5,6 @@ Called only while the trace is on.
 
 from typing import TYPE_CHECKING, Any
 
-from coordinator_sim.protocol.admin_messages import OffsetDeleteRequest
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
@@ -150,18 +149,13 @@ def trace_response(runtime: "Runtime", parked: "Parked", response: Response) -> 
 
 def _fencing(runtime: "Runtime", request: OneGroupRequest, response: Response) -> dict[str, Any]:
     """Who has the instance id of a request that was fenced."""
-    if isinstance(request, LeaveGroupRequest | OffsetDeleteRequest):
+    if not isinstance(request, JoinGroupRequest | SyncGroupRequest | HeartbeatRequest):
         return {}
-    match response:
-        case JoinGroupResponse() | SyncGroupResponse() | HeartbeatResponse():
-            error = response.error_code
-        case OffsetCommitResponse():
-            error = _first_error(response)
-        case _:
-            return {}
+    if not isinstance(response, JoinGroupResponse | SyncGroupResponse | HeartbeatResponse):
+        return {}
     group = runtime.groups.get(request.group_id)
     instance_id = request.group_instance_id
-    if error is not ErrorCode.FENCED_INSTANCE_ID or group is None:
+    if response.error_code is not ErrorCode.FENCED_INSTANCE_ID or group is None:
         return {}
     current = None if instance_id is None else group.static_members.get(instance_id)
     is_returning = isinstance(request, JoinGroupRequest) and not request.member_id

@@ -211,15 +211,6 @@ class Harness:
         self._settle()
         return self._step(context.token)
 
-    def transaction_completed(self, partition: int, producer_id: int, *, committed: bool) -> Step:
-        """Tell the coordinator of a marker that it did not write itself."""
-        result = self.coordinator.transaction_completed(
-            partition, producer_id, self.now_ms, committed=committed
-        )
-        self._take(result)
-        self._settle()
-        return self._step()
-
     def elect(self, partition: int | None = None, leader_epoch: int = 1) -> Step:
         """Become leader of one offsets partition, or of all, and load it from the log."""
         for index in self._indexes(partition):

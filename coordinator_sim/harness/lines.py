@@ -298,8 +298,6 @@ class Lines:
 
     def _end_transaction(self, command: Json, _answer: Json) -> Step:
         world = self._world
-        if not world.profile.offsets_follow_log:
-            return self._marker_written(command)
         request = CompleteTransaction(
             partition=world.partition_of(_text(command, "group")),
             producer_id=_number(command, "producerId"),
@@ -309,15 +307,6 @@ class Lines:
         )
         self._asked[world.next_token] = Asked(command.get("id"), "EndTxnMarker", 0, request)
         return world.complete_transaction(request)
-
-    def _marker_written(self, command: Json) -> Step:
-        """As `endTxn` of a reference that leaves the writing of markers to the broker."""
-        world = self._world
-        return world.transaction_completed(
-            world.partition_of(_text(command, "group")),
-            _number(command, "producerId"),
-            committed=_flag(command, "commit", default=False),
-        )
 
     def _partition_for(self, command: Json, answer: Json) -> None:
         answer["partition"] = self._world.partition_of(_text(command, "group"))

@@ -133,16 +133,11 @@ class JavaWords(Words):
     def _fenced(self, event: TraceEvent) -> Iterator[Entry]:
         current = event.attrs.get("current_member_id")
         if current is not None:
-            operation = OPERATIONS[event.event]
-            if event.event is Event.OFFSET_COMMIT:
-                # QUIRK: plain commits and those of transactions have each other's names.
-                # Source: kafka trunk, ClassicGroup.validateOffsetCommit.
-                operation = "txn-offset-commit"
             yield _shard(
                 event,
                 f"Request memberId={event.member_id} for static member with "
                 f"groupInstanceId={event.group_instance_id} is fenced by existing "
-                f"memberId={current} during operation {operation}",
+                f"memberId={current} during operation {OPERATIONS[event.event]}",
                 logger=_CLASSIC,
             )
 

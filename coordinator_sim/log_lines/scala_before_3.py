@@ -88,12 +88,10 @@ class Scala2Words(ScalaWords):
     def _fenced_2(self, event: TraceEvent) -> Iterator[Entry]:
         current = event.attrs.get("current_member_id")
         if current is not None:
-            is_commit = event.event is Event.OFFSET_COMMIT
-            operation = "commit-offsets" if is_commit else OPERATIONS[event.event]
             text = (
                 f"given member.id {event.member_id} is identified as a known static member "
                 f"{event.group_instance_id}, but not matching the expected member.id {current} "
-                f"during {operation}, will respond with instance fenced error"
+                f"during {OPERATIONS[event.event]}, will respond with instance fenced error"
             )
             yield Entry(f"{self.coordinator_logger[:-11]}Metadata", text, ERROR)
 

@@ -14,7 +14,6 @@ OPERATIONS: Final = {
     Event.SYNC_RESP: "sync-group",
     Event.JOIN_RESP: "join-group",
     Event.MEMBER_FENCED: "leave-group",
-    Event.OFFSET_COMMIT: "offset-commit",
 }
 """What a coordinator calls a request whose static member is fenced."""
 

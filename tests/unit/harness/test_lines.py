@@ -238,3 +238,16 @@ def test_a_call_without_a_version_takes_the_newest_of_the_profile(
     data = {"groupId": "g", "generationId": 1, "memberId": "m"}
     command = {"op": "call", "api": "Heartbeat", "data": data}
     assert world(profile=profile).answer(command)["replies"][0]["v"] == version
+
+
+def test_switches_make_a_kafka_that_has_no_profile() -> None:
+    """A switch set by hand counts for this world alone; one that no profile has is an error."""
+    lines = Lines()
+    lines.answer({"op": "init", "profile": "2.8", "switches": {"member_id_required": False}})
+    assert not lines.harness.profile.member_id_required
+
+    lines.answer({"op": "init", "profile": "2.8"})
+    assert lines.harness.profile.member_id_required
+
+    answer = lines.answer({"op": "init", "switches": {"member_id_required": "no"}})
+    assert answer["error"] == "switches: no profile has member_id_required='no'"
