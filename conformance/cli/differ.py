@@ -44,6 +44,10 @@ def differ(
     script: Annotated[
         Path | None, typer.Option(help="Run this script instead.", metavar="FILE")
     ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(help="Write the script's answers of the reference here.", metavar="FILE"),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Where failing scripts go.")] = Path("out"),
     lines: Annotated[
         str | None,
@@ -77,7 +81,7 @@ def differ(
     with ExitStack() as stack:
         ours, theirs = _sides(stack, kafka, profile, lines)
         if script is not None:
-            agree = _play(script, ours, theirs, kafka.name)
+            agree = _play(script, record, ours, theirs, kafka.name)
         else:
             agree = _compare(plan, ours, theirs, out if shrink else None)
     if not agree:
@@ -122,12 +126,16 @@ def _left_out(names: str) -> tuple[str, ...]:
     return left_out
 
 
-def _play(script: Path, ours: "Side", theirs: "LinesProcess", reference: str) -> bool:
+def _play(
+    script: Path, record: Path | None, ours: "Side", theirs: "LinesProcess", reference: str
+) -> bool:
     """Run a script on both sides and tell the first difference; True when there is none."""
-    from conformance.differ.scripts import play, read_script
+    from conformance.differ.scripts import play, read_script, write_recording
     from conformance.differ.story import tell
 
     exchanges, difference = play(read_script(script), ours, theirs)
+    if record is not None:
+        write_recording(record, exchanges)
     if difference is None:
         typer.echo(f"{script}: {len(exchanges)} commands, no difference from {reference}")
         return True

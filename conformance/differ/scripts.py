@@ -43,6 +43,18 @@ def write_script(path: Path, commands: Sequence[Json]) -> None:
     path.write_bytes(b"".join(msgspec.json.encode(command) + b"\n" for command in commands))
 
 
+def write_recording(path: Path, exchanges: Sequence[Exchange]) -> None:
+    """Write commands with the reference's answers, one exchange a line; its folder is made."""
+    lines = [{"command": each.command, "answer": each.theirs} for each in exchanges]
+    write_script(path, lines)
+
+
+def read_recording(path: Path) -> list[tuple[Json, Json]]:
+    """Commands with a reference's answers, as `write_recording` wrote them."""
+    lines = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
+    return [(line["command"], line["answer"]) for line in lines]
+
+
 def play(
     commands: Sequence[Json], ours: Side, theirs: LinesProcess
 ) -> tuple[list[Exchange], Difference | None]:
