@@ -33,6 +33,9 @@ def differ(
     ] = None,
     steps: Annotated[int, typer.Option(help="Commands in all.", min=1)] = 10_000,
     seed: Annotated[int, typer.Option(help="Of the programs.")] = 1,
+    program: Annotated[
+        int | None, typer.Option(help="Run the one program of this seed.", metavar="SEED")
+    ] = None,
     program_steps: Annotated[int, typer.Option(help="Commands of one world.", min=3)] = 400,
     without: Annotated[
         str, typer.Option(help="Requests and events to leave out.", metavar="NAME,NAME")
@@ -77,6 +80,7 @@ def differ(
         without=_left_out(without),
         explanations=read_explanations(),
         keeps_going=keep_going,
+        program_seed=program,
     )
     with ExitStack() as stack:
         ours, theirs = _sides(stack, kafka, profile, lines)

@@ -1,6 +1,7 @@
 """Draws records that another leader put into the log, as bytes: groups, offsets, tombstones."""
 
 from base64 import b64decode, b64encode
+from itertools import count
 from typing import Any, Final
 
 from conformance.differ.membership import SUBSCRIPTION
@@ -28,7 +29,7 @@ def foreign_records(memory: Memory, partition: int) -> list[Json]:
     groups = [name for name in memory.groups if partition_for(name, memory.partitions) == partition]
     records = []
     for _ in range(memory.pick((1, 2, 3))):
-        group_id = memory.pick([*groups, *groups, f"foreign-{memory.number}"])
+        group_id = memory.pick([*groups, *groups, _foreign_group(memory, partition)])
         record = memory.pick((_group, _offset, _offset, _tombstone))(memory, group_id)
         value = None if record.value is None else encode_value(record.value, record.value_version)
         records.append(
@@ -43,6 +44,12 @@ def foreign_records(memory: Memory, partition: int) -> list[Json]:
 def _versions(memory: Memory) -> range:
     """Schema versions of values that the reference can read."""
     return range(profile_named(memory.reference.profile).group_value_version + 1)
+
+
+def _foreign_group(memory: Memory, partition: int) -> str:
+    """The id of a group that nobody else speaks of and that lives on that partition."""
+    names = (f"foreign-{memory.number}-{attempt}" for attempt in count())
+    return next(name for name in names if partition_for(name, memory.partitions) == partition)
 
 
 def _offset(memory: Memory, group_id: str) -> LogRecord:

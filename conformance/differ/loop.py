@@ -7,6 +7,7 @@ what a program learnt is right for both.
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import count
 from time import perf_counter
 from typing import Any, Final, Protocol
 
@@ -90,6 +91,7 @@ class Plan(Struct, frozen=True, kw_only=True):
         program_steps: Commands of one world.
         without: What programs leave out.
         keeps_going: After a difference, whether to go on with the next program.
+        program_seed: The only program to run; None draws them from `seed`.
     """
 
     reference: Reference
@@ -99,6 +101,13 @@ class Plan(Struct, frozen=True, kw_only=True):
     without: tuple[str, ...] = ()
     explanations: tuple[Explanation, ...] = ()
     keeps_going: bool = False
+    program_seed: int | None = None
+
+    def program_seeds(self) -> Iterator[int]:
+        """The seeds of the programs, without end but for a single one."""
+        if self.program_seed is not None:
+            return iter((self.program_seed,))
+        return count(self.seed * SEED_STRIDE)
 
 
 def run(plan: Plan, ours: Side, theirs: LinesProcess, progress: Callable[[int], None]) -> Outcome:
@@ -133,10 +142,10 @@ def run(plan: Plan, ours: Side, theirs: LinesProcess, progress: Callable[[int], 
 def _chunks(plan: Plan, ours: Side) -> Iterator[tuple[int, list[tuple[Json, Json]]]]:
     """Chunks of commands with our answers; a chunk never reaches into the next program."""
     left = plan.steps
-    number = 0
-    while left > 0:
-        program = Program(plan.reference, plan.seed * SEED_STRIDE + number, plan.without)
-        number += 1
+    for seed in plan.program_seeds():
+        if left == 0:
+            return
+        program = Program(plan.reference, seed, plan.without)
         size = min(left, plan.program_steps)
         left -= size
         chunk: list[tuple[Json, Json]] = []

@@ -53,7 +53,9 @@ def commit_in_transaction(memory: Memory) -> Call:
     }
     if version >= 3:
         outsider = memory.chance(0.6)
-        data[memory.reference.producer_generation] = -1 if outsider else who.generation
+        # The first is the name in 4.4, the second the one before; each passes over the other's.
+        data["generationIdOrMemberEpoch"] = -1 if outsider else who.generation
+        data["generationId"] = data["generationIdOrMemberEpoch"]
         data["memberId"] = "" if outsider else who.member_id
         data["groupInstanceId"] = None if outsider else who.instance
     return "TxnOffsetCommit", version, data

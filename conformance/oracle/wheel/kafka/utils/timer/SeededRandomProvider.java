@@ -20,7 +20,8 @@ public final class SeededRandomProvider extends Provider {
     }
 
     public static void install() { Security.insertProviderAt(new SeededRandomProvider(), 1); }
-    public static void seed(long seed) { random = new SplittableRandom(seed); }
+    /** A new world: its own ids, and none that were scripted for the last one. */
+    public static void seed(long seed) { random = new SplittableRandom(seed); SCRIPTED.clear(); }
 
     /** The next randomUUID() calls return these. */
     public static void script(UUID uuid) { SCRIPTED.add(uuid); }
