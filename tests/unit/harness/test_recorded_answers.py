@@ -19,7 +19,7 @@ RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.jsonl"))
 def test_recorded_answers_are_given_again(path: Path) -> None:
     """Replies, their order and times, and appended records, command by command."""
     reference = REFERENCES[path.stem.rpartition("-")[0]]
-    ours = Simulator(reference.profile)
+    ours = Simulator(reference.profile, has_edge=reference.has_edge)
     for command, answer in read_recording(path):
         assert first_difference(command, ours.answer(command), answer) is None, command
 
