@@ -13,7 +13,7 @@ from coordinator_sim.coordinator.join_phase import (
     complete_join,
     expire_initial_join,
 )
-from coordinator_sim.coordinator.membership import expire_pending_sync, expire_session
+from coordinator_sim.coordinator.membership import expire_pending_sync, expire_sessions
 from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Partition, Runtime, Write
 from coordinator_sim.coordinator.scala_cleanup import (
     EXPIRY_KEY,
@@ -65,7 +65,7 @@ def _fire_in_group(runtime: Runtime, timer: Timer) -> Effect:
         return NO_EFFECT
     match key.kind:
         case TimerKind.SESSION:
-            return expire_session(runtime, group, key.member_id)
+            return expire_sessions(runtime, group, key.member_id, data)
         case TimerKind.SYNC:
             return expire_pending_sync(runtime, group, data)
         case _:

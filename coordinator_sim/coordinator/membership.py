@@ -176,6 +176,19 @@ def _cancel_session(runtime: Runtime, group: Group, member_id: str) -> None:
     runtime.timers.cancel(TimerKey(TimerKind.SESSION, group.group_id, member_id))
 
 
+def expire_sessions(runtime: Runtime, group: Group, member_id: str, repeats: object) -> Effect:
+    """A session ran out, in older Scala perhaps several of one member at one instant.
+
+    Source: GroupCoordinator.shouldKeepMemberAlive, which lets two of one deadline stand.
+    """
+    effect = expire_session(runtime, group, member_id)
+    for _ in range(repeats if isinstance(repeats, int) else 0):
+        # A group that has become Empty, which is all that is stored here, does not change again.
+        again = expire_session(runtime, group, member_id)
+        effect = again if effect is NO_EFFECT else effect
+    return effect
+
+
 def expire_session(runtime: Runtime, group: Group, member_id: str) -> Effect:
     """A session, a new member's wait, or a handed-out id ran out.
 
