@@ -247,7 +247,7 @@ class GroupCoordinator:
         """The short way of the most frequent request; None where it may have to wait."""
         runtime = self._runtime
         group = runtime.groups.get(request.group_id)
-        if group is None:
+        if group is None or not request.group_id:
             return None
         partition = runtime.partitions[group.offsets_partition]
         if partition.high_watermark < partition.end_offset or partition.deferred:

@@ -110,6 +110,8 @@ class Harness:
 
     Attributes:
         topics: Those that exist; until the first is set, whatever is named does.
+        hears_own_last: Whether a request's own answer comes after others that it caused: KafkaApis
+            asks for it when the coordinator has returned.
         checks_txn_topics: Whether TxnOffsetCommit passes the edge of the broker. False gives it
             straight to the coordinator, as Kafka's oracle does.
 
@@ -133,6 +135,7 @@ class Harness:
         self.ids = SeededIds(seed)
         self.topics = Topics(is_open=True)
         self.checks_txn_topics = True
+        self.hears_own_last = False
         self._appends = FailingAppends()
         self._verifier = FailingVerification()
         self.coordinator = GroupCoordinator(
@@ -171,6 +174,8 @@ class Harness:
             self._take(self.coordinator.handle(request, context, self.now_ms))
         else:
             self._take(self._apis.handle(request, context, self.now_ms))
+        if self.hears_own_last:
+            self._replies.sort(key=lambda reply: reply.token == context.token)
         self._settle()
         return self._step(context.token)
 

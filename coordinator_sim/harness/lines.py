@@ -193,6 +193,7 @@ class Lines:
             start_ms=_number(command, "startMs", START_MS),
             elect=_flag(command, "elect", default=True),
         )
+        self._harness.hears_own_last = profile.own_answer_last
         self._harness.checks_txn_topics = _flag(command, "edge", default=False)
         self._asked = {}
         self._wants_bytes = _flag(command, "bytes", default=False)

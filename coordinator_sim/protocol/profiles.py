@@ -119,6 +119,9 @@ class Profile(Struct, frozen=True, kw_only=True):
         stale_session_rebalances: The session of a member that did not rejoin in time runs on, and
             starts another rebalance when it ends. Source: GroupCoordinator.onCompleteJoin and
             onExpireHeartbeat; KAFKA-7196, 2.1.
+        own_answer_last: KafkaApis hears of a request's own answer when the coordinator has
+            returned, after the others that the request caused. Source: GroupCoordinatorAdapter and
+            GroupCoordinatorService give futures; up to 3.2 answers are sent by callback.
         gauge_interval_ms: How often a partition's groups are counted by a timer; 0 for never.
             Source: GroupCoordinatorShard.DEFAULT_GROUP_GAUGES_UPDATE_INTERVAL_MS; Scala counts
             when a gauge is read.
@@ -198,6 +201,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     loading_is_not_coordinator: bool = False
     removed_joiner_is_answered: bool = True
     stale_session_rebalances: bool = False
+    own_answer_last: bool = True
     gauge_interval_ms: int = 60_000
     hash_order: HashOrder = HashOrder.JAVA
     replaces_static_member_in_place: bool = False
@@ -275,6 +279,7 @@ PROFILES: Final[dict[str, Profile]] = {
             static_membership=False,
             log_magic=1,
             hash_order=HashOrder.SCALA_2_12,
+            own_answer_last=False,
             join_error_generation=0,
             dead_group_is_unknown=True,
             heartbeats_count_while_syncing=False,
@@ -286,6 +291,7 @@ PROFILES: Final[dict[str, Profile]] = {
         replace(
             _SCALA,
             name="2.8",
+            own_answer_last=False,
             log_words=LogWords.DEPARTURES_FIRST,
             refreshes_timeouts=False,
             state_filter_is_exact=True,

@@ -76,3 +76,11 @@ def test_trace_names_every_protocol_offered() -> None:
     """A JOIN_REQ event carries the names of all protocols, in the member's order."""
     step = GroupDriver(Harness()).join(protocols=("range", "cooperative-sticky"))
     assert step.events[0].attrs == {"protocols": "range,cooperative-sticky"}
+
+
+def test_group_without_a_name_has_offsets_but_no_members() -> None:
+    """A group id may be empty for a commit; a heartbeat is told so even where the group exists."""
+    for trace in (False, True):
+        driver = GroupDriver(Harness(CoordinatorConfig(trace=trace)), "")
+        driver.commit(1)
+        assert driver.heartbeat("m", 1).error_code is ErrorCode.INVALID_GROUP_ID
