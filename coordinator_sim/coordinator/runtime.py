@@ -396,7 +396,8 @@ class Runtime:
                 return verdict
         self._write(partition, batch)
         partition.uncommitted_groups.clear()
-        partition.settle_removals()
+        if partition.removed_groups or partition.doubled_groups:
+            partition.settle_removals()
         if effect.apply is not None:
             effect.apply.applied(batch)
         return ErrorCode.NONE

@@ -119,7 +119,7 @@ class TimelineTable(Generic[K, V]):
         made_for: The table has had room for this many keys.
     """
 
-    __slots__ = ("_hash_of", "_replaced", "_starts", "_timeline", "entries", "made_for")
+    __slots__ = ("_hash_of", "_kept", "_replaced", "_starts", "_timeline", "entries", "made_for")
 
     def __init__(self, timeline: Timeline, hash_of: Callable[[K], int]) -> None:
         self._timeline = timeline
@@ -130,6 +130,9 @@ class TimelineTable(Generic[K, V]):
         # What readers up to a written position still see, in the order in which it went, with the
         # position from which they see it.
         self._replaced: dict[tuple[int, K], tuple[V, int]] = {}
+        # How many of these there are of each written position, and how many their own table, which
+        # grows as this one does, has made room for.
+        self._kept: dict[int, tuple[int, int]] = {}
 
     def put(self, key: K, value: V) -> None:
         """Insert or replace."""
@@ -174,7 +177,7 @@ class TimelineTable(Generic[K, V]):
             entries += [
                 (key, value)
                 for (written, key), (value, start) in self._replaced.items()
-                if written >= position and start <= position
+                if written >= position and start <= position and self._finds(written, key)
             ]
         if len(entries) > 1:
             capacity = timeline_capacity(self.made_for)
@@ -182,6 +185,16 @@ class TimelineTable(Generic[K, V]):
             entries.reverse()
             entries.sort(key=lambda entry: _slot(hash_of(entry[0]), capacity))
         return iter(entries)
+
+    def _finds(self, written: int, key: K) -> bool:
+        """Whether a listing finds a key among those kept for a written position.
+
+        QUIRK: where the table that keeps them has more slots than this one, it looks into the first
+        alone. Source: SnapshottableHashTable.HistoricalIterator.hasNext, whose shift is negative.
+        """
+        capacity = timeline_capacity(self._kept[written][1])
+        is_larger = capacity > timeline_capacity(self.made_for)
+        return not is_larger or _slot(self._hash_of(key), capacity) == 0
 
     def keys(self) -> list[K]:
         """The keys in Kafka's order."""
@@ -201,6 +214,7 @@ class TimelineTable(Generic[K, V]):
             self._replaced = {
                 place: old for place, old in self._replaced.items() if place[0] >= committed
             }
+            self._kept = {at: kept for at, kept in self._kept.items() if at >= committed}
         if self._starts:
             starts = self._starts.items()
             self._starts = {key: start for key, start in starts if start > committed}
@@ -216,13 +230,22 @@ class TimelineTable(Generic[K, V]):
             del entries[key], starts[key]
         # QUIRK: what comes back goes to the end of its slot, and readers at the position it was
         # remembered for find it twice, until the next append is committed.
-        for (remembered, key), (value, start) in self._replaced.items():
-            if remembered == written:
-                if len(entries) >= self.made_for:
-                    self.made_for = len(entries) + 1
-                entries[key] = value
-                if start != _ALWAYS:
-                    starts[key] = start
+        for key in self._kept_order(written):
+            value, start = self._replaced[written, key]
+            if len(entries) >= self.made_for:
+                self.made_for = len(entries) + 1
+            entries[key] = value
+            if start != _ALWAYS:
+                starts[key] = start
+
+    def _kept_order(self, written: int) -> list[K]:
+        """The keys kept for one written position, as the table that keeps them hands them out."""
+        keys = [key for at, key in self._replaced if at == written]
+        if len(keys) > 1:
+            capacity = timeline_capacity(self._kept[written][1])
+            hash_of = self._hash_of
+            keys.sort(key=lambda key: _slot(hash_of(key), capacity))
+        return keys
 
     def _remember(self, key: K) -> None:
         """Keep the entry of that key for readers, if any of them can see it."""
@@ -232,4 +255,10 @@ class TimelineTable(Generic[K, V]):
             return
         start = self._starts.get(key, _ALWAYS)
         if start <= timeline.written:
-            self._replaced[timeline.written, key] = (self.entries[key], start)
+            place = (timeline.written, key)
+            count, room = self._kept.get(timeline.written, (0, 0))
+            self._kept[timeline.written] = (
+                count + (place not in self._replaced),
+                max(room, count + 1),
+            )
+            self._replaced[place] = (self.entries[key], start)

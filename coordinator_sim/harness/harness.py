@@ -174,8 +174,7 @@ class Harness:
             self._take(self.coordinator.handle(request, context, self.now_ms))
         else:
             self._take(self._apis.handle(request, context, self.now_ms))
-        if self.hears_own_last:
-            self._replies.sort(key=lambda reply: reply.token == context.token)
+        self._order_replies(context.token)
         self._settle()
         return self._step(context.token)
 
@@ -213,6 +212,7 @@ class Harness:
         context = RequestContext(token=self.next_token, api_version=0)
         self.next_token += 1
         self._take(self.coordinator.complete_transaction(request, context, self.now_ms))
+        self._order_replies(context.token)
         self._settle()
         return self._step(context.token)
 
@@ -311,6 +311,10 @@ class Harness:
         if partition is None:
             return iter(range(self.config.offsets_topic_num_partitions))
         return iter((partition,))
+
+    def _order_replies(self, token: int) -> None:
+        if self.hears_own_last:
+            self._replies.sort(key=lambda reply: reply.token == token)
 
     def _settle(self) -> None:
         """Fire what is due already: a delay of 0 ms ends within the verb that armed it."""
