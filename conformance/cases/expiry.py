@@ -99,6 +99,34 @@ EXPIRE-010 offsets of live groups expire, strictly after their time
   fetch t-0 t-1             | fetch t-0=10 t-1=10
   wait 1000
   fetch t-0 t-1             | fetch t-0=-1 t-1=-1
+EXPIRE-010.empty an Empty group goes with its last offset
+  broker retention=1 check=1000 partitions=1
+  stable A
+  commit A t-0=10
+  leave A
+  --
+  wait 60000
+  fetch t-0                 | fetch t-0=10
+  wait 1000
+  fetch t-0                 | fetch t-0=-1
+  log offset t-0=-; group gone=yes
+EXPIRE-010.pending a commit in flight protects the old offset
+  broker retention=1 check=1000 partitions=1
+  commit - t-0=10
+  wait 60999
+  hold
+  commit - t-0=11           | -
+  --
+  wait 1
+  fetch t-0                 | fetch t-0=10
+  log none
+EXPIRE-010.record an offset is stored with its time
+  broker retention=1 check=1000 partitions=1
+  stable A session=100000
+  --
+  commit A t-0=10
+  commit A t-1=10 v=2 retention=5000
+  log offset t-0=10 version=1 expires=1060000; offset t-1=10 version=1 expires=1005000
 EXPIRE-011 with its last offset an Empty group goes
   @ SJ model since=2.1
   @ GroupMetadataManagerTest.scala testGroupMetadataRemoval (trunk)

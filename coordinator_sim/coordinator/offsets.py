@@ -77,13 +77,16 @@ def _validate(
 
 def _validate_in(runtime: Runtime, request: OffsetCommitRequest, group: Group) -> ErrorCode:
     """Check the member, and restart its session. Source: ClassicGroup.validateOffsetCommit."""
-    generation_id = request.generation_id
+    generation_id, profile = request.generation_id, runtime.profile
     if group.state is GroupState.DEAD:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        is_unknown = profile.dead_group_is_unknown
+        return ErrorCode.UNKNOWN_MEMBER_ID if is_unknown else ErrorCode.COORDINATOR_NOT_AVAILABLE
     if generation_id < 0 and group.state is GroupState.EMPTY:
         has_ids = bool(request.member_id) or request.group_instance_id is not None
-        if not (has_ids and runtime.profile.checks_ids_of_simple_commit):
+        if not (has_ids and profile.checks_ids_of_simple_commit):
             return ErrorCode.NONE
+    if group.state is GroupState.AWAITING_SYNC and not profile.commit_checks_member_first:
+        return ErrorCode.REBALANCE_IN_PROGRESS
     return _validate_member(runtime, group, request)
 
 

@@ -82,9 +82,8 @@ def scala_commit(
     if error is not ErrorCode.NONE:
         runtime.refuse(parked, error)
         return
-    retention_ms = request.retention_time_ms
-    expires_ms = -1 if retention_ms == NO_RETENTION else runtime.now_ms + retention_ms
-    _store(runtime, partition, group, parked, _values(runtime, request.topics, expires_ms))
+    values = _values(runtime, request.topics, request.retention_time_ms)
+    _store(runtime, partition, group, parked, values)
 
 
 def scala_txn_commit(
@@ -105,25 +104,39 @@ def scala_txn_commit(
     if error is not ErrorCode.NONE:
         runtime.refuse(parked, error)
         return
-    _store(runtime, partition, group, parked, _values(runtime, request.topics, -1))
+    _store(runtime, partition, group, parked, _values(runtime, request.topics, NO_RETENTION))
 
 
 def _values(
-    runtime: Runtime, topics: Iterable[OffsetCommitTopic], expires_ms: int
+    runtime: Runtime, topics: Iterable[OffsetCommitTopic], retention_ms: int
 ) -> dict[Place, OffsetCommitValue]:
     """What is asked to be stored; a partition named twice is stored once, as named last."""
-    now_ms = runtime.now_ms
     return {
         Place(topic.name, p.partition): OffsetCommitValue(
             offset=p.offset,
             leader_epoch=p.leader_epoch,
             metadata=p.metadata or "",
-            commit_timestamp_ms=now_ms if p.commit_timestamp_ms == -1 else p.commit_timestamp_ms,
-            expire_timestamp_ms=expires_ms,
+            commit_timestamp_ms=times_ms[0],
+            expire_timestamp_ms=times_ms[1],
         )
         for topic in topics
         for p in topic.partitions
+        for times_ms in (_times_ms(runtime, p.commit_timestamp_ms, retention_ms),)
     }
+
+
+def _times_ms(runtime: Runtime, given_ms: int, retention_ms: int) -> tuple[int, int]:
+    """When an offset was committed and when it expires; -1 leaves that to the broker's retention.
+
+    Source: KafkaApis.handleOffsetCommitRequest.
+    """
+    now_ms = runtime.now_ms
+    base_ms = now_ms if given_ms == -1 else given_ms
+    is_open = retention_ms == NO_RETENTION
+    if runtime.profile.offsets_carry_expiry:
+        kept_ms = runtime.config.offsets_retention_ms if is_open else retention_ms
+        return now_ms, base_ms + kept_ms
+    return base_ms, NO_RETENTION if is_open else now_ms + retention_ms
 
 
 def _store(
@@ -149,7 +162,9 @@ def _store(
         return
     store.values = kept = {place: values[place] for place in kept_order(asked, valid)}
     if producer_id == NO_PRODUCER_ID:
-        group.offsets.prepare(kept)
+        # QUIRK: what was refused may be prepared too, and then nothing ever takes it back.
+        stays = runtime.profile.overlong_metadata_stays_pending
+        group.offsets.prepare(values if stays else kept)
     else:
         runtime.open_groups.setdefault(producer_id, {})[group.group_id] = None
         group.offsets.prepare_txn(producer_id, kept)

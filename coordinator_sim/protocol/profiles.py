@@ -58,6 +58,15 @@ class Profile(Struct, frozen=True, kw_only=True):
         checks_ids_of_simple_commit: OffsetCommit without a generation must name no member of an
             Empty group. Source: GroupCoordinator.validateOffsetCommit of 3.0 to 3.2; KAFKA-14201
             took it back.
+        commit_checks_member_first: OffsetCommit while the leader's assignment is awaited tells a
+            stranger and a wrong generation so, and only then REBALANCE_IN_PROGRESS.
+            Source: GroupCoordinator.doCommitOffsets up to 2.3, validateOffsetCommit since.
+        offsets_carry_expiry: An offset is stored with the instant after which it goes, whatever
+            its group does. Source: KafkaApis.handleOffsetCommitRequest and
+            GroupMetadata.removeExpiredOffsets up to 2.0; KIP-211.
+        overlong_metadata_stays_pending: A partition that is refused for its metadata stays pending
+            when another of its OffsetCommit is stored.
+            Source: GroupMetadataManager.storeOffsets; KAFKA-16371, 3.7.
         unknown_group_commit_is_not_found: OffsetCommit 9+ with a generation to an unknown group
             is GROUP_ID_NOT_FOUND. Source: OffsetMetadataManager.validateOffsetCommit.
         answers_by_partition: DescribeGroups, ListGroups and DeleteGroups go through the offsets
@@ -173,6 +182,9 @@ class Profile(Struct, frozen=True, kw_only=True):
     offsets_follow_log: bool = True
     replies_wait_for_log: bool = True
     checks_ids_of_simple_commit: bool = False
+    commit_checks_member_first: bool = True
+    offsets_carry_expiry: bool = False
+    overlong_metadata_stays_pending: bool = False
     unknown_group_commit_is_not_found: bool = True
     answers_by_partition: bool = True
     deletes_share_groups_first: bool = True
@@ -271,6 +283,9 @@ PROFILES: Final[dict[str, Profile]] = {
             state_filter_is_exact=True,
             conceals_topics=True,
             commit_checks_partitions=False,
+            commit_checks_member_first=False,
+            offsets_carry_expiry=True,
+            overlong_metadata_stays_pending=True,
             fetch_needs_read=True,
             list_needs_cluster=True,
             awaiting_sync_name="AwaitingSync",
@@ -293,6 +308,7 @@ PROFILES: Final[dict[str, Profile]] = {
             name="2.8",
             own_answer_last=False,
             log_words=LogWords.DEPARTURES_FIRST,
+            overlong_metadata_stays_pending=True,
             refreshes_timeouts=False,
             state_filter_is_exact=True,
         ),
