@@ -1,5 +1,6 @@
 """The offsets log between our core and a real broker: written here, served there, and back."""
 
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
@@ -8,8 +9,10 @@ from msgspec import Struct
 
 from conformance.real_kafka.kafka import TOOLS_VERSION, Broker, run_java
 from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.errors import DataError
 from coordinator_sim.harness.group_driver import answer
 from coordinator_sim.harness.harness import Harness
+from coordinator_sim.protocol.admin_messages import OffsetDeleteRequest, OffsetDeleteTopic
 from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
 from coordinator_sim.protocol.messages import (
     JoinGroupProtocol,
@@ -31,8 +34,10 @@ from coordinator_sim.protocol.transaction_messages import (
     TxnOffsetCommitRequest,
 )
 from coordinator_sim.wire.consumer_protocol import encode_assignment, encode_subscription
-from coordinator_sim.wire.log_batches import DEFAULT_FORM, BatchForm
+from coordinator_sim.wire.log_batches import DEFAULT_FORM, BatchForm, encode_log
 from coordinator_sim.wire.log_directory import partition_folder, write_log
+from coordinator_sim.wire.record_batches import RecordBatch
+from coordinator_sim.wire.segments import SegmentReader, segment_name
 
 TOPIC: Final = "orders"
 PARTITIONS: Final = 3
@@ -40,9 +45,17 @@ PARTITIONS: Final = 3
 OFFSETS_PARTITIONS: Final = 5
 """Of `__consumer_offsets` in every round trip; few, so that their folders stay readable."""
 
+EAGER_CLEANER: Final = {
+    "log.cleaner.min.cleanable.ratio": "0.0",
+    "log.cleaner.backoff.ms": "100",
+}
+"""Lets a broker clean whatever is dirty, at once."""
+
 PROPERTIES: Final = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
 
 _SESSION_TIMEOUT_MS: Final = 300_000
+_CLEANING_TIMEOUT_S: Final = 60
+_POLL_S: Final = 0.1
 _KEPT_FILE: Final = "partition.metadata"
 _CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
 
@@ -134,6 +147,25 @@ def commit(
     harness.call(request, api_version=9)
 
 
+def erase(harness: Harness, group_id: str, partition: int) -> None:
+    """Delete one offset of `TOPIC`."""
+    request = OffsetDeleteRequest(
+        group_id=group_id, topics=(OffsetDeleteTopic(TOPIC, (partition,)),)
+    )
+    harness.call(request, api_version=0)
+
+
+def end_transaction(harness: Harness, group_id: str, *, producer_id: int, committed: bool) -> None:
+    """Write the marker of a producer's transaction."""
+    end = CompleteTransaction(
+        partition=harness.partition_of(group_id),
+        producer_id=producer_id,
+        producer_epoch=0,
+        committed=committed,
+    )
+    harness.complete_transaction(end)
+
+
 def place_log(
     broker: Broker, batches: Iterable[LogBatch], form: BatchForm = DEFAULT_FORM
 ) -> list[Path]:
@@ -148,6 +180,44 @@ def place_log(
             if path.name != _KEPT_FILE:
                 path.unlink()
     return write_log(broker.data, batches, form)
+
+
+def cleaned_by(broker: Broker, batches: Sequence[LogBatch]) -> list[RecordBatch]:
+    """What the log cleaner of a broker that is stopped makes of batches of one partition.
+
+    The last batch becomes the active segment, which no cleaner touches. The broker is started,
+    and stopped again when the first segment is another than it was.
+
+    Raises:
+        DataError: It stays as it is for longer than a cleaner needs.
+    """
+    place_log(broker, ())
+    folder = broker.data / partition_folder(batches[0].partition)
+    *closed, active = encode_log(batches)
+    first = folder / segment_name(closed[0].base_offset)
+    first.write_bytes(b"".join(batch.data for batch in closed))
+    (folder / segment_name(active.base_offset)).write_bytes(active.data)
+    before = first.stat().st_ino
+    broker.start()
+    deadline_s = time.monotonic() + _CLEANING_TIMEOUT_S
+    while first.stat().st_ino == before:
+        if time.monotonic() > deadline_s:
+            raise DataError(f"{first}: not cleaned within {_CLEANING_TIMEOUT_S} s")
+        time.sleep(_POLL_S)
+    broker.stop()
+    return decoded_segment(first.read_bytes())
+
+
+def decoded_segment(data: bytes) -> list[RecordBatch]:
+    """The batches of one segment.
+
+    Raises:
+        CorruptSegmentError: They end before it does.
+    """
+    reader = SegmentReader(data)
+    batches = [stored.decoded() for stored in reader]
+    reader.require_whole()
+    return batches
 
 
 def dump_by_kafka(files: Sequence[Path]) -> tuple[str, str]:
@@ -178,13 +248,7 @@ def _transaction(
     )
     harness.call(request, api_version=3)
     if committed is not None:
-        end = CompleteTransaction(
-            partition=harness.partition_of(group_id),
-            producer_id=producer_id,
-            producer_epoch=0,
-            committed=committed,
-        )
-        harness.complete_transaction(end)
+        end_transaction(harness, group_id, producer_id=producer_id, committed=committed)
 
 
 def _stable(harness: Harness, group_id: str, clients: tuple[str, str]) -> tuple[str, int]:

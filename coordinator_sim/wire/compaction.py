@@ -27,8 +27,9 @@ class CleaningPass(Struct, frozen=True, kw_only=True):
     Args:
         now_ms: The instant of the pass.
         delete_retention_ms: How long a tombstone or marker stays after the first pass that saw it.
-        clean_to: Offset from which on nothing is cleaned, such as that of the active segment;
-            None cleans all. The first open transaction is a bound in any case.
+        clean_to: Offset from which on nothing is cleaned: that of the active segment, or of the
+            segment that the first open transaction starts in. None cleans all up to that
+            transaction, as if a segment started there.
         keep_legacy_tombstones: Whether tombstones of magic 0 and 1 stay; the cleaner decides by
             the age of their segment.
         producer_expiration_ms: How long after its last batch a producer's state is kept.

@@ -8,9 +8,15 @@ import pytest
 
 from conformance.real_kafka.kafka import TOOLS_VERSION, Broker, run_client, run_java
 from conformance.real_kafka.offsets_log import (
+    EAGER_CLEANER,
     OFFSETS_PARTITIONS,
     PROPERTIES,
+    cleaned_by,
+    commit,
+    decoded_segment,
     dump_by_kafka,
+    end_transaction,
+    erase,
     fetched_from,
     live_through_everything,
     loaded,
@@ -20,9 +26,10 @@ from conformance.real_kafka.offsets_log import (
 )
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.protocol.records import LogBatch
+from coordinator_sim.wire.compaction import DELETE_RETENTION_MS, CleaningPass, compacted
 from coordinator_sim.wire.compression import Compression
 from coordinator_sim.wire.dump_text import dump_segment
-from coordinator_sim.wire.log_batches import BatchForm
+from coordinator_sim.wire.log_batches import BatchForm, encode_log
 from coordinator_sim.wire.log_directory import read_log, segment_files, write_log
 
 pytestmark = pytest.mark.real_kafka
@@ -112,6 +119,28 @@ def test_a_real_broker_goes_on_with_our_log(tmp_path: Path) -> None:
         fetched = [offset_of(line) for line in run_client("fetch", broker.bootstrap, *groups)]
 
     assert fetched_from(loaded(read_log(broker.data), now_ms()), groups) == sorted(fetched)
+
+
+def test_the_cleaner_of_a_real_broker_leaves_what_ours_does(tmp_path: Path) -> None:
+    """Replaced records, tombstones, aborted data, markers, headers of known producers."""
+    ours = our_broker(now_ms())
+    live_through_everything(ours)
+    erase(ours, "simple", 2)
+    end_transaction(ours, "txn", producer_id=1002, committed=True)
+    commit(ours, "txn", {1: 71})
+    commit(ours, "stable", {0: 99})
+    batches = ours.log(ours.partition_of("txn"))
+    before = decoded_segment(b"".join(batch.data for batch in encode_log(batches)))
+    broker = Broker(tmp_path, {**PROPERTIES, **EAGER_CLEANER})
+    with broker:
+        run_client("prepare", broker.bootstrap)
+        broker.stop()
+        cleaned = cleaned_by(broker, batches)
+
+    (horizon_ms,) = {one.delete_horizon_ms for one in cleaned if one.has_delete_horizon}
+    pass_ = CleaningPass(now_ms=horizon_ms - DELETE_RETENTION_MS, clean_to=before[-1].base_offset)
+    assert cleaned == compacted(before, pass_)[:-1]
+    assert len(cleaned) < len(before) - 1
 
 
 @pytest.mark.parametrize(
