@@ -307,6 +307,7 @@ class GroupCoordinator:
         runtime.now_ms = now_ms
         while (timer := runtime.timers.pop_due(now_ms)) is not None:
             fire(runtime, timer, self._partition_index)
+            runtime.run_scheduled()
         return runtime.take()
 
     def next_deadline_ms(self) -> int | None:

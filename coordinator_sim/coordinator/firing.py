@@ -48,7 +48,12 @@ def fire(runtime: Runtime, timer: Timer, partition_of: Callable[[str], int]) -> 
     if isinstance(data, Gauge):
         expire_gauge(runtime, data)
         return
-    partition = runtime.partitions[partition_of(key.group_id)]
+    group = runtime.groups.get(key.group_id)
+    index = partition_of(key.group_id)
+    if group is not None and runtime.profile.offsets_follow_log:
+        # A foreign record may have brought a group whose id belongs elsewhere; Java keeps it there.
+        index = group.offsets_partition
+    partition = runtime.partitions[index]
     try:
         effect = _fire_in_group(runtime, timer)
     except OperationAborted:

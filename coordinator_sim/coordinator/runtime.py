@@ -72,6 +72,14 @@ class Apply(Protocol):
         ...
 
 
+class Scheduled(Protocol):
+    """A step that another thread takes as soon as the one under way is done."""
+
+    def run(self, runtime: "Runtime") -> None:
+        """Take it."""
+        ...
+
+
 class Effect(Struct, frozen=True):
     """What a handler wants: a batch to append, an answer, and what to do after the append.
 
@@ -258,6 +266,7 @@ class Runtime:
         counters: Totals that the coordinator's metrics show.
         open_groups: By producer id the groups with offsets in its transaction, by profiles whose
             groups keep them. Source: GroupMetadataManager.openGroupsForProducer.
+        scheduled: To be done at the end of the verb. Source: GroupMetadataManager.scheduler.
     """
 
     __slots__ = (
@@ -275,6 +284,7 @@ class Runtime:
         "open_groups",
         "partitions",
         "profile",
+        "scheduled",
         "timers",
         "tracing",
     )
@@ -298,6 +308,7 @@ class Runtime:
         self.partitions: dict[int, Partition] = {}
         self.groups: dict[str, Group] = {}
         self.open_groups: dict[int, dict[str, None]] = {}
+        self.scheduled: list[Scheduled] = []
         self._write_seq = 0
         self._replies: list[Reply] = []
         self._batches: list[LogBatch] = []
@@ -306,12 +317,20 @@ class Runtime:
     # -- what leaves -----------------------------------------------------------------------
 
     def take(self) -> CoordinatorResult:
-        """Everything gathered since the last call."""
+        """Everything gathered since the last call, once what is scheduled has run."""
+        if self.scheduled:
+            self.run_scheduled()
         replies, batches, events = self._replies, self._batches, self._events
         if not (replies or batches or events):
             return NOTHING
         self._replies, self._batches, self._events = [], [], []
         return CoordinatorResult(tuple(replies), tuple(batches), tuple(events))
+
+    def run_scheduled(self) -> None:
+        """Run what other threads of the broker were told to do meanwhile."""
+        due, self.scheduled = self.scheduled, []
+        for step in due:
+            step.run(self)
 
     def reply(self, token: int, response: Response) -> None:
         """Send a response; the caller tells the trace."""

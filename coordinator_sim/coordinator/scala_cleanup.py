@@ -31,6 +31,7 @@ from coordinator_sim.protocol.admin_messages import (
 )
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.iteration_order import concurrent_hash_order
+from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.records import LogRecord, OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.protocol.states import GroupState
 
@@ -55,6 +56,9 @@ def clean_up(
     for group in list(groups):
         partition = runtime.partitions[group.offsets_partition]
         group_id = group.group_id
+        # QUIRK: tombstones go where the id belongs, also when a foreign record brought the group.
+        count_of_partitions = runtime.config.offsets_topic_num_partitions
+        home = runtime.partitions.get(partition_for(group_id, count_of_partitions))
         removed = selector(group)
         count += len(removed)
         records: list[LogRecord] = list(
@@ -68,8 +72,8 @@ def clean_up(
             # A group of generation 0 only stored offsets: there is no record of it.
             if group.generation_id > 0:
                 records.append(group_tombstone(group_id))
-        if records:
-            runtime.append_unacknowledged(partition, tuple(records))
+        if records and home is not None:
+            runtime.append_unacknowledged(home, tuple(records))
     return count
 
 
@@ -186,14 +190,18 @@ class Materialisation:
     producer_id: int
     committed: bool
 
+    def run(self, runtime: Runtime) -> None:
+        """Let the groups see it."""
+        materialise(runtime, self)
+
 
 def schedule_materialisation(runtime: Runtime, due: Materialisation) -> None:
-    """Let the groups see the end of a transaction, now or in a step of its own.
+    """Let the groups see the end of a transaction in a step of its own, now or later.
 
     Source: scheduleHandleTxnCompletion.
     """
     if runtime.config.marker_materialisation_ms == 0:
-        materialise(runtime, due)
+        runtime.scheduled.append(due)
         return
     key = TimerKey(TimerKind.TRANSACTION, "", f"{due.partition} {due.producer_id}")
     pending = runtime.timers.get(key)
