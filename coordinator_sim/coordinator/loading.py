@@ -68,7 +68,7 @@ def replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> Non
             if isinstance(value, GroupMetadataValue):
                 _replay_group(runtime, partition, key.group_id, value, seen_from)
             else:
-                partition.groups.pop(key.group_id, None)
+                _remove_group(partition, key.group_id, seen_from)
         elif (
             follows
             and isinstance(value, OffsetCommitValue)
@@ -77,6 +77,12 @@ def replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> Non
             group = Group(runtime, key.group_id, partition.index)
             group.visible_from = seen_from
             partition.groups[key.group_id] = group
+
+
+def _remove_group(partition: Partition, group_id: str, seen_from: int) -> None:
+    """Replay a tombstone; a group deleted by an uncommitted one is still read."""
+    if group_id in partition.groups:
+        partition.remove_group(group_id, seen_from)
 
 
 def _replay_group(
@@ -88,7 +94,10 @@ def _replay_group(
 ) -> None:
     known = partition.groups.get(group_id)
     group = Group(runtime, group_id, partition.index)
-    group.visible_from = seen_from if known is None else known.visible_from
+    group.visible_from = seen_from
+    if known is not None and seen_from:
+        # Readers see the older generation until this one is committed.
+        partition.removed_groups.append((seen_from, known))
     group.restore(value)
     for stored in value.members:
         group.add(_member_of(stored, value))

@@ -5,8 +5,16 @@ from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.harness.ids import SeededIds
+from coordinator_sim.protocol.admin_messages import (
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
+    JoinGroupResponse,
     OffsetCommitPartition,
     OffsetCommitRequest,
     OffsetCommitTopic,
@@ -84,3 +92,38 @@ def test_group_without_a_name_has_offsets_but_no_members() -> None:
         driver = GroupDriver(Harness(CoordinatorConfig(trace=trace)), "")
         driver.commit(1)
         assert driver.heartbeat("m", 1).error_code is ErrorCode.INVALID_GROUP_ID
+
+
+def test_reader_after_a_load_sees_the_committed_generation() -> None:
+    """A generation that was loaded but is not committed is not described yet."""
+    config = CoordinatorConfig(offsets_topic_num_partitions=1, group_initial_rebalance_delay_ms=0)
+    group = GroupDriver(Harness(config))
+    harness = group.harness
+    admitted = answer(group.join(version=3), JoinGroupResponse)
+    harness.hold(high_watermark=True)
+    group.sync(admitted.member_id, 1, {admitted.member_id: b"x"})
+    harness.resign()
+    harness.elect(0, 2)
+    request = DescribeGroupsRequest(groups=("g",))
+    states = []
+    for _ in range(2):
+        described = answer(harness.call(request, api_version=5), DescribeGroupsResponse)
+        states.append(described.groups[0].group_state)
+        harness.commit()
+    assert states == ["Empty", "Stable"]
+
+
+def test_reader_after_a_load_sees_a_group_whose_tombstone_is_not_committed() -> None:
+    """A deleted group is listed until its tombstone is committed, after a load as before."""
+    group = GroupDriver(Harness(CoordinatorConfig(offsets_topic_num_partitions=1)))
+    harness = group.harness
+    group.join()
+    harness.hold(high_watermark=True)
+    harness.call(DeleteGroupsRequest(groups_names=("g",)), api_version=2)
+    harness.resign()
+    harness.elect(0, 2)
+    listed = answer(harness.call(ListGroupsRequest(), api_version=5), ListGroupsResponse)
+    assert [each.group_id for each in listed.groups] == ["g"]
+    harness.commit()
+    listed = answer(harness.call(ListGroupsRequest(), api_version=5), ListGroupsResponse)
+    assert listed.groups == ()
