@@ -130,7 +130,8 @@ def set_topic(memory: Memory, name: str, count: int) -> Json:
     if known is None:
         memory.topic_count += 1
         known = (0, f"AAAAVE9QSUMAAAAAAAA{memory.topic_count:02d}A")
-    memory.topics[name] = (max(count, known[0]), known[1])
+    count = max(count, known[0])
+    memory.topics[name] = (count, known[1])
     return {"op": "topics", "set": [{"name": name, "partitions": count, "id": known[1]}]}
 
 

@@ -212,6 +212,7 @@ class Harness:
         context = RequestContext(token=self.next_token, api_version=0)
         self.next_token += 1
         self._take(self.coordinator.complete_transaction(request, context, self.now_ms))
+        self._hear_own(context.token)
         self._order_replies(context.token)
         self._settle()
         return self._step(context.token)
@@ -313,6 +314,11 @@ class Harness:
         return iter((partition,))
 
     def _order_replies(self, token: int) -> None:
+        if self.hears_own_last:
+            self._replies.sort(key=lambda reply: reply.token == token)
+
+    def _hear_own(self, token: int) -> None:
+        """Put a request's own answer behind the others, where it is heard last."""
         if self.hears_own_last:
             self._replies.sort(key=lambda reply: reply.token == token)
 

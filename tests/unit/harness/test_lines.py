@@ -11,7 +11,14 @@ Json = dict[str, Any]
 
 
 def world(**fields: object) -> Lines:
-    """A session with a world in it: no initial delay unless told."""
+    """A session with a world in it that has a topic: no initial delay unless told."""
+    lines = empty_world(**fields)
+    assert lines.answer({"op": "topics", "set": [{"name": "t"}]}) == {"now": 1_000_000}
+    return lines
+
+
+def empty_world(**fields: object) -> Lines:
+    """A session with a world that has no topics."""
     lines = Lines()
     config = {"group.initial.rebalance.delay.ms": "0"}
     assert lines.answer({"op": "init", "config": config, **fields}) == {"now": 1_000_000}
@@ -83,7 +90,7 @@ def test_a_command_without_a_world_is_an_error() -> None:
 )
 def test_a_wrong_command_says_what_is_wrong(command: Json, words: str) -> None:
     """The answer names the field, and time stands where it stood."""
-    answer = world().answer(command)
+    answer = empty_world().answer(command)
     assert words in answer["error"]
     assert answer["now"] == 1_000_000
 
@@ -134,12 +141,17 @@ def test_a_refused_append_is_answered_with_its_error() -> None:
 
 def test_topics_only_grow_and_keep_their_ids() -> None:
     """A topic set again gets more partitions, never fewer, and goes on under its id."""
-    lines = world()
+    lines = empty_world()
     lines.answer({"op": "topics", "set": [{"name": "t", "id": "AAAAVE9QSUMAAAAAAAAAdQ"}]})
     lines.answer({"op": "topics", "set": [{"name": "t", "partitions": 3}]})
     lines.answer({"op": "topics", "set": [{"name": "t", "partitions": 2, "id": "x"}]})
     answer = lines.answer(commit(4))
     assert answer["records"][0]["value"]["data"]["topicId"] == "AAAAVE9QSUMAAAAAAAAAdQ"
+
+
+def test_a_world_without_topics_refuses_every_commit() -> None:
+    """What is not set does not exist."""
+    assert error_of(empty_world().answer(commit(1))) == 3
 
 
 def test_resigned_partitions_answer_not_coordinator_until_elected() -> None:
