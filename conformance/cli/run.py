@@ -23,7 +23,9 @@ _BAD = (Verdict.FAILED, Verdict.UNKNOWN)
 def run(
     target: Annotated[
         str,
-        typer.Option(help="simulator, or oracle:kafka-4.4.0, -4.3.1, -3.9.2.", metavar="TARGET"),
+        typer.Option(
+            help="simulator, or Kafka itself: oracle:kafka-4.4.0 and so on.", metavar="TARGET"
+        ),
     ] = "simulator",
     profile: Annotated[
         list[str] | None,
