@@ -82,10 +82,10 @@ def deletion_error(group: Group | None) -> ErrorCode:
 class DeletionUnderWay:
     """One DeleteGroups and the partitions of it that are through."""
 
-    __slots__ = ("_context", "_found", "_missing_count", "_runtime")
+    __slots__ = ("_context", "_found", "_missing_count", "runtime")
 
     def __init__(self, runtime: Runtime, context: RequestContext) -> None:
-        self._runtime = runtime
+        self.runtime = runtime
         self._context = context
         self._found: list[Outcomes] = []
         self._missing_count = 0
@@ -95,12 +95,12 @@ class DeletionUnderWay:
         self._found = [()] * len(batches)
         self._missing_count = len(batches)
         for place, (index, group_ids) in enumerate(batches.items()):
-            partition = self._runtime.partitions.get(index)
+            partition = self.runtime.partitions.get(index)
             if partition is None or partition.state is not PartitionState.ACTIVE:
                 self.fail(place, self.in_error_order(group_ids), partition_error(partition))
-            elif self._runtime.profile.deletes_share_groups_first:
+            elif self.runtime.profile.deletes_share_groups_first:
                 first = ShareGroupsFirst(self, partition, place, group_ids)
-                self._runtime.submit(partition, None, Effect(follow=first))
+                self.runtime.submit(partition, None, Effect(follow=first))
             else:
                 self.write(partition, place, group_ids)
         if not batches:
@@ -115,7 +115,7 @@ class DeletionUnderWay:
 
     def write(self, partition: Partition, place: int, group_ids: list[str]) -> None:
         """Delete the groups of one partition."""
-        runtime = self._runtime
+        runtime = self.runtime
         outcomes: list[DeletedGroup] = []
         records: list[LogRecord] = []
         gone: list[tuple[str, int]] = []
@@ -139,18 +139,18 @@ class DeletionUnderWay:
 
     def fail(self, place: int, group_ids: list[str], error: ErrorCode) -> None:
         """The operation on a partition failed: every group of it has the error."""
-        code = operation_error(error, self._runtime.profile)
+        code = operation_error(error, self.runtime.profile)
         self.found(place, tuple(DeletedGroup(group_id=name, error_code=code) for name in group_ids))
 
     def in_error_order(self, group_ids: list[str]) -> list[str]:
         """The groups of a partition that fails before any of them is looked at."""
-        if self._runtime.profile.deletes_share_groups_first:
+        if self.runtime.profile.deletes_share_groups_first:
             return java_hash_order(group_ids)
         return group_ids
 
     def _answer(self) -> None:
         results = tuple(outcome for outcomes in self._found for outcome in outcomes)
-        self._runtime.reply(self._context.token, DeleteGroupsResponse(results=results))
+        self.runtime.reply(self._context.token, DeleteGroupsResponse(results=results))
 
 
 @dataclass(slots=True, eq=False)
@@ -173,8 +173,23 @@ class ShareGroupsFirst:
             self.deletion.fail(self.place, failed, error)
             return
         capacity = java_copy_capacity(len(self.group_ids))
-        remaining = java_hash_order(self.group_ids, capacity)
-        self.deletion.write(self.partition, self.place, remaining)
+        remaining = tuple(java_hash_order(self.group_ids, capacity))
+        rest = RestOfDeletion(self.deletion, self.partition, self.place, remaining)
+        self.deletion.runtime.scheduled.append(rest)
+
+
+@dataclass(slots=True, frozen=True)
+class RestOfDeletion:
+    """The second write of a deletion: an event of its own, after all that the first waited with."""
+
+    deletion: DeletionUnderWay
+    partition: Partition
+    place: int
+    group_ids: tuple[str, ...]
+
+    def run(self, _runtime: Runtime) -> None:
+        """Delete the groups."""
+        self.deletion.write(self.partition, self.place, list(self.group_ids))
 
 
 @dataclass(slots=True, eq=False)
