@@ -76,15 +76,22 @@ def differences(
     found: list[str] = []
     for group_id in group_ids:
         found += _group_differences(group_id, live.group(group_id), loaded.group(group_id))
-        ours, theirs = (_offsets_of(one, group_id, now_ms) for one in (live, loaded))
-        if ours != theirs:
-            found.append(f"{group_id}: offsets {ours} were loaded as {theirs}")
+        for stable in (False, True):
+            ours, theirs = (
+                _offsets_of(one, group_id, now_ms, require_stable=stable) for one in (live, loaded)
+            )
+            if ours != theirs:
+                found.append(f"{group_id}: offsets {ours} were loaded as {theirs}")
     return found
 
 
 def _group_differences(group_id: str, live: Group | None, loaded: Group | None) -> list[str]:
     if live is None or loaded is None:
-        same = live is loaded or (live is not None and live.generation_id == 0)
+        # A group may live in memory before its first generation is stored.
+        is_unstored = live is not None and (
+            live.generation_id == 0 or live.state not in (GroupState.STABLE, GroupState.EMPTY)
+        )
+        same = live is loaded or is_unstored
         return [] if same else [f"{group_id}: {live and live.state} was loaded as {loaded}"]
     if live.state not in (GroupState.STABLE, GroupState.EMPTY):
         # The log holds the generation before the rebalance under way, or the one being stored.
@@ -121,13 +128,19 @@ def _projected(group: Group) -> tuple[object, ...]:
 
 
 def _offsets_of(
-    coordinator: GroupCoordinator, group_id: str, now_ms: int
-) -> dict[tuple[str, int], tuple[int, int, str | None]]:
-    """Offset, leader epoch and metadata of each partition, as a fetch of all of them answers."""
-    request = OffsetFetchRequest(groups=(OffsetFetchGroup(group_id=group_id),))
+    coordinator: GroupCoordinator, group_id: str, now_ms: int, *, require_stable: bool
+) -> dict[tuple[str, int], tuple[int, int, str | None, ErrorCode]]:
+    """What a fetch of all offsets answers: offset, leader epoch, metadata, error."""
+    wanted = OffsetFetchGroup(group_id=group_id)
+    request = OffsetFetchRequest(groups=(wanted,), require_stable=require_stable)
     context = RequestContext(token=_UNUSED_TOKEN, api_version=_FETCH_VERSION)
     return {
-        (topic.name, one.partition): (one.offset, one.leader_epoch, one.metadata)
+        (topic.name, one.partition): (
+            one.offset,
+            one.leader_epoch,
+            one.metadata,
+            one.error_code,
+        )
         for reply in coordinator.handle(request, context, now_ms).replies
         if isinstance(reply.response, OffsetFetchResponse)
         for group in reply.response.groups
