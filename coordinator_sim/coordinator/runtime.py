@@ -24,6 +24,7 @@ from coordinator_sim.coordinator.contract import (
     IdSource,
     Reply,
 )
+from coordinator_sim.coordinator.group_table import GroupTable
 from coordinator_sim.coordinator.metrics import Counters
 from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.refusals import error_response
@@ -35,7 +36,6 @@ from coordinator_sim.protocol.messages import JoinGroupResponse
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.records import (
     EndTransactionMarker,
-    GroupMetadataKey,
     LogBatch,
     LogRecord,
 )
@@ -134,98 +134,28 @@ class PartitionState(Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Partition:
+class Partition(GroupTable):
     """One partition of `__consumer_offsets`: its groups, its offsets, and its end of the log.
 
     Args:
-        end_offset: Where the next record goes.
-        high_watermark: Everything below is committed.
         deferred: Writes waiting for the high watermark, by the end offset they saw.
         load_started_ms: When the load under way or the last one began.
         loaded_records: Read by the load under way or the last one.
         loaded_offsets: Found by the load under way, by profiles whose groups keep them.
         uncommitted_groups: Created since the last successful append; a failed one removes them.
-        removed_groups: Removed by a tombstone at that end offset, which is not committed yet.
-        doubled_groups: Brought back when the append of their tombstone at that end was refused.
-        most_groups: The number of groups that the table has made room for.
         is_replicated: Whether appends are committed as they come, unless all are held.
     """
 
     index: int
     leader_epoch: int = -1
     state: PartitionState = PartitionState.CLOSED
-    end_offset: int = 0
-    high_watermark: int = 0
-    groups: "dict[str, Group]" = field(default_factory=dict)
     offsets: OffsetStore = field(default_factory=OffsetStore)
     deferred: deque[tuple[int, Write]] = field(default_factory=deque)
     uncommitted_groups: list[str] = field(default_factory=list)
     load_started_ms: int = 0
     loaded_records: int = 0
     loaded_offsets: LoadedOffsets = field(default_factory=LoadedOffsets)
-    removed_groups: "list[tuple[int, Group]]" = field(default_factory=list)
-    doubled_groups: "dict[str, tuple[int, Group]]" = field(default_factory=dict)
-    most_groups: int = 0
     is_replicated: bool = True
-
-    def group_as_of(self, group_id: str, committed: int) -> "Group | None":
-        """The group as a reader at that log position sees it; None when it sees none."""
-        group = self.groups.get(group_id)
-        if group is not None and group.visible_from <= committed:
-            return group
-        for removed_at, removed in self.removed_groups:
-            if removed.group_id == group_id and removed.visible_from <= committed < removed_at:
-                return removed
-        return None
-
-    def groups_as_of(self, committed: int) -> "list[Group]":
-        """Every group that a reader at that log position lists, from the oldest entry on.
-
-        A group that came back may be there twice: see `take_back_removals`.
-        """
-        seen = [group for group in self.groups.values() if group.visible_from <= committed]
-        seen += [
-            group
-            for removed_at, group in self.removed_groups
-            if group.visible_from <= committed < removed_at
-        ]
-        seen += [
-            group
-            for written, group in self.doubled_groups.values()
-            if group.visible_from <= committed <= written
-        ]
-        return seen
-
-    def remove_group(self, group_id: str, position: int) -> None:
-        """Apply a group's tombstone; readers see the group until `position` is committed.
-
-        Args:
-            group_id: Of a group that is there.
-            position: The one after the last written before the tombstone's batch; 0 for no reader.
-        """
-        self.most_groups = max(self.most_groups, len(self.groups))
-        group = self.groups.pop(group_id)
-        if position > self.high_watermark:
-            self.removed_groups.append((position, group))
-        doubled = self.doubled_groups.get(group_id)
-        if doubled is not None and doubled[0] == position - 1:
-            # What is kept for readers at one position is kept once.
-            del self.doubled_groups[group_id]
-
-    def take_back_removals(self, batch: LogBatch) -> None:
-        """The append of a batch was refused: the groups that its tombstones removed come back.
-
-        QUIRK: a group that comes back is the newest of its table, and readers list it twice until
-        the next append is committed. Source: SnapshottableHashTable.executeRevert.
-        """
-        for record in batch.records:
-            key = record.key
-            if not isinstance(key, GroupMetadataKey) or record.value is not None:
-                continue
-            group = self.groups.pop(key.group_id, None)
-            if group is not None:
-                self.groups[key.group_id] = group
-                self.doubled_groups[key.group_id] = (self.end_offset, group)
 
     def forget(self) -> None:
         """Drop groups and offsets, and the end of a log that was never replicated."""
@@ -238,15 +168,6 @@ class Partition:
         if not self.is_replicated:
             self.end_offset = self.high_watermark
             self.is_replicated = True
-
-    def settle_removals(self) -> None:
-        """Forget the removed groups that no reader sees any more."""
-        committed = self.high_watermark
-        if self.removed_groups:
-            self.removed_groups = [entry for entry in self.removed_groups if entry[0] > committed]
-        if self.doubled_groups:
-            doubled = self.doubled_groups.items()
-            self.doubled_groups = {key: entry for key, entry in doubled if entry[0] >= committed}
 
 
 def partition_error(partition: Partition | None) -> ErrorCode:
@@ -461,6 +382,7 @@ class Runtime:
         self.finish(write, ErrorCode.REQUEST_TIMED_OUT)
 
     def _undo_groups(self, partition: Partition) -> None:
+        partition.most_groups = max(partition.most_groups, len(partition.groups))
         for group_id in partition.uncommitted_groups:
             partition.groups.pop(group_id, None)
             self.groups.pop(group_id, None)
