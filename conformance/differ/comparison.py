@@ -3,7 +3,10 @@
 Compared is everything, in its order: the virtual time, every reply with its instant, every appended
 record. A broker has no order across the partitions of `__consumer_offsets`, whose events several
 threads drain; but its timers have one, which is the wheel's, and so is that of a deletion's writes,
-and both sides here do one thing at a time. So nothing is sorted before it is compared.
+and both sides here do one thing at a time. So nothing is sorted before it is compared. One place in
+the order is the reference's own: it hears of a request's own answer after those of others that the
+request completed, because it asks for it when the coordinator has returned (as KafkaApis of 3.9
+does; a 4.x broker has other threads in between). `Harness.hears_own_last` does the same.
 
 Only the text of an `error` is each side's own: compared is that there is one.
 """
