@@ -49,6 +49,8 @@ _COMMON: Final = {
     "ListGroups": (0, 5),
     "DeleteGroups": (0, 2),
 }
+_NAMED_TOPICS: Final = {"OffsetCommit": (2, 9), "OffsetFetch": (1, 9)}
+"""Before 4.2 topics have no ids there."""
 _IN_THE_LOG: Final = {"OffsetCommit": 1, "OffsetFetch": 1}
 """The first version that keeps offsets in Kafka. Source: KafkaApis, header.apiVersion == 0."""
 
@@ -82,6 +84,27 @@ REFERENCES: Final = {
             kafka_version="4.3.1",
             profile="4.3",
             versions=_COMMON,
+        ),
+        Reference(
+            name="kafka-4.2.1",
+            harness="java",
+            kafka_version="4.2.1",
+            profile="4.2",
+            versions=_COMMON,
+        ),
+        Reference(
+            name="kafka-4.1.2",
+            harness="java",
+            kafka_version="4.1.2",
+            profile="4.1",
+            versions=_COMMON | _NAMED_TOPICS,
+        ),
+        Reference(
+            name="kafka-4.0.2",
+            harness="java",
+            kafka_version="4.0.2",
+            profile="4.0",
+            versions=_COMMON | _NAMED_TOPICS,
         ),
         Reference(
             name="kafka-3.9.2",

@@ -1,0 +1,51 @@
+package org.apache.kafka.coordinator.group;
+
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.message.OffsetFetchRequestData.OffsetFetchRequestGroup;
+import org.apache.kafka.common.message.OffsetFetchResponseData.OffsetFetchResponseGroup;
+import org.apache.kafka.common.requests.RequestContext;
+import org.apache.kafka.common.requests.TransactionResult;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorShardBuilder;
+import org.apache.kafka.coordinator.common.runtime.KRaftCoordinatorMetadataDelta;
+import org.apache.kafka.coordinator.common.runtime.KRaftCoordinatorMetadataImage;
+import org.apache.kafka.image.MetadataDelta;
+import org.apache.kafka.image.MetadataImage;
+import org.apache.kafka.server.share.persister.NoOpStatePersister;
+
+import java.time.Duration;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+
+/** What World, Apis and Oracle call otherwise in one release than in another: here 4.2. */
+final class Release {
+    private Release() { }
+
+    static Object shareGroupConfig(Map<String, String> props) { return null; }
+    static Object persister() { return new NoOpStatePersister(); }
+
+    static CoordinatorShardBuilder<GroupCoordinatorShard, CoordinatorRecord> withoutAuthorizer(GroupCoordinatorShard.Builder builder) {
+        return builder.withAuthorizerPlugin(Optional.empty());
+    }
+
+    static CoordinatorRuntime.Builder<GroupCoordinatorShard, CoordinatorRecord> withTimeouts(
+        CoordinatorRuntime.Builder<GroupCoordinatorShard, CoordinatorRecord> builder, GroupCoordinatorConfig config) {
+        Duration timeout = Duration.ofMillis(config.offsetCommitTimeoutMs());
+        return builder.withDefaultWriteTimeOut(timeout);
+    }
+
+    static void publish(GroupCoordinatorService service, MetadataDelta delta, MetadataImage image) {
+        service.onNewMetadataImage(new KRaftCoordinatorMetadataImage(image), new KRaftCoordinatorMetadataDelta(delta));
+    }
+
+    static CompletableFuture<Void> completeTransaction(World world, TopicPartition tp, long producerId, short producerEpoch, int coordinatorEpoch,
+                                                       TransactionResult result, short transactionVersion) {
+        return world.service.completeTransaction(tp, producerId, producerEpoch, coordinatorEpoch, result, transactionVersion, Duration.ofMillis(world.timeoutMs));
+    }
+
+    static CompletableFuture<OffsetFetchResponseGroup> fetch(GroupCoordinatorService service, RequestContext ctx, OffsetFetchRequestGroup group, boolean stable) {
+        return group.topics() == null ? service.fetchAllOffsets(ctx, group, stable) : service.fetchOffsets(ctx, group, stable);
+    }
+}
