@@ -150,9 +150,16 @@ def fetch_group(
                 offsets.append(unstable(index))
                 continue
             value = store.get(key, committed) if is_visible else None
+            if value is not None and _is_of_another(value.topic_id, topic.topic_id):
+                value = None
             offsets.append(FetchedOffset(index) if value is None else _fetched(index, value))
         topics.append(FetchedTopic(topic.name, tuple(offsets)))
     return FetchedGroup(group_id=wanted.group_id, topics=tuple(topics))
+
+
+def _is_of_another(stored: bytes | None, asked: bytes | None) -> bool:
+    """Whether an offset is of an earlier topic of that name. Source: isMismatchedTopicId."""
+    return bool(stored and asked and any(stored) and any(asked)) and stored != asked
 
 
 def unstable(index: int) -> FetchedOffset:

@@ -20,6 +20,7 @@ from coordinator_sim.protocol.messages import (
     OffsetFetchRequest,
     OffsetFetchResponse,
     OffsetFetchTopic,
+    RequestContext,
 )
 from coordinator_sim.protocol.profiles import profile_named
 from coordinator_sim.protocol.records import GroupMetadataKey
@@ -311,3 +312,23 @@ def test_offsets_of_a_stable_group_do_not_expire_if_its_subscriptions_are_unknow
         group.harness.advance(5_000)
         group.heartbeat(member, group.generation_id)
     assert fetched(group.harness) == 1
+
+
+def test_offset_of_an_earlier_topic_of_that_name_is_not_found() -> None:
+    """Who asks by the new topic's id is told that there is none."""
+    world = make(JAVA)
+    old, new = bytes(15) + b"\x01", bytes(15) + b"\x02"
+    stored = OffsetCommitTopic("t", (OffsetCommitPartition(0, 5),), topic_id=old)
+    world.call(OffsetCommitRequest(group_id="g", topics=(stored,)), api_version=9)
+
+    found = []
+    for topic_id in (None, old, new):
+        wanted = OffsetFetchGroup(group_id="g", topics=(OffsetFetchTopic("t", (0,), topic_id),))
+        request = OffsetFetchRequest(groups=(wanted,))
+        result = world.coordinator.handle(
+            request, RequestContext(token=99, api_version=9), world.now_ms
+        )
+        (reply,) = result.replies
+        assert isinstance(reply.response, OffsetFetchResponse)
+        found.append(reply.response.groups[0].topics[0].partitions[0].offset)
+    assert found == [5, 5, -1]
