@@ -28,7 +28,7 @@ _METADATA: Final = (*(SUBSCRIPTION,) * 12, OTHER_SUBSCRIPTION, _TWO_TOPICS, _JUN
 def join(memory: Memory) -> Call:
     """A JoinGroup."""
     who = memory.member()
-    version = memory.version("JoinGroup")
+    version = memory.join_version()
     sessions: tuple[int, ...] = (10_000, 30_000) if memory.is_patient else (6_000, 10_000, 3_000)
     if memory.chance(0.03):
         sessions = (50,)
@@ -47,7 +47,7 @@ def join(memory: Memory) -> Call:
     if version >= 1:
         data["rebalanceTimeoutMs"] = memory.pick((5_000, 20_000, 60_000, 1, 10_000))
     if version >= 5:
-        data["groupInstanceId"] = who.instance
+        data["groupInstanceId"] = who.instance if memory.has_static_members else None
     if version >= 8:
         data["reason"] = memory.pick((None, "", "why"))
     return "JoinGroup", version, data

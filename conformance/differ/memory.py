@@ -82,6 +82,7 @@ class Memory:
         "fetchable",
         "focus",
         "groups",
+        "has_static_members",
         "is_held",
         "is_orderly",
         "is_patient",
@@ -108,6 +109,7 @@ class Memory:
         self.topic_count = 0
         self.is_orderly = self.random.random() < 0.6
         self.is_patient = self.random.random() < 0.5
+        self.has_static_members = not reference.static_members_join_from or self.chance(0.5)
         self.topics: dict[str, tuple[int, str]] = {}
         self.resigned: list[int] = []
         self.is_held = False
@@ -134,6 +136,12 @@ class Memory:
         """A version of that API; the newest most often."""
         low, high = self.reference.versions[api]
         return high if self.random.random() < 0.35 else self.random.randint(low, high)
+
+    def join_version(self) -> int:
+        """A version of JoinGroup that the reference stands in this world."""
+        version = self.version("JoinGroup")
+        lowest = self.reference.static_members_join_from if self.has_static_members else 0
+        return max(version, lowest)
 
     def group_id(self) -> str:
         """A group in play."""

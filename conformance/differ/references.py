@@ -22,6 +22,7 @@ class Reference(Struct, frozen=True, kw_only=True):
         producer_generation: What TxnOffsetCommit calls the member's generation.
         main_class: Of the harness.
         lacks: Events that the harness cannot make.
+        static_members_join_from: The JoinGroup version of everybody where there are static members.
         has_edge: Whether KafkaApis itself stands before the coordinator, for every request.
     """
 
@@ -33,6 +34,7 @@ class Reference(Struct, frozen=True, kw_only=True):
     producer_generation: str = "generationId"
     main_class: str = "org.apache.kafka.coordinator.group.Oracle"
     lacks: tuple[str, ...] = ()
+    static_members_join_from: int = 0
     has_edge: bool = False
 
 
@@ -127,6 +129,8 @@ REFERENCES: Final = {
             versions=_offered("2.8"),
             main_class="kafka.coordinator.group.Oracle",
             lacks=("verify",),
+            # KAFKA-14422: an older leader's answer breaks off where a static member is named.
+            static_members_join_from=5,
             has_edge=True,
         ),
         Reference(

@@ -139,10 +139,10 @@ class Group:
         """NONE if the ids name a current member. Source: ClassicGroup.validateMember."""
         if group_instance_id is not None:
             mapped = self.static_members.get(group_instance_id)
-            if mapped is None:
-                return ErrorCode.UNKNOWN_MEMBER_ID
-            if mapped != member_id:
+            if mapped is not None and mapped != member_id:
                 return ErrorCode.FENCED_INSTANCE_ID
+            if mapped is None and not self.runtime.profile.unknown_instance_passes:
+                return ErrorCode.UNKNOWN_MEMBER_ID
         return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
 
     def select_protocol(self) -> str:

@@ -90,7 +90,8 @@ def _refuse_by_size(runtime: Runtime, group: Group, join: Join) -> Effect:
     member = group.members.get(join.request.member_id)
     if member is not None and runtime.tracing:
         group.emit(Event.MEMBER_KICKED, member, reason_text="group.max.size reached")
-    group.remove(join.request.member_id)
+    if not (runtime.profile.size_refusal_keeps_pending_id and member is None):
+        group.remove(join.request.member_id)
     refuse_join(runtime, join, ErrorCode.GROUP_MAX_SIZE_REACHED)
     # QUIRK: Java does not look again whether the rest has joined, so the rebalance waits for its
     # timeout. Source: classicGroupJoinToClassicGroup; GroupCoordinator.doJoinGroup does look.
@@ -159,6 +160,9 @@ def _join_existing_member(runtime: Runtime, group: Group, join: Join) -> Effect 
             return ErrorCode.UNKNOWN_SERVER_ERROR
         return _add_then_rebalance(runtime, group, join, member_id)
     error = group.validate_member(member_id, request.group_instance_id)
+    instance_id = request.group_instance_id
+    if instance_id is not None and instance_id not in group.static_members:
+        error = ErrorCode.UNKNOWN_MEMBER_ID
     if error is not ErrorCode.NONE:
         refuse_join(runtime, join, error, member_id)
         return NO_EFFECT

@@ -19,7 +19,9 @@ from coordinator_sim.coordinator.refusals import dead_error
 from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Partition, Runtime
 from coordinator_sim.coordinator.sessions import start_session
 from coordinator_sim.coordinator.tracing import trace_fenced_leave
+from coordinator_sim.errors import OperationAborted
 from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.iteration_order import scala_map_order, scala_set_order
 from coordinator_sim.protocol.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
@@ -121,6 +123,8 @@ def _leave(runtime: Runtime, group: Group, entry: LeavingMember) -> LeftMember:
             error = ErrorCode.UNKNOWN_MEMBER_ID
         else:
             _remove_leaver(runtime, group, group.members[member_id], entry)
+    elif entry.member_id in group.pending_members and _is_static_leaver(runtime, group, entry):
+        error = ErrorCode.FENCED_INSTANCE_ID
     elif entry.member_id in group.pending_members:
         if runtime.tracing:
             group.tell(
@@ -142,6 +146,20 @@ def _leave(runtime: Runtime, group: Group, entry: LeavingMember) -> LeftMember:
     return LeftMember(
         member_id=entry.member_id, group_instance_id=entry.group_instance_id, error_code=error
     )
+
+
+def _is_static_leaver(runtime: Runtime, group: Group, entry: LeavingMember) -> bool:
+    """Whether a pending id comes with the instance id of somebody else, where that matters.
+
+    Raises:
+        OperationAborted: nobody has that instance id, which Kafka did not expect.
+    """
+    is_asked = runtime.profile.pending_leaver_may_not_be_static
+    if not is_asked or entry.group_instance_id is None:
+        return False
+    if entry.group_instance_id not in group.static_members:
+        raise OperationAborted(f"pending member {entry.member_id} is static")
+    return True
 
 
 def _remove_leaver(runtime: Runtime, group: Group, member: Member, entry: LeavingMember) -> None:
@@ -231,7 +249,12 @@ def expire_pending_sync(runtime: Runtime, group: Group, generation: object) -> E
     if generation != group.generation_id or not group.pending_sync:
         return NO_EFFECT
     evicted = list(group.pending_sync)
+    if runtime.profile.sync_expiry_stops_at_replaced_member:
+        evicted = scala_set_order(scala_map_order(evicted))
     for member_id in evicted:
+        if runtime.profile.sync_expiry_stops_at_replaced_member and member_id not in group.members:
+            group.remove_all(evicted[: evicted.index(member_id)])
+            raise OperationAborted(f"{member_id} is no member any more")
         _cancel_session(runtime, group, member_id)
         # QUIRK: a static member that was replaced before it synced is still here under its old id,
         # though it is no member any more. Source: ClassicGroup.replaceStaticMember.

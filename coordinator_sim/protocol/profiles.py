@@ -131,6 +131,16 @@ class Profile(Struct, frozen=True, kw_only=True):
         own_answer_last: KafkaApis hears of a request's own answer when the coordinator has
             returned, after the others that the request caused. Source: GroupCoordinatorAdapter and
             GroupCoordinatorService give futures; up to 3.2 answers are sent by callback.
+        unknown_instance_passes: A group instance id that the group does not know is not looked at,
+            but by JoinGroup. Source: GroupMetadata.isStaticMemberFenced of 2.4 to 2.8; later
+            GroupCoordinator.validateCurrentMember.
+        pending_leaver_may_not_be_static: LeaveGroup of a pending id with an instance id fails as a
+            whole. Source: GroupCoordinator.handleLeaveGroup of 2.4 to 2.8.
+        size_refusal_keeps_pending_id: A pending id that is refused for the group's size stays
+            pending. Source: GroupMetadata.remove of 2.8.
+        sync_expiry_stops_at_replaced_member: Evicting the members that have not synced breaks off
+            at a static member's former id, and nothing follows. Source:
+            GroupCoordinator.onExpirePendingSync of 2.8, GroupMetadata.get.
         gauge_interval_ms: How often a partition's groups are counted by a timer; 0 for never.
             Source: GroupCoordinatorShard.DEFAULT_GROUP_GAUGES_UPDATE_INTERVAL_MS; Scala counts
             when a gauge is read.
@@ -214,6 +224,10 @@ class Profile(Struct, frozen=True, kw_only=True):
     removed_joiner_is_answered: bool = True
     stale_session_rebalances: bool = False
     own_answer_last: bool = True
+    unknown_instance_passes: bool = False
+    pending_leaver_may_not_be_static: bool = False
+    size_refusal_keeps_pending_id: bool = False
+    sync_expiry_stops_at_replaced_member: bool = False
     gauge_interval_ms: int = 60_000
     hash_order: HashOrder = HashOrder.JAVA
     replaces_static_member_in_place: bool = False
@@ -311,6 +325,10 @@ PROFILES: Final[dict[str, Profile]] = {
             overlong_metadata_stays_pending=True,
             refreshes_timeouts=False,
             state_filter_is_exact=True,
+            unknown_instance_passes=True,
+            pending_leaver_may_not_be_static=True,
+            size_refusal_keeps_pending_id=True,
+            sync_expiry_stops_at_replaced_member=True,
         ),
         _SCALA,
         replace(_JAVA, name="4.0", offset_value_version=3, deletes_share_groups_first=False),

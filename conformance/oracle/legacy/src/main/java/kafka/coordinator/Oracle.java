@@ -108,7 +108,7 @@ public final class Oracle {
             case "uuids" -> { for (JsonNode uuid : command.get("next")) SeededRandomProvider.script(UUID.fromString(uuid.asText())); }
             case "encode" -> answer.put("frame", StructJson.base64(frame(command)));
             case "decode" -> decode(command, answer);
-            case "stats" -> answer.put("timers", world.timer.size()).put("fired", world.timer.fired());
+            case "stats" -> answer.put("timers", world.timer.size()).put("fired", world.timer.fired()).put("lost", world.timer.lost);
             default -> throw new IllegalArgumentException("unknown op " + command.get("op"));
         }
     }

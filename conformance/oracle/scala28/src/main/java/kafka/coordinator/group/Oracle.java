@@ -116,7 +116,7 @@ public final class Oracle {
             case "uuids" -> { for (JsonNode uuid : command.get("next")) SeededRandomProvider.script(UUID.fromString(uuid.asText())); }
             case "encode" -> answer.put("frame", base64(frame(command)));
             case "decode" -> answer.set("data", body(header(command), ByteBuffer.wrap(Base64.getDecoder().decode(command.get("frame").asText()))));
-            case "stats" -> answer.put("timers", world.timer.size()).put("fired", world.timer.fired());
+            case "stats" -> answer.put("timers", world.timer.size()).put("fired", world.timer.fired()).put("lost", world.timer.lost);
             default -> throw new IllegalArgumentException("unknown op " + command.get("op"));
         }
     }
