@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from conformance.coverage import read_deferred  # noqa: E402 - needs the path above
+from conformance.museum.exhibits import EXHIBITS  # noqa: E402 - as above
 from conformance.registry import all_requirements  # noqa: E402 - as above
 from conformance.requirements import RELEASES, Requirement  # noqa: E402 - as above
 from coordinator_sim.protocol.profiles import ALIASES, PROFILES, Profile  # noqa: E402 - as above
@@ -165,7 +166,27 @@ def shown(value: object) -> str:
     return str(value.value if isinstance(value, Enum) else value)
 
 
+def museum_page() -> str:
+    """Every seeded fault and the case that notices it."""
+    lines = [
+        HEADER.format(source="conformance/museum"),
+        "# The museum of faults\n\n",
+        "Each row is a fault of one line, put into the core on purpose: bugs that Kafka had,\n",
+        "by their number in Kafka's issue tracker, then what a port gets wrong. The command\n",
+        "`conformance museum` breaks the core one fault at a time and plays the suite; a test\n",
+        "holds that the case named here fails then.\n\n",
+        "| exhibit | what goes wrong | module | noticed by |\n|---|---|---|---|\n",
+    ]
+    for exhibit in EXHIBITS:
+        module = exhibit.module.removeprefix("coordinator_sim.")
+        lines.append(
+            f"| {exhibit.exhibit_id} | {exhibit.story} | `{module}` | {exhibit.noticed_by} |\n"
+        )
+    return "".join(lines)
+
+
 PAGES = {
+    "museum.md": museum_page,
     "profiles.md": profiles_page,
     "state-machine.md": state_machine_page,
     "fidelity.md": fidelity_page,

@@ -29,6 +29,21 @@ EXPIRE-002.strict a millisecond too early
   fetch t-0 v=7             | fetch t-0=10
   wait 1
   fetch t-0 v=7             | fetch t-0=-1
+EXPIRE-RELOADED the time at which a group became Empty survives a failover
+  @ SJ model since=2.1
+  @ GroupMetadataManager.scala loadGroup (trunk); KAFKA-10401
+  broker retention=1 check=1000 partitions=1
+  stable A session=100000
+  commit A t-0=10
+  wait 50000
+  leave A
+  wait 5000
+  resign
+  elect
+  wait 50000
+  fetch t-0 v=7             | fetch t-0=10
+  wait 6000
+  fetch t-0 v=7             | fetch t-0=-1
 EXPIRE-003 a fresh commit does not prolong an Empty group
   @ SJ must since=2.1 seen=2.8,3.9,4.3,4.4
   @ GroupMetadata.scala (trunk) removeExpiredOffsets

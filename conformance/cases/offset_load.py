@@ -54,6 +54,14 @@ OLOAD-005.offsets offsets after a group's tombstone make a simple group
   elect
   state Empty gen=0 type=-
   fetch foo-0           | fetch foo-0=23
+OLOAD-005.before offsets before a group's tombstone stay
+  append foo-0=23
+  append group=
+  append foo-1=5
+  resign
+  elect
+  state Empty gen=0 type=-
+  fetch foo-0 foo-1     | fetch foo-0=23 foo-1=5
 OLOAD-006 transactions that have ended
   @ SJ model since=0.11
   @ GroupMetadataManagerTest.scala testLoadTransactionalOffsetCommitsFromMultipleProducers (trunk) and siblings

@@ -110,6 +110,21 @@ SYNC-014 the leader fails in the sync phase
   join B                | B NONE gen=3 leader=B
   state AwaitingSync gen=3
   log none
+SYNC-LEFT-OUT a member left out of a later assignment loses the one before
+  @ LSJ must
+  @ scala GroupCoordinator.setAndPropagateAssignment
+  stable A B
+  join A                | -
+  join B                | A NONE gen=3; B NONE gen=3
+  sync B                | -
+  sync A A=a            | A NONE work=a; B NONE work=-
+SYNC-OLD-GENERATION a sync of the generation before
+  @ LSJ must
+  @ scala GroupCoordinator.doSyncGroup
+  stable A B
+  sync B gen=1          | B ILLEGAL_GENERATION
+  sync B gen=3          | B ILLEGAL_GENERATION
+  state Stable gen=2
 SYNC-015 a Dead group
   @ SJ model since=2.3
   @ scala GroupCoordinatorTest.testSyncDeadGroup

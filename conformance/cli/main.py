@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from conformance.cli.differ import differ
+from conformance.cli.museum import museum
 from conformance.cli.registry import coverage, list_requirements
 from conformance.cli.run import run
 from coordinator_sim import __version__
@@ -23,6 +24,7 @@ app.command("list", short_help="List the requirements.")(list_requirements)
 app.command(short_help="Play the cases on a target.")(run)
 app.command(short_help="Compare the requirements with catalogue files.")(coverage)
 app.command(short_help="Compare with Kafka's own coordinator, at random.")(differ)
+app.command(short_help="Break the core on purpose, see what notices.")(museum)
 
 
 def print_version(wanted: bool) -> None:

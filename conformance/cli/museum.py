@@ -1,0 +1,63 @@
+"""`museum`: which case finds which seeded fault."""
+
+from typing import Annotated
+
+import msgspec
+import typer
+from rich import box
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from conformance.museum.exhibits import EXHIBITS, HEALTHY, exhibit_named
+from conformance.museum.hunt import Finding, find, hunted
+from coordinator_sim.cli.ending import EXIT_PROBLEMS_FOUND
+from coordinator_sim.errors import DataError
+
+
+def museum(
+    exhibit: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this one; may be given again.", metavar="ID"),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print a JSON array of findings instead of a table.")
+    ] = False,
+) -> None:
+    """Break the core in one line at a time; exit 1 when no case notices.
+
+    Example: conformance museum --exhibit KAFKA-12890
+    """
+    chosen = [exhibit_named(name) for name in exhibit] if exhibit else list(EXHIBITS)
+    healthy = find(HEALTHY)
+    if healthy.detectors:
+        failing = ", ".join(healthy.detectors)
+        raise DataError(f"the suite fails without any fault: {failing}; mend that first")
+    progress = Console(stderr=True)
+    findings = list(
+        track(
+            hunted(chosen),
+            total=len(chosen),
+            description="playing on broken cores",
+            console=progress,
+            disable=not progress.is_terminal,
+            transient=True,
+        )
+    )
+    if json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(findings)).decode())
+    else:
+        _print(findings)
+    if any(not finding.detectors for finding in findings):
+        raise typer.Exit(EXIT_PROBLEMS_FOUND)
+
+
+def _print(findings: list[Finding]) -> None:
+    stories = {exhibit.exhibit_id: exhibit.story for exhibit in EXHIBITS}
+    table = Table("exhibit", "what goes wrong", "first noticed by", box=box.SIMPLE_HEAD)
+    for finding in findings:
+        noticed = finding.detectors[0] if finding.detectors else "nothing"
+        table.add_row(finding.exhibit_id, stories[finding.exhibit_id], noticed)
+    Console().print(table)
+    count = sum(1 for finding in findings if finding.detectors)
+    typer.echo(f"{count} of {len(findings)} faults noticed")

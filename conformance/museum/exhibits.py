@@ -1,0 +1,29 @@
+"""The museum: faults of one line each, seeded into the core."""
+
+from typing import Final
+
+from conformance.museum.exhibit import Exhibit
+from conformance.museum.kafka_bugs import KAFKA_BUGS
+from conformance.museum.port_faults import PORT_FAULTS
+from coordinator_sim.errors import ConfigError
+
+EXHIBITS: Final = (*KAFKA_BUGS, *PORT_FAULTS)
+"""Every exhibit: Kafka's own bugs first."""
+
+HEALTHY: Final = Exhibit(
+    "none", "Nothing is wrong.", "coordinator_sim.coordinator.coordinator", "", "", ""
+)
+"""No fault at all, to see that the suite passes without one."""
+
+
+def exhibit_named(exhibit_id: str) -> Exhibit:
+    """The exhibit of that id.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    for exhibit in (*EXHIBITS, HEALTHY):
+        if exhibit.exhibit_id == exhibit_id:
+            return exhibit
+    known = ", ".join(exhibit.exhibit_id for exhibit in EXHIBITS)
+    raise ConfigError(f"no exhibit {exhibit_id!r}: use one of {known}")

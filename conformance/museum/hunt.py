@@ -1,0 +1,55 @@
+"""Sends the suite after each exhibit, each in a process of its own."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+import msgspec
+
+from conformance.museum.exhibit import Exhibit
+from coordinator_sim.errors import DataError
+
+PATIENCE_S: Final = 300
+"""A broken core may hang; a hang is noticed too."""
+
+HANG: Final = "does not end"
+"""The detector of an exhibit under which the suite does not come to its end."""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """What the suite made of one exhibit: the first cases that did not pass; none if it hid."""
+
+    exhibit_id: str
+    detectors: tuple[str, ...]
+
+
+def hunted(exhibits: Iterable[Exhibit], jobs: int | None = None) -> Iterator[Finding]:
+    """Every exhibit's finding, in the order given.
+
+    Args:
+        exhibits: What to look for.
+        jobs: Processes at a time; None for one a processor.
+    """
+    with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+        yield from pool.map(find, exhibits)
+
+
+def find(exhibit: Exhibit, enough: int = 1) -> Finding:
+    """Play the suite on a core with this fault until so many cases have failed.
+
+    Raises:
+        DataError: the suite could not be played; the last line of its complaint is in the message.
+    """
+    module = "conformance.museum.playing"
+    command = (sys.executable, "-m", module, exhibit.exhibit_id, str(enough))
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=False)  # noqa: S603 - our own module
+    except subprocess.TimeoutExpired:
+        return Finding(exhibit.exhibit_id, (HANG,))
+    if done.returncode != 0:
+        complaint = done.stderr.decode(errors="replace").strip().splitlines()
+        raise DataError(f"{exhibit.exhibit_id}: {complaint[-1] if complaint else 'no answer'}")
+    return Finding(exhibit.exhibit_id, tuple(msgspec.json.decode(done.stdout, type=list[str])))

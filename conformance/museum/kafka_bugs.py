@@ -1,0 +1,263 @@
+"""Bugs that Kafka had, by their number in Kafka's issue tracker, as faults of the core."""
+
+from typing import Final
+
+from conformance.museum.exhibit import Exhibit
+
+_CORE: Final = "coordinator_sim.coordinator."
+
+KAFKA_BUGS: Final = (
+    Exhibit(
+        "KAFKA-12890",
+        "A leader that never sends SyncGroup holds its group in AwaitingSync for ever.",
+        _CORE + "join_phase",
+        "    if runtime.profile.sync_timeout:\n",
+        "    if False:\n",
+        "PSYN-001 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-9752",
+        "A member admitted by a rebalance stays new, so that its session never runs.",
+        _CORE + "join_phase",
+        "        member.is_new = False\n",
+        "        member.is_new = True\n",
+        "REB-008 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-9232",
+        "The five minutes of a new member go on after it was admitted.",
+        _CORE + "join_phase",
+        ("        start_session(runtime, group, member)\n        member.is_new = False\n"),
+        "        member.is_new = False\n",
+        "REB-011 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-7610",
+        "A new member's JoinGroup is parked without limit.",
+        _CORE + "sessions",
+        "    if timeout_ms:\n",
+        "    if False:\n",
+        "INIT-014 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-7824",
+        "A client without an id becomes a member at once, at every version.",
+        _CORE + "join",
+        "    if join.context.api_version >= _KNOWN_ID_VERSION and runtime.profile.member_id_required:\n",
+        "    if False:\n",
+        "JOIN-029 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-7909",
+        "The join phase ends although a handed-out id is outstanding.",
+        _CORE + "group",
+        "        return len(self.members) == self.awaiting_join_count and not self.pending_members\n",
+        "        return len(self.members) == self.awaiting_join_count\n",
+        "MID-007 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-9844",
+        "While a group prepares, its size limit is not looked at.",
+        _CORE + "join",
+        "            return parked_already or group.awaiting_join_count < limit\n",
+        "            return True\n",
+        "MAX-002 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-9885",
+        "A loaded group over its limit does not rebalance.",
+        _CORE + "loading",
+        "    if len(group.members) > limit:\n",
+        "    if False:\n",
+        "LOAD-006 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-8220",
+        "The rebalance timeout removes static members too.",
+        _CORE + "join_phase",
+        "        if member.awaiting_join is None and member.group_instance_id is None\n",
+        "        if member.awaiting_join is None\n",
+        "PSYN-006 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-8500",
+        "Of two processes with one instance id, the first is not told that it is fenced.",
+        _CORE + "static_members",
+        (
+            "    complete_join_of(\n"
+            "        runtime, group, old, JoinGroupResponse(error_code=fenced, member_id=old.member_id)\n"
+            "    )\n"
+        ),
+        "    old.awaiting_join = None\n",
+        "STAT-024 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-9801",
+        "A static member that comes back in the sync phase starts no rebalance.",
+        _CORE + "static_members",
+        "        return prepare_rebalance(runtime, group, RebalanceReason.METADATA_CHANGED, text)\n",
+        "        return maybe_complete_join(runtime, group)\n",
+        "STAT-004 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-10284",
+        "The new id of a static member is not stored.",
+        _CORE + "static_members",
+        "                records=(group_record(runtime, group, group.as_record(assignments)),),\n",
+        "                records=(),\n",
+        "STAT-006 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-14009",
+        "A member that rejoins keeps the timeouts of its first request.",
+        _CORE + "join_request",
+        "    if runtime.profile.refreshes_timeouts:\n",
+        "    if False:\n",
+        "JOIN-039 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-13435",
+        "A static leader that comes back is told to assign again.",
+        _CORE + "static_members",
+        '            leader, skips = group.leader_id or "", is_leader\n',
+        '            leader, skips = group.leader_id or "", False\n',
+        "STAT-006 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-14201",
+        "A commit without generation to an Empty group is refused when it names an id.",
+        _CORE + "offsets",
+        "    if generation_id < 0 and group.state is GroupState.EMPTY:\n",
+        "    if generation_id < 0 and group.state is GroupState.EMPTY and request.group_instance_id is None:\n",
+        "COMMIT-013 as 3.9",
+    ),
+    Exhibit(
+        "KAFKA-13636",
+        "Offsets expire while a group of consumers rebalances.",
+        _CORE + "expiry",
+        "    return is_known and group.state is GroupState.STABLE\n",
+        "    return is_known\n",
+        "EXPIRE-006 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-10401",
+        "The time at which a group became Empty is not stored.",
+        _CORE + "group",
+        "            current_state_timestamp_ms=self.current_state_timestamp_ms,\n",
+        "            current_state_timestamp_ms=-1,\n",
+        "EXPIRE-RELOADED as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-4472",
+        "A long retention overflows 32 bits of milliseconds.",
+        _CORE + "expiry",
+        "    return now_ms - base_ms >= runtime.config.offsets_retention_ms\n",
+        (
+            "    retention_ms = runtime.config.offsets_retention_ms\n"
+            "    return now_ms - base_ms >= (retention_ms + (1 << 31)) % (1 << 32) - (1 << 31)\n"
+        ),
+        "EXPIRE-017 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-5247",
+        "At the end of a transaction its offsets win over newer ones.",
+        _CORE + "offset_store",
+        "            if existing is None or stored[1] > existing[1]:\n",
+        "            if True:\n",
+        "OLOAD-008 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-10614",
+        "A resignation that is delivered late unloads the newer leadership.",
+        _CORE + "coordinator",
+        "        if leader_epoch is None or self._is_newer(part, leader_epoch):\n",
+        "        if True:\n",
+        "LOG-EPOCH as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-6287",
+        "A group that only stored offsets is forgotten by a load.",
+        _CORE + "loading",
+        "            partition.groups[key.group_id] = group\n",
+        "            group.die()\n",
+        "LOG-KEPT as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-3590",
+        "Too few replicas is passed on as it is.",
+        _CORE + "refusals",
+        (
+            "_METADATA_ERRORS: Final = {\n"
+            "    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,\n"
+            "    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,\n"
+        ),
+        (
+            "_METADATA_ERRORS: Final = {\n"
+            "    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,\n"
+        ),
+        "SYNC-026 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-8386",
+        "A Dead group says that the member is unknown.",
+        _CORE + "membership",
+        ("    if state is GroupState.DEAD:\n        return dead_error(runtime.profile)\n"),
+        ("    if state is GroupState.DEAD:\n        return ErrorCode.UNKNOWN_MEMBER_ID\n"),
+        "HB-010 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-6005",
+        "A first JoinGroup without protocols is let in.",
+        _CORE + "group",
+        "            return bool(protocol_type) and bool(protocols)\n",
+        "            return True\n",
+        "JOIN-012 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-6773",
+        "The empty group id is let into JoinGroup.",
+        _CORE + "coordinator",
+        "        if not request.group_id and not isinstance(request, OffsetCommitRequest):\n",
+        "        if request.group_id is None:\n",
+        "JOIN-GROUP-ID as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-4925",
+        "The first join into an Empty group does not wait for more.",
+        _CORE + "join_phase",
+        (
+            "        delay_ms = runtime.config.group_initial_rebalance_delay_ms\n"
+            "        remaining_ms"
+        ),
+        ("        delay_ms = 0\n        remaining_ms"),
+        "JOIN-001 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-10134",
+        "A heartbeat in the sync phase is told to rejoin.",
+        _CORE + "membership",
+        "    return _HEARTBEAT_REBALANCE if state is GroupState.PREPARING_REBALANCE else HEARTBEAT_OK\n",
+        "    return HEARTBEAT_OK if state is GroupState.STABLE else _HEARTBEAT_REBALANCE\n",
+        "HB-006 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-16371",
+        "An offset whose metadata is too long is stored with the others.",
+        _CORE + "offset_records",
+        (
+            "                outcomes.append(PartitionError(p.partition, ErrorCode.OFFSET_METADATA_TOO_LARGE))\n"
+            "                continue\n"
+        ),
+        "                outcomes.append(PartitionError(p.partition, ErrorCode.OFFSET_METADATA_TOO_LARGE))\n",
+        "LOG-NEW-SYNC as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-17267",
+        "A require-stable fetch that is not committed in time passes the error on.",
+        _CORE + "fetch",
+        "error_code=fetch_error(error)",
+        "error_code=error",
+        "FETCH-011 as 4.4",
+    ),
+)
+"""In the order of the matter: joins, static members, offsets, the log."""
