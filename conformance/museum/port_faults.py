@@ -149,10 +149,10 @@ PORT_FAULTS: Final = (
         "A static member's old id may leave for the new one.",
         _CORE + "group",
         (
-            "            if mapped != member_id:\n"
+            "            if mapped is not None and mapped != member_id:\n"
             "                return ErrorCode.FENCED_INSTANCE_ID\n"
         ),
-        "            member_id = mapped\n",
+        "            member_id = member_id if mapped is None else mapped\n",
         "LEAVE-011 as 4.4",
     ),
     Exhibit(
