@@ -9,6 +9,10 @@ nox.options.sessions = ["test"]
 
 ROOT = Path(__file__).parent
 
+PUSH_SIZES = {"kafka-4.4.0": 50_000, "kafka-3.9.2": 20_000}
+NIGHTLY_SIZES = {"kafka-4.4.0": 1_000_000, "kafka-4.3.1": 300_000, "kafka-3.9.2": 300_000}
+"""Operations compared with each reference."""
+
 
 @nox.session
 def demo(session: nox.Session) -> None:
@@ -36,6 +40,14 @@ def oracle(session: nox.Session) -> None:
     session.run("pytest", "-m", "oracle", *session.posargs)
 
 
+@nox.session
+def differ(session: nox.Session) -> None:
+    """Random operations, ours against every Kafka in virtual time; sizes for each push."""
+    for reference, steps in PUSH_SIZES.items():
+        wanted = ("--reference", reference, "--steps", str(steps))
+        session.run("conformance", "differ", *wanted, *session.posargs)
+
+
 @nox.session(name="real-kafka")
 def real_kafka(session: nox.Session) -> None:
     """Round trips with real Kafka brokers and tools (resolved with Maven, once)."""
@@ -53,8 +65,8 @@ def nightly(session: nox.Session) -> None:
     """The same suites with larger numbers, then the benchmarks. Hours."""
     session.run("pytest", "-m", "property", "--hypothesis-profile", "nightly")
     session.run("pytest", "-m", "nightly")
-    for reference, steps in (("4.4.0", 1_000_000), ("4.3.1", 300_000), ("3.9.2", 300_000)):
-        wanted = ("--reference", f"kafka-{reference}", "--steps", str(steps))
+    for reference, steps in NIGHTLY_SIZES.items():
+        wanted = ("--reference", reference, "--steps", str(steps))
         session.run("conformance", "differ", *wanted)
     session.run("python", "-m", "benchmarks")
 
