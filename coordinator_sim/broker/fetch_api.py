@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.broker.authorizer import Operation, ResourceType
+from coordinator_sim.broker.mapped_offsets import answered_fetch
 from coordinator_sim.broker.offset_apis import COMMIT_TOPIC_IDS
 from coordinator_sim.broker.passage import Access, Passage
 from coordinator_sim.broker.topics import Topics
@@ -25,6 +26,7 @@ from coordinator_sim.protocol.messages import (
     OffsetFetchTopic,
     RequestContext,
 )
+from coordinator_sim.protocol.offset_maps import OffsetMaps
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.requests import Response
 
@@ -59,8 +61,9 @@ class FetchApi:
     def fetch(self, request: OffsetFetchRequest, context: RequestContext) -> Passage:
         """Each group fails alone. Whether a topic exists is not asked."""
         by_id = context.api_version >= COMMIT_TOPIC_IDS
+        maps = self._profile.offset_maps
         if self._access.is_open and not by_id:
-            return Passage(request)
+            return Passage(request, partial(_rearranged, maps) if maps.rearranges else None)
         checked = [self._check_group(group, context, by_id=by_id) for group in request.groups]
         asked = tuple(group.asked for group in checked if group.asked is not None)
         passed = replace(request, groups=asked) if asked else None
@@ -114,7 +117,9 @@ class FetchApi:
             else self._finish_group(group.asked, group.refused, next(found), context)
             for group in checked
         )
-        return OffsetFetchResponse(groups=groups)
+        answer = OffsetFetchResponse(groups=groups)
+        maps = self._profile.offset_maps
+        return _rearranged(maps, answer) if maps.rearranges else answer
 
     def _finish_group(
         self,
@@ -127,6 +132,8 @@ class FetchApi:
             return found
         if asked.topics is None:
             return replace(found, topics=self._visible(found.topics, context))
+        if self._profile.offset_maps.rearranges:
+            return replace(found, topics=found.topics + refused.topics)
         topics = tuple(
             replace(topic, topic_id=wanted.topic_id)
             for topic, wanted in zip(found.topics, asked.topics, strict=True)
@@ -147,6 +154,12 @@ class FetchApi:
             if topic_id is not None or not by_id:
                 shown.append(replace(topic, topic_id=topic_id))
         return tuple(shown)
+
+
+def _rearranged(maps: OffsetMaps, response: Response | None) -> Response:
+    """Every group's offsets in the order of the maps that they pass through."""
+    groups = cast("OffsetFetchResponse", response).groups
+    return OffsetFetchResponse(groups=tuple(answered_fetch(maps, group) for group in groups))
 
 
 def _refusal(topic: OffsetFetchTopic, error: ErrorCode) -> FetchedTopic:

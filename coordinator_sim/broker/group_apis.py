@@ -36,6 +36,7 @@ from coordinator_sim.protocol.admin_messages import (
     OffsetDeleteRequest,
 )
 from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.iteration_order import old_scala_set_order
 from coordinator_sim.protocol.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
@@ -192,6 +193,8 @@ class GroupApis:
 
     def _describe(self, request: DescribeGroupsRequest, context: RequestContext) -> Passage:
         """Groups that may not be described come first; the coordinator is asked of the rest."""
+        if self._profile.describes_each_group_once:
+            request = replace(request, groups=tuple(old_scala_set_order(request.groups)))
         refused: list[DescribedGroup] = []
         allowed: list[str] = []
         for name in request.groups:
@@ -205,17 +208,24 @@ class GroupApis:
         )
         if not refused and not wants_operations:
             return Passage(request)
-        finish = partial(self._finish_describe, tuple(refused), context, wants_operations)
+        finish = partial(
+            self._finish_describe, request.groups, tuple(refused), context, wants_operations
+        )
         return Passage(replace(request, groups=tuple(allowed)), finish)
 
     def _finish_describe(
         self,
+        names: tuple[str, ...],
         refused: tuple[DescribedGroup, ...],
         context: RequestContext,
         wants_operations: bool,
         response: Response | None,
     ) -> Response:
         described = cast("DescribeGroupsResponse", response).groups
+        if self._profile.describes_each_group_once:
+            together = {group.group_id: group for group in (*refused, *described)}
+            refused = ()
+            described = tuple(together[name] for name in old_scala_set_order(names))
         if wants_operations:
             described = tuple(self._with_operations(group, context) for group in described)
         return DescribeGroupsResponse(groups=refused + described)

@@ -15,6 +15,7 @@ from typing import Final, cast
 from msgspec.structs import replace
 
 from coordinator_sim.broker.authorizer import Operation, ResourceType
+from coordinator_sim.broker.mapped_offsets import answered_commit, answered_delete, requested
 from coordinator_sim.broker.passage import Access, Passage, answered
 from coordinator_sim.broker.topics import ZERO_TOPIC_ID, Topics
 from coordinator_sim.protocol.admin_messages import (
@@ -33,6 +34,7 @@ from coordinator_sim.protocol.messages import (
     PartitionError,
     RequestContext,
 )
+from coordinator_sim.protocol.offset_maps import OffsetMaps
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.requests import Response
 from coordinator_sim.protocol.transaction_messages import (
@@ -72,8 +74,9 @@ class OffsetApis:
             return answered(OffsetCommitResponse(topics=_all_refused(request.topics, error)))
         by_id = context.api_version >= COMMIT_TOPIC_IDS
         kept, refused = self._check(request.topics, context, by_id=by_id)
-        passed = replace(request, topics=kept) if kept else None
-        return Passage(passed, partial(_merge_commit, refused, by_id))
+        maps = self._profile.offset_maps
+        passed = replace(request, topics=requested(maps, kept)) if kept else None
+        return Passage(passed, partial(_merge_commit, maps, refused, by_id))
 
     def txn_commit(self, request: TxnOffsetCommitRequest, context: RequestContext) -> Passage:
         """TxnOffsetCommit, which asks for the right to the transactional id too."""
@@ -84,7 +87,10 @@ class OffsetApis:
         kept, refused = self._check(request.topics, context, by_id=by_id)
         passed = replace(request, topics=kept) if kept else None
         knows_loading = context.api_version >= _LOADING_UNDERSTOOD
-        return Passage(passed, partial(_merge_txn_commit, refused, by_id, knows_loading))
+        return Passage(
+            passed,
+            partial(_merge_txn_commit, self._profile.offset_maps, refused, by_id, knows_loading),
+        )
 
     def delete(self, request: OffsetDeleteRequest, context: RequestContext) -> Passage:
         """OffsetDelete. The coordinator is asked even if no partition is left."""
@@ -102,7 +108,10 @@ class OffsetApis:
                 refused[topic.name] = DeletedOffsetTopic(topic.name, earlier + bad)
             if good:
                 kept.append(OffsetDeleteTopic(topic.name, good))
-        return Passage(replace(request, topics=tuple(kept)), partial(_merge_delete, refused))
+        return Passage(
+            replace(request, topics=tuple(kept)),
+            partial(_merge_delete, self._profile.offset_maps, refused),
+        )
 
     # -- checks ----------------------------------------------------------------------------
 
@@ -235,12 +244,18 @@ def _merge(
     return tuple(found.values())
 
 
-def _merge_commit(refused: Refused, by_id: bool, response: Response | None) -> Response:
+def _merge_commit(
+    maps: OffsetMaps, refused: Refused, by_id: bool, response: Response | None
+) -> Response:
     topics = () if response is None else cast("OffsetCommitResponse", response).topics
+    if maps.rearranges:
+        topics = answered_commit(maps, refused.values(), topics, transactional=False)
+        return OffsetCommitResponse(topics=topics)
     return OffsetCommitResponse(topics=_merge(refused, topics, by_id=by_id))
 
 
 def _merge_txn_commit(
+    maps: OffsetMaps,
     refused: Refused,
     by_id: bool,
     knows_loading: bool,
@@ -251,7 +266,10 @@ def _merge_txn_commit(
     Source: KafkaApis.handleTxnOffsetCommitRequest; KAFKA-7296.
     """
     topics = () if response is None else cast("TxnOffsetCommitResponse", response).topics
-    merged = _merge(refused, topics, by_id=by_id)
+    if maps.rearranges:
+        merged = answered_commit(maps, refused.values(), topics, transactional=True)
+    else:
+        merged = _merge(refused, topics, by_id=by_id)
     if not knows_loading:
         merged = tuple(
             replace(topic, partitions=tuple(_without_loading(p) for p in topic.partitions))
@@ -266,10 +284,16 @@ def _without_loading(outcome: PartitionError) -> PartitionError:
     return outcome
 
 
-def _merge_delete(refused: dict[str, DeletedOffsetTopic], response: Response | None) -> Response:
+def _merge_delete(
+    maps: OffsetMaps, refused: dict[str, DeletedOffsetTopic], response: Response | None
+) -> Response:
     """The refusals, then the outcomes; an error of the group takes the place of everything."""
     answer = cast("OffsetDeleteResponse", response)
-    if answer.error_code is not ErrorCode.NONE or not refused:
+    if answer.error_code is not ErrorCode.NONE:
+        return answer
+    if maps.rearranges:
+        return OffsetDeleteResponse(topics=answered_delete((*refused.values(), *answer.topics)))
+    if not refused:
         return answer
     found = dict(refused)
     for topic in answer.topics:

@@ -7,7 +7,6 @@ each API) and GroupMetadataManager.appendGroupMetadataErrorToResponseError.
 from collections.abc import Iterable
 from typing import Final
 
-from coordinator_sim.coordinator.scala_offsets import request_order
 from coordinator_sim.protocol.admin_messages import OffsetDeleteRequest, OffsetDeleteResponse
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
@@ -25,6 +24,7 @@ from coordinator_sim.protocol.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from coordinator_sim.protocol.offset_maps import asked_order
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.requests import Response, WaitingRequest
 from coordinator_sim.protocol.resources import TopicPartition
@@ -135,7 +135,11 @@ def commit_error(error: ErrorCode) -> ErrorCode:
 
 
 def _refused_commit(
-    topics: tuple[OffsetCommitTopic, ...], error: ErrorCode, profile: Profile
+    topics: tuple[OffsetCommitTopic, ...],
+    error: ErrorCode,
+    profile: Profile,
+    *,
+    transactional: bool = False,
 ) -> tuple[OffsetCommitTopicResult, ...]:
     if profile.offsets_follow_log:
         return same_outcomes(topics, operation_error(error, profile))
@@ -143,7 +147,8 @@ def _refused_commit(
         TopicPartition(topic.name, p.partition) for topic in topics for p in topic.partitions
     )
     code = commit_error(error)
-    return outcomes_by_topic((place, code) for place in request_order(places))
+    ordered = asked_order(profile.offset_maps, places, transactional=transactional)
+    return outcomes_by_topic((place, code) for place in ordered)
 
 
 def error_response(request: WaitingRequest, error: ErrorCode, profile: Profile) -> Response:
@@ -171,7 +176,8 @@ def error_response(request: WaitingRequest, error: ErrorCode, profile: Profile) 
         case OffsetDeleteRequest():
             return OffsetDeleteResponse(error_code=code)
         case TxnOffsetCommitRequest():
-            return TxnOffsetCommitResponse(topics=_refused_commit(request.topics, error, profile))
+            topics = _refused_commit(request.topics, error, profile, transactional=True)
+            return TxnOffsetCommitResponse(topics=topics)
         case _:
             return OffsetCommitResponse(topics=_refused_commit(request.topics, error, profile))
 

@@ -23,8 +23,6 @@ from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runti
 from coordinator_sim.coordinator.scala_offsets import (
     Place,
     immutable_order,
-    kept_order,
-    request_order,
 )
 from coordinator_sim.coordinator.txn_validation import validate_txn_member, verify
 from coordinator_sim.protocol.errors import ErrorCode
@@ -37,6 +35,7 @@ from coordinator_sim.protocol.messages import (
     OffsetCommitTopic,
     OffsetFetchGroup,
 )
+from coordinator_sim.protocol.offset_maps import asked_order, kept_order
 from coordinator_sim.protocol.records import (
     LogBatch,
     LogRecord,
@@ -160,7 +159,9 @@ def _store(
     if not valid:
         store.answer(ErrorCode.NONE)
         return
-    store.values = kept = {place: values[place] for place in kept_order(asked, valid)}
+    maps, is_txn = runtime.profile.offset_maps, producer_id != NO_PRODUCER_ID
+    ordered = kept_order(maps, asked, valid, transactional=is_txn)
+    store.values = kept = {place: values[place] for place in ordered}
     if producer_id == NO_PRODUCER_ID:
         # QUIRK: what was refused may be prepared too, and then nothing ever takes it back.
         stays = runtime.profile.overlong_metadata_stays_pending
@@ -228,9 +229,10 @@ class StoreOffsets:
     def answer(self, error: ErrorCode) -> None:
         """Tell the outcome of each partition; those too long never were on their way."""
         kept = self.values or {}
+        maps, is_txn = self.runtime.profile.offset_maps, self.producer_id != NO_PRODUCER_ID
         results = outcomes_by_topic(
             (place, error if place in kept else ErrorCode.OFFSET_METADATA_TOO_LARGE)
-            for place in request_order(self.asked)
+            for place in asked_order(maps, self.asked, transactional=is_txn)
         )
         if self.producer_id == NO_PRODUCER_ID:
             self.runtime.answer(self.parked, OffsetCommitResponse(topics=results))

@@ -23,42 +23,12 @@ from coordinator_sim.protocol.resources import TopicPartition
 
 _SMALL_MAP: Final = 4
 _FIRST_CAPACITY: Final = 16
-_NO_TOPIC_ID_HASH: Final = 31 * 31
-"""What a topic id of zeros adds to the hash of a partition. Source: TopicIdPartition.hashCode."""
 
 Place = TopicPartition
 Held = tuple[OffsetCommitValue, int | None]
 """An offset and the first offset of its batch; None until the batch is appended."""
 
 partition_hash: Final = lru_cache(maxsize=65_536)(topic_partition_hash)
-
-
-def _request_hash(place: Place) -> int:
-    return _NO_TOPIC_ID_HASH + partition_hash(place)
-
-
-@lru_cache(maxsize=4_096)
-def request_order(places: tuple[Place, ...]) -> tuple[Place, ...]:
-    """The partitions of a commit in the order in which they are stored and answered.
-
-    A mutable.HashMap of them made immutable: the order of its buckets for up to four, else that of
-    a trie. Source: GroupCoordinatorAdapter.commitOffsets.
-    """
-    distinct = tuple(dict.fromkeys(places))
-    if len(distinct) > _SMALL_MAP:
-        return tuple(scala_trie_order(distinct, hash_of=_request_hash))
-    return tuple(
-        sorted(distinct, key=lambda place: scala_place(_request_hash(place), _FIRST_CAPACITY))
-    )
-
-
-@lru_cache(maxsize=4_096)
-def kept_order(places: tuple[Place, ...], kept: frozenset[Place]) -> tuple[Place, ...]:
-    """What is left of a commit's partitions when some are filtered out, in order."""
-    ordered = tuple(place for place in request_order(places) if place in kept)
-    if len(frozenset(places)) > _SMALL_MAP:
-        return tuple(scala_trie_order(ordered, hash_of=_request_hash))
-    return ordered
 
 
 def immutable_order(places: Iterable[Place]) -> list[Place]:

@@ -227,6 +227,29 @@ def scala_trie_order(
     return _trie_order([(_scrambled(hash_of(key)), key) for key in keys], 0)
 
 
+def old_scala_set_order(
+    keys: Iterable[K],
+    *,
+    hash_of: Callable[[K], int] = java_string_hash,  # type: ignore[assignment]
+) -> list[K]:
+    """The keys in the order in which Scala 2.12's immutable Set and Map iterate them.
+
+    Up to four keys keep the order of insertion; more go into a trie, branch by branch.
+
+    Source: scala 2.12, collection.immutable.HashMap.HashTrieMap.
+    """
+    listed = list(dict.fromkeys(keys))
+    if len(listed) <= _SMALL_SET:
+        return listed
+    return sorted(listed, key=lambda key: _branches(_scrambled(hash_of(key))))
+
+
+def _branches(scrambled: int) -> tuple[int, ...]:
+    """The way of a key through a trie, from its root."""
+    mask = (1 << _TRIE_BITS) - 1
+    return tuple(scrambled >> shift & mask for shift in range(0, 32, _TRIE_BITS))
+
+
 def _trie_order(entries: list[tuple[int, K]], shift: int) -> list[K]:
     """The keys under one node, whose branch is given by the bits of the hash from `shift` on."""
     if shift > 32:  # noqa: PLR2004 - the bits of a hash; what is left has one hash in common

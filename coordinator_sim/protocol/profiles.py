@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.protocol.log_words import LogWords
+from coordinator_sim.protocol.offset_maps import OffsetMaps
 from coordinator_sim.protocol.table_order import HashOrder
 
 
@@ -141,6 +142,10 @@ class Profile(Struct, frozen=True, kw_only=True):
         sync_expiry_stops_at_replaced_member: Evicting the members that have not synced breaks off
             at a static member's former id, and nothing follows. Source:
             GroupCoordinator.onExpirePendingSync of 2.8, GroupMetadata.get.
+        offset_maps: The maps that the offsets of requests and answers pass through, whose order
+            shows in records and answers. Source: see `OffsetMaps`.
+        describes_each_group_once: DescribeGroups answers are gathered in a Map by group.
+            Source: KafkaApis.handleDescribeGroupRequest of 0.10.2.
         gauge_interval_ms: How often a partition's groups are counted by a timer; 0 for never.
             Source: GroupCoordinatorShard.DEFAULT_GROUP_GAUGES_UPDATE_INTERVAL_MS; Scala counts
             when a gauge is read.
@@ -228,6 +233,8 @@ class Profile(Struct, frozen=True, kw_only=True):
     pending_leaver_may_not_be_static: bool = False
     size_refusal_keeps_pending_id: bool = False
     sync_expiry_stops_at_replaced_member: bool = False
+    offset_maps: OffsetMaps = OffsetMaps.LISTS
+    describes_each_group_once: bool = False
     gauge_interval_ms: int = 60_000
     hash_order: HashOrder = HashOrder.JAVA
     replaces_static_member_in_place: bool = False
@@ -270,6 +277,7 @@ _SCALA: Final = replace(
     offset_value_version=3,
     log_sequences_every_batch=False,
     gauge_interval_ms=0,
+    offset_maps=OffsetMaps.TOPIC_IDS,
     hash_order=HashOrder.SCALA_2_13,
     replaces_static_member_in_place=True,
     failed_replacement_restores_protocols=False,
@@ -316,6 +324,8 @@ PROFILES: Final[dict[str, Profile]] = {
             loading_is_not_coordinator=True,
             removed_joiner_is_answered=False,
             stale_session_rebalances=True,
+            offset_maps=OffsetMaps.JAVA,
+            describes_each_group_once=True,
         ),
         replace(
             _SCALA,
@@ -329,6 +339,7 @@ PROFILES: Final[dict[str, Profile]] = {
             pending_leaver_may_not_be_static=True,
             size_refusal_keeps_pending_id=True,
             sync_expiry_stops_at_replaced_member=True,
+            offset_maps=OffsetMaps.PARTITIONS,
         ),
         _SCALA,
         replace(_JAVA, name="4.0", offset_value_version=3, deletes_share_groups_first=False),

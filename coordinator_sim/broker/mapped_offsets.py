@@ -1,0 +1,99 @@
+"""Offsets in requests and answers of Kafkas whose KafkaApis keeps them in hash maps.
+
+The order alone is made here. What is asked, refused and answered is decided in `offset_apis` and
+`fetch_api`.
+
+Source: see `protocol.offset_maps`.
+"""
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from coordinator_sim.protocol.admin_messages import DeletedOffsetTopic
+from coordinator_sim.protocol.messages import (
+    FetchedGroup,
+    FetchedTopic,
+    OffsetCommitTopic,
+    OffsetCommitTopicResult,
+    PartitionError,
+)
+from coordinator_sim.protocol.offset_maps import (
+    OffsetMaps,
+    answered_order,
+    by_topic,
+    deleted_order,
+    requested_order,
+)
+from coordinator_sim.protocol.resources import TopicPartition
+
+
+def requested(
+    maps: OffsetMaps, topics: tuple[OffsetCommitTopic, ...]
+) -> tuple[OffsetCommitTopic, ...]:
+    """The topics of a commit with a partition each, in the order of the maps; lists stay lists."""
+    if maps is not OffsetMaps.JAVA:
+        return topics
+    found = {
+        TopicPartition(topic.name, entry.partition): replace(topic, partitions=(entry,))
+        for topic in topics
+        for entry in topic.partitions
+    }
+    return tuple(found[place] for place in requested_order(maps, found))
+
+
+def answered_commit(
+    maps: OffsetMaps,
+    refused: Iterable[OffsetCommitTopicResult],
+    found: Iterable[OffsetCommitTopicResult],
+    *,
+    transactional: bool,
+) -> tuple[OffsetCommitTopicResult, ...]:
+    """The outcomes of a commit: those refused here and those of the coordinator, together."""
+    told = _by_place(found)
+    denied = _by_place(refused)
+    outcomes = told | denied
+    topics: dict[str, list[PartitionError]] = {}
+    for place in answered_order(maps, told, denied, transactional=transactional):
+        topics.setdefault(place.topic, []).append(outcomes[place])
+    return tuple(OffsetCommitTopicResult(name, tuple(errors)) for name, errors in topics.items())
+
+
+def _by_place(
+    topics: Iterable[OffsetCommitTopicResult],
+) -> dict[TopicPartition, PartitionError]:
+    return {
+        TopicPartition(topic.name, outcome.partition): outcome
+        for topic in topics
+        for outcome in topic.partitions
+    }
+
+
+def answered_fetch(maps: OffsetMaps, group: FetchedGroup) -> FetchedGroup:
+    """The offsets of a group as an answer lists them."""
+    found = {
+        TopicPartition(topic.name, offset.partition): offset
+        for topic in group.topics
+        for offset in topic.partitions
+    }
+    topics: dict[str, FetchedTopic] = {}
+    for place in by_topic(maps, found):
+        before = topics.get(place.topic)
+        earlier = () if before is None else before.partitions
+        topics[place.topic] = FetchedTopic(place.topic, (*earlier, found[place]))
+    return replace(group, topics=tuple(topics.values()))
+
+
+def answered_delete(topics: Iterable[DeletedOffsetTopic]) -> tuple[DeletedOffsetTopic, ...]:
+    """The outcomes of an OffsetDelete, refusals first, as an answer lists them."""
+    found = {
+        TopicPartition(topic.name, outcome.partition): outcome
+        for topic in topics
+        for outcome in topic.partitions
+    }
+    answered: dict[str, DeletedOffsetTopic] = {}
+    for place in deleted_order(found):
+        before = answered.get(place.topic)
+        earlier = () if before is None else before.partitions
+        answered[place.topic] = DeletedOffsetTopic(place.topic, (*earlier, found[place]))
+    return tuple(answered.values())
