@@ -41,7 +41,9 @@ def advance(memory: Memory) -> Json:
 
 def fail_appends(memory: Memory) -> Json:
     """The next appends are refused."""
-    return {"op": "fail", "append": memory.pick(FAILURES), "count": memory.pick((1, 1, 2))}
+    unknown = memory.reference.unknown_errors
+    errors = [error for error in FAILURES if error not in unknown]
+    return {"op": "fail", "append": memory.pick(errors), "count": memory.pick((1, 1, 2))}
 
 
 def fail_verification(memory: Memory) -> Json:

@@ -22,6 +22,7 @@ class Reference(Struct, frozen=True, kw_only=True):
         producer_generation: What TxnOffsetCommit calls the member's generation.
         main_class: Of the harness.
         lacks: Events that the harness cannot make.
+        unknown_errors: Append errors that this Kafka has no name for.
         static_members_join_from: The JoinGroup version of everybody where there are static members.
         has_edge: Whether KafkaApis itself stands before the coordinator, for every request.
     """
@@ -34,6 +35,7 @@ class Reference(Struct, frozen=True, kw_only=True):
     producer_generation: str = "generationId"
     main_class: str = "org.apache.kafka.coordinator.group.Oracle"
     lacks: tuple[str, ...] = ()
+    unknown_errors: tuple[str, ...] = ()
     static_members_join_from: int = 0
     has_edge: bool = False
 
@@ -141,6 +143,7 @@ REFERENCES: Final = {
             versions=_offered("0.10.2"),
             main_class="kafka.coordinator.Oracle",
             lacks=("verify", "endTxn"),
+            unknown_errors=("KAFKA_STORAGE_ERROR",),
             has_edge=True,
         ),
     )

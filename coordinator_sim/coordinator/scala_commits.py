@@ -162,13 +162,13 @@ def _store(
     maps, is_txn = runtime.profile.offset_maps, producer_id != NO_PRODUCER_ID
     ordered = kept_order(maps, asked, valid, transactional=is_txn)
     store.values = kept = {place: values[place] for place in ordered}
+    # QUIRK: what was refused may be prepared too, and then nothing ever takes it back.
+    prepared = values if runtime.profile.overlong_metadata_stays_pending else kept
     if producer_id == NO_PRODUCER_ID:
-        # QUIRK: what was refused may be prepared too, and then nothing ever takes it back.
-        stays = runtime.profile.overlong_metadata_stays_pending
-        group.offsets.prepare(values if stays else kept)
+        group.offsets.prepare(prepared)
     else:
         runtime.open_groups.setdefault(producer_id, {})[group.group_id] = None
-        group.offsets.prepare_txn(producer_id, kept)
+        group.offsets.prepare_txn(producer_id, prepared)
     records = tuple(
         LogRecord(
             OffsetCommitKey(group.group_id, place.topic, place.partition),

@@ -41,6 +41,8 @@ def validate_txn_member(group: Group, request: TxnOffsetCommitRequest) -> ErrorC
     instance_id = request.group_instance_id
     if group.state is GroupState.DEAD:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if group.runtime.profile.txn_ids_count_when_set:
+        return _validate_what_is_set(group, request)
     if generation_id < 0 and group.state is GroupState.EMPTY:
         return ErrorCode.NONE
     if generation_id < 0 and not request.member_id and instance_id is None:
@@ -50,3 +52,17 @@ def validate_txn_member(group: Group, request: TxnOffsetCommitRequest) -> ErrorC
         return error
     is_current = generation_id == group.generation_id
     return ErrorCode.NONE if is_current else ErrorCode.ILLEGAL_GENERATION
+
+
+def _validate_what_is_set(group: Group, request: TxnOffsetCommitRequest) -> ErrorCode:
+    """A fenced instance, an unknown member id, another generation: each counts if it is named.
+
+    Source: GroupCoordinator.doTxnCommitOffsets of 2.5 to 2.8.
+    """
+    mapped = group.static_members.get(request.group_instance_id or "")
+    if request.group_instance_id is not None and mapped not in (None, request.member_id):
+        return ErrorCode.FENCED_INSTANCE_ID
+    if request.member_id and request.member_id not in group.members:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    is_other = request.generation_id >= 0 and request.generation_id != group.generation_id
+    return ErrorCode.ILLEGAL_GENERATION if is_other else ErrorCode.NONE

@@ -142,6 +142,8 @@ class Profile(Struct, frozen=True, kw_only=True):
         sync_expiry_stops_at_replaced_member: Evicting the members that have not synced breaks off
             at a static member's former id, and nothing follows. Source:
             GroupCoordinator.onExpirePendingSync of 2.8, GroupMetadata.get.
+        txn_ids_count_when_set: TxnOffsetCommit checks a member id and a generation where they are
+            set, in any state. Source: GroupCoordinator.doTxnCommitOffsets of 2.5 to 2.8.
         offset_maps: The maps that the offsets of requests and answers pass through, whose order
             shows in records and answers. Source: see `OffsetMaps`.
         describes_each_group_once: DescribeGroups answers are gathered in a Map by group.
@@ -233,6 +235,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     pending_leaver_may_not_be_static: bool = False
     size_refusal_keeps_pending_id: bool = False
     sync_expiry_stops_at_replaced_member: bool = False
+    txn_ids_count_when_set: bool = False
     offset_maps: OffsetMaps = OffsetMaps.LISTS
     describes_each_group_once: bool = False
     gauge_interval_ms: int = 60_000
@@ -340,6 +343,7 @@ PROFILES: Final[dict[str, Profile]] = {
             size_refusal_keeps_pending_id=True,
             sync_expiry_stops_at_replaced_member=True,
             offset_maps=OffsetMaps.PARTITIONS,
+            txn_ids_count_when_set=True,
         ),
         _SCALA,
         replace(_JAVA, name="4.0", offset_value_version=3, deletes_share_groups_first=False),

@@ -86,7 +86,7 @@ final class World {
             // A broker's timer thread takes a bucket that is due at once, also while the wheel lags behind the clock.
             timer.runUntil(clock.ms, t -> clock.ms = t, () -> { });
             task = scheduler.ready.poll();
-            if (task != null) task.run();
+            if (task != null) runScheduled(task);
         } while (task != null);
     }
 
@@ -98,7 +98,16 @@ final class World {
 
     private void runScheduled() {
         Runnable task;
-        while ((task = scheduler.ready.poll()) != null) task.run();
+        while ((task = scheduler.ready.poll()) != null) runScheduled(task);
+    }
+
+    /** KafkaScheduler logs what a task throws, and goes on. */
+    private void runScheduled(Runnable task) {
+        try {
+            task.run();
+        } catch (RuntimeException e) {
+            timer.lost++;
+        }
     }
 
     /** What KafkaApis.handleWriteTxnMarkersRequest does, for one partition of the coordinator's own. */
