@@ -56,7 +56,7 @@ from coordinator_sim.protocol.admin_messages import (
     ListGroupsRequest,
     OffsetDeleteRequest,
 )
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
 from coordinator_sim.protocol.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
@@ -142,7 +142,7 @@ class GroupCoordinator:
         parked = Parked(context.token, request, context.api_version)
         partition = runtime.partitions.get(self._partition_index(request.group_id))
         error = self._check(request, context.api_version, partition)
-        if partition is None or error is not ErrorCode.NONE:
+        if partition is None or error is not NO_ERROR:
             self._refuse(parked, request, error)
             return runtime.take()
         try:
@@ -268,15 +268,15 @@ class GroupCoordinator:
         """
         if not request.group_id and not isinstance(request, OffsetCommitRequest):
             return ErrorCode.INVALID_GROUP_ID
-        ownership = ErrorCode.NONE
+        ownership = NO_ERROR
         if partition is None or partition.state is not PartitionState.ACTIVE:
             ownership = partition_error(partition)
             if self._runtime.profile.loading_is_not_coordinator:
                 ownership = ErrorCode.NOT_COORDINATOR
         own = self._check_itself(request, api_version)
         if self._runtime.profile.ownership_first:
-            return own if ownership is ErrorCode.NONE else ownership
-        return ownership if own is ErrorCode.NONE else own
+            return own if ownership is NO_ERROR else ownership
+        return ownership if own is NO_ERROR else own
 
     def _check_itself(self, request: OneGroupRequest, api_version: int) -> ErrorCode:
         """What is wrong with the request, whoever leads its partition."""
@@ -285,7 +285,7 @@ class GroupCoordinator:
         is_verified = self._runtime.profile.offsets_follow_log
         if is_verified and isinstance(request, TxnOffsetCommitRequest):
             return verify(self._verifier, request, api_version)
-        return ErrorCode.NONE
+        return NO_ERROR
 
     def _is_in_bounds(self, request: JoinGroupRequest) -> bool:
         config = self._runtime.config

@@ -17,17 +17,25 @@ from coordinator_sim.coordinator.scala_offsets import NO_OFFSETS, GroupOffsets
 from coordinator_sim.coordinator.subscriptions import UNKNOWN_SUBSCRIPTIONS, subscriptions_of
 from coordinator_sim.coordinator.tracing import trace_leader_replaced
 from coordinator_sim.errors import IllegalTransition, InvariantViolation, OperationAborted
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
 from coordinator_sim.protocol.iteration_order import MIN_TABLE_CAPACITY
 from coordinator_sim.protocol.messages import JoinGroupMember
 from coordinator_sim.protocol.records import GroupMetadataMember, GroupMetadataValue
-from coordinator_sim.protocol.states import PREDECESSORS, GroupState
+from coordinator_sim.protocol.states import (
+    AWAITING_SYNC,
+    DEAD,
+    EMPTY,
+    PREDECESSORS,
+    PREPARING_REBALANCE,
+    STABLE,
+    GroupState,
+)
 from coordinator_sim.protocol.table_order import TABLE_ORDERS
 from coordinator_sim.trace.events import Event, RebalanceReason
 
 __all__ = ["Group", "Member", "Protocols"]
 
-_CAN_REBALANCE: Final = PREDECESSORS[GroupState.PREPARING_REBALANCE]
+_CAN_REBALANCE: Final = PREDECESSORS[PREPARING_REBALANCE]
 
 
 class Group:
@@ -74,8 +82,8 @@ class Group:
         self.runtime = runtime
         self.group_id = group_id
         self.offsets_partition = offsets_partition
-        self.state = GroupState.EMPTY
-        self.previous_state = GroupState.DEAD
+        self.state = EMPTY
+        self.previous_state = DEAD
         self.current_state_timestamp_ms = runtime.now_ms
         self.generation_id = 0
         self.protocol_type: str | None = None
@@ -103,7 +111,7 @@ class Group:
 
     def is_preparing(self) -> bool:
         """Whether the join phase is under way."""
-        return self.state is GroupState.PREPARING_REBALANCE
+        return self.state is PREPARING_REBALANCE
 
     def has_all_joined(self) -> bool:
         """Whether every member has a parked JoinGroup and no handed-out id is outstanding."""
@@ -125,7 +133,7 @@ class Group:
 
     def supports_protocols(self, protocol_type: str, protocols: Protocols) -> bool:
         """Whether a member offering these could be in the group. Source: supportsProtocols."""
-        if self.state is GroupState.EMPTY:
+        if self.state is EMPTY:
             if self.runtime.profile.empty_group_takes_any_protocol:
                 return True
             return bool(protocol_type) and bool(protocols)
@@ -143,7 +151,7 @@ class Group:
                 return ErrorCode.FENCED_INSTANCE_ID
             if mapped is None and not self.runtime.profile.unknown_instance_passes:
                 return ErrorCode.UNKNOWN_MEMBER_ID
-        return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
+        return NO_ERROR if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
 
     def select_protocol(self) -> str:
         """The protocol that most members prefer among those all of them support.
@@ -321,7 +329,7 @@ class Group:
     def begin_rebalance(self, reason: RebalanceReason, text: str) -> None:
         """Leave the current generation and wait for every member to rejoin."""
         self.pending_sync.clear()
-        self._transition(GroupState.PREPARING_REBALANCE, reason, text)
+        self._transition(PREPARING_REBALANCE, reason, text)
 
     def begin_generation(self) -> None:
         """Count up the generation and wait for the leader's assignment, or for members.
@@ -333,20 +341,20 @@ class Group:
         self.generation_id += 1
         self.protocol_name = self.select_protocol() if self.members else None
         self.subscriptions = subscriptions_of(self)
-        self._transition(GroupState.AWAITING_SYNC if self.members else GroupState.EMPTY)
+        self._transition(AWAITING_SYNC if self.members else EMPTY)
         self.pending_sync.clear()
 
     def stabilise(self) -> None:
         """The assignment is stored and handed out."""
-        self._transition(GroupState.STABLE)
+        self._transition(STABLE)
 
     def die(self) -> None:
         """The group is unloaded."""
-        self._transition(GroupState.DEAD)
+        self._transition(DEAD)
 
     def bury(self) -> None:
         """The group is removed, and the trace was told why."""
-        self._transition(GroupState.DEAD, is_told=True)
+        self._transition(DEAD, is_told=True)
 
     def restore(self, value: GroupMetadataValue) -> None:
         """Take over a stored generation; the members are added by the caller.
@@ -359,7 +367,7 @@ class Group:
         self.protocol_name = value.protocol_name
         self.leader_id = value.leader
         self.current_state_timestamp_ms = value.current_state_timestamp_ms
-        self.state = GroupState.STABLE if value.members else GroupState.EMPTY
+        self.state = STABLE if value.members else EMPTY
 
     def _transition(
         self,
@@ -382,9 +390,9 @@ class Group:
         self.state = to
         self.current_state_timestamp_ms = self.runtime.now_ms
         timers = self.runtime.timers
-        if to is GroupState.PREPARING_REBALANCE:
+        if to is PREPARING_REBALANCE:
             timers.cancel(TimerKey(TimerKind.SYNC, self.group_id))
-        elif to is not GroupState.STABLE:
+        elif to is not STABLE:
             timers.cancel(TimerKey(TimerKind.JOIN, self.group_id))
         if self.runtime.tracing and not is_told:
             self._emit_transition(to, reason, text)
@@ -458,9 +466,9 @@ class Group:
 
 
 _TRANSITION_EVENTS: Final = {
-    GroupState.PREPARING_REBALANCE: Event.PREPARE_REBALANCE,
-    GroupState.AWAITING_SYNC: Event.JOIN_COMPLETE,
-    GroupState.STABLE: Event.GROUP_STABLE,
-    GroupState.EMPTY: Event.GROUP_EMPTY,
-    GroupState.DEAD: Event.GROUP_DEAD,
+    PREPARING_REBALANCE: Event.PREPARE_REBALANCE,
+    AWAITING_SYNC: Event.JOIN_COMPLETE,
+    STABLE: Event.GROUP_STABLE,
+    EMPTY: Event.GROUP_EMPTY,
+    DEAD: Event.GROUP_DEAD,
 }

@@ -23,10 +23,10 @@ from coordinator_sim.coordinator.refusals import dead_error, metadata_append_err
 from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Parked, Partition, Runtime
 from coordinator_sim.coordinator.sessions import start_new_member_timer
 from coordinator_sim.coordinator.static_members import rejoin_static
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
 from coordinator_sim.protocol.messages import JoinGroupResponse
 from coordinator_sim.protocol.records import GroupMetadataValue
-from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.protocol.states import AWAITING_SYNC, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
 from coordinator_sim.trace.events import Event, RebalanceReason
 
 _KNOWN_ID_VERSION: Final = 4
@@ -76,14 +76,13 @@ def _accepts(runtime: Runtime, group: Group, member_id: str) -> bool:
     """
     limit = runtime.config.group_max_size
     member = group.members.get(member_id)
-    match group.state:
-        case GroupState.EMPTY | GroupState.DEAD:
-            return True
-        case GroupState.PREPARING_REBALANCE:
-            parked_already = member is not None and member.awaiting_join is not None
-            return parked_already or group.awaiting_join_count < limit
-        case _:
-            return member is not None or len(group.members) < limit
+    state = group.state
+    if state is EMPTY or state is DEAD:
+        return True
+    if state is PREPARING_REBALANCE:
+        parked_already = member is not None and member.awaiting_join is not None
+        return parked_already or group.awaiting_join_count < limit
+    return member is not None or len(group.members) < limit
 
 
 def _refuse_by_size(runtime: Runtime, group: Group, join: Join) -> Effect:
@@ -103,7 +102,7 @@ def _refuse_by_size(runtime: Runtime, group: Group, join: Join) -> Effect:
 def _join_new_member(runtime: Runtime, group: Group, join: Join) -> Effect | ErrorCode:
     """A member without an id. Source: classicGroupJoinNewMember."""
     request = join.request
-    if group.state is GroupState.DEAD:
+    if group.state is DEAD:
         refuse_join(runtime, join, dead_error(runtime.profile))
         return NO_EFFECT
     if not group.supports_protocols(request.protocol_type, request.protocols):
@@ -148,7 +147,7 @@ def _join_existing_member(runtime: Runtime, group: Group, join: Join) -> Effect 
     """A member with an id. Source: classicGroupJoinExistingMember."""
     request = join.request
     member_id = request.member_id
-    if group.state is GroupState.DEAD:
+    if group.state is DEAD:
         refuse_join(runtime, join, dead_error(runtime.profile), member_id)
         return NO_EFFECT
     if not group.supports_protocols(request.protocol_type, request.protocols):
@@ -163,7 +162,7 @@ def _join_existing_member(runtime: Runtime, group: Group, join: Join) -> Effect 
     instance_id = request.group_instance_id
     if instance_id is not None and instance_id not in group.static_members:
         error = ErrorCode.UNKNOWN_MEMBER_ID
-    if error is not ErrorCode.NONE:
+    if error is not NO_ERROR:
         refuse_join(runtime, join, error, member_id)
         return NO_EFFECT
     return _rejoin(runtime, group, join, group.members[member_id])
@@ -174,19 +173,19 @@ def _rejoin(runtime: Runtime, group: Group, join: Join, member: Member) -> Effec
     member_id = member.member_id
     is_leader = group.leader_id == member_id
     state = group.state
-    if state is GroupState.PREPARING_REBALANCE:
+    if state is PREPARING_REBALANCE:
         text = f"Member {member_id} is joining group"
         return _update_then_rebalance(runtime, group, join, RebalanceReason.MEMBER_REJOIN, text)
-    if state is GroupState.STABLE and is_leader:
+    if state is STABLE and is_leader:
         text = f"Leader {member_id} re-joining group"
         return _update_then_rebalance(runtime, group, join, RebalanceReason.LEADER_REJOIN, text)
-    if state is GroupState.EMPTY:
+    if state is EMPTY:
         refuse_join(runtime, join, ErrorCode.UNKNOWN_MEMBER_ID, member_id)
         return NO_EFFECT
     if member.protocols != join.request.protocols:
         text = f"Updating metadata for member {member_id}"
         return _update_then_rebalance(runtime, group, join, RebalanceReason.METADATA_CHANGED, text)
-    tells_members = state is GroupState.AWAITING_SYNC and is_leader
+    tells_members = state is AWAITING_SYNC and is_leader
     runtime.answer(join.parked, current_generation(group, member_id, with_members=tells_members))
     return NO_EFFECT
 
@@ -211,7 +210,7 @@ def _add_then_rebalance(runtime: Runtime, group: Group, join: Join, member_id: s
         None,
         True,  # noqa: FBT003 - is_new; positional for speed
     )
-    if group.state is GroupState.PREPARING_REBALANCE and _may_extend_delay(runtime, group):
+    if group.state is PREPARING_REBALANCE and _may_extend_delay(runtime, group):
         group.new_member_added = True
     how = "pending" if member_id in group.pending_members else "new"
     group.add(member)
@@ -232,7 +231,7 @@ def _add_then_rebalance(runtime: Runtime, group: Group, join: Join, member_id: s
 def _may_extend_delay(runtime: Runtime, group: Group) -> bool:
     if runtime.profile.extends_initial_delay_only_at_generation_0:
         return group.generation_id == 0
-    return group.previous_state is GroupState.EMPTY
+    return group.previous_state is EMPTY
 
 
 def _update_then_rebalance(
@@ -270,7 +269,7 @@ class StoreNewGroup:
 
     def finish(self, error: ErrorCode) -> None:
         """On error, answer the JoinGroup if it is still parked; the group is undone already."""
-        if error is ErrorCode.NONE:
+        if error is NO_ERROR:
             return
         is_late = self.runtime.now_ms > self.since_ms
         what = "new group, late" if is_late else "new group"

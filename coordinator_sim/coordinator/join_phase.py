@@ -14,10 +14,10 @@ from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.refusals import metadata_append_error
 from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Runtime
 from coordinator_sim.coordinator.sessions import start_session
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
 from coordinator_sim.protocol.messages import JoinGroupResponse, SyncGroupResponse
 from coordinator_sim.protocol.records import GroupMetadataKey, GroupMetadataValue, LogRecord
-from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.protocol.states import AWAITING_SYNC, EMPTY, PREPARING_REBALANCE
 from coordinator_sim.trace.events import Event, RebalanceReason
 
 
@@ -35,9 +35,9 @@ def rebalance_or_complete(
 
 def prepare_rebalance(runtime: Runtime, group: Group, reason: RebalanceReason, text: str) -> Effect:
     """Leave the generation and wait for everyone to rejoin. Source: prepareRebalance."""
-    if group.state is GroupState.AWAITING_SYNC:
+    if group.state is AWAITING_SYNC:
         reset_assignments(runtime, group, ErrorCode.REBALANCE_IN_PROGRESS)
-    is_initial = group.state is GroupState.EMPTY and runtime.profile.initial_rebalance_delay
+    is_initial = group.state is EMPTY and runtime.profile.initial_rebalance_delay
     if is_initial:
         delay_ms = runtime.config.group_initial_rebalance_delay_ms
         remaining_ms = max(group.rebalance_timeout_ms() - delay_ms, 0)
@@ -56,9 +56,9 @@ def maybe_complete_join(runtime: Runtime, group: Group) -> Effect:
 
     An initial rebalance ends by its timer alone.
     """
-    if group.state is not GroupState.PREPARING_REBALANCE or not group.has_all_joined():
+    if group.state is not PREPARING_REBALANCE or not group.has_all_joined():
         return NO_EFFECT
-    if group.previous_state is GroupState.EMPTY and runtime.profile.initial_rebalance_delay:
+    if group.previous_state is EMPTY and runtime.profile.initial_rebalance_delay:
         return NO_EFFECT
     return complete_join(runtime, group)
 
@@ -218,7 +218,7 @@ class StoreEmptyGroup:
 
     def finish(self, error: ErrorCode) -> None:
         """Nobody waits for this one."""
-        if error is not ErrorCode.NONE:
+        if error is not NO_ERROR:
             trace_store_failure(self.runtime, self.group, error, "empty generation")
 
 

@@ -20,7 +20,7 @@ from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Partition, Ru
 from coordinator_sim.coordinator.sessions import start_session
 from coordinator_sim.coordinator.tracing import trace_fenced_leave
 from coordinator_sim.errors import OperationAborted
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
 from coordinator_sim.protocol.iteration_order import scala_map_order, scala_set_order
 from coordinator_sim.protocol.messages import (
     HeartbeatRequest,
@@ -31,7 +31,7 @@ from coordinator_sim.protocol.messages import (
     LeavingMember,
     LeftMember,
 )
-from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.protocol.states import AWAITING_SYNC, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
 from coordinator_sim.trace.events import Event, RebalanceReason
 
 HEARTBEAT_OK = HeartbeatResponse()
@@ -49,21 +49,21 @@ def handle_heartbeat(
     if group is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
     state = group.state
-    if state is GroupState.DEAD:
+    if state is DEAD:
         return dead_error(runtime.profile)
-    if state is GroupState.AWAITING_SYNC and not runtime.profile.heartbeats_count_while_syncing:
+    if state is AWAITING_SYNC and not runtime.profile.heartbeats_count_while_syncing:
         # QUIRK: the generation is not even looked at.
         is_member = request.member_id in group.members
         return _HEARTBEAT_REBALANCE if is_member else _HEARTBEAT_UNKNOWN
     error = group.validate_member(request.member_id, request.group_instance_id)
-    if error is not ErrorCode.NONE:
+    if error is not NO_ERROR:
         return error
     if request.generation_id != group.generation_id:
         return ErrorCode.ILLEGAL_GENERATION
-    if state is GroupState.EMPTY:
+    if state is EMPTY:
         return _HEARTBEAT_UNKNOWN
     start_session(runtime, group, group.members[request.member_id])
-    return _HEARTBEAT_REBALANCE if state is GroupState.PREPARING_REBALANCE else HEARTBEAT_OK
+    return _HEARTBEAT_REBALANCE if state is PREPARING_REBALANCE else HEARTBEAT_OK
 
 
 def handle_leave(
@@ -73,12 +73,12 @@ def handle_leave(
     group = partition.groups.get(request.group_id)
     if group is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    if group.state is GroupState.DEAD:
+    if group.state is DEAD:
         return Effect(response=LeaveGroupResponse(error_code=dead_error(runtime.profile)))
     if not runtime.profile.leave_batch_rebalances_once:
         return _leave_one_by_one(runtime, partition, group, request)
     results = tuple(_leave(runtime, group, entry) for entry in request.members)
-    left = [result.member_id for result in results if result.error_code is ErrorCode.NONE]
+    left = [result.member_id for result in results if result.error_code is NO_ERROR]
     effect = NO_EFFECT
     if left:
         text = f"explicit `LeaveGroup` request for ({', '.join(left)}) members."
@@ -87,7 +87,7 @@ def handle_leave(
 
 
 def _after_leaving(runtime: Runtime, group: Group, text: str) -> Effect:
-    if group.state in {GroupState.STABLE, GroupState.AWAITING_SYNC}:
+    if group.state in {STABLE, AWAITING_SYNC}:
         return rebalance_or_complete(runtime, group, RebalanceReason.MEMBER_LEFT, text)
     return maybe_complete_join(runtime, group)
 
@@ -101,7 +101,7 @@ def _leave_one_by_one(
         was_pending = entry.member_id in group.pending_members
         result = _leave(runtime, group, entry)
         results.append(result)
-        if result.error_code is not ErrorCode.NONE:
+        if result.error_code is not NO_ERROR:
             continue
         if was_pending and not runtime.profile.pending_leave_rebalances:
             effect = maybe_complete_join(runtime, group)
@@ -115,7 +115,7 @@ def _leave_one_by_one(
 
 def _leave(runtime: Runtime, group: Group, entry: LeavingMember) -> LeftMember:
     """One entry; ids are echoed as sent."""
-    error = ErrorCode.NONE
+    error = NO_ERROR
     if not entry.member_id:
         # An administrator removes a static member by its instance id alone.
         member_id = group.static_members.get(entry.group_instance_id or "")
@@ -139,7 +139,7 @@ def _leave(runtime: Runtime, group: Group, entry: LeavingMember) -> LeftMember:
             _cancel_session(runtime, group, entry.member_id)
     else:
         error = group.validate_member(entry.member_id, entry.group_instance_id)
-        if error is ErrorCode.NONE:
+        if error is NO_ERROR:
             _remove_leaver(runtime, group, group.members[entry.member_id], entry)
         elif error is ErrorCode.FENCED_INSTANCE_ID and runtime.tracing:
             trace_fenced_leave(group, entry)
@@ -218,7 +218,7 @@ def expire_session(runtime: Runtime, group: Group, member_id: str) -> Effect:
             group.tell(Event.PENDING_EXPIRED, member_id=member_id)
         return _complete_after_expiry(runtime, group)
     member = group.members.get(member_id)
-    is_stale = member is None and group.state is not GroupState.EMPTY
+    is_stale = member is None and group.state is not EMPTY
     if is_stale and runtime.profile.stale_session_rebalances:
         # QUIRK: a member that is long gone fails once more.
         text = f"session of {member_id} expired, which is no member any more"
@@ -228,7 +228,7 @@ def expire_session(runtime: Runtime, group: Group, member_id: str) -> Effect:
     if runtime.tracing:
         group.emit(Event.MEMBER_FAILED, member, reason_text="session expired")
     _remove_member(runtime, group, member)
-    if group.state in {GroupState.STABLE, GroupState.AWAITING_SYNC}:
+    if group.state in {STABLE, AWAITING_SYNC}:
         text = f"removing member {member_id} on heartbeat expiration."
         return rebalance_or_complete(runtime, group, RebalanceReason.MEMBER_FAILED, text)
     return _complete_after_expiry(runtime, group)
@@ -239,7 +239,7 @@ def _complete_after_expiry(runtime: Runtime, group: Group) -> Effect:
     # QUIRK: an expiry ends an initial rebalance early; Scala leaves the initial delay running.
     if not runtime.profile.expiry_completes_initial_join:
         return maybe_complete_join(runtime, group)
-    if group.state is GroupState.PREPARING_REBALANCE and group.has_all_joined():
+    if group.state is PREPARING_REBALANCE and group.has_all_joined():
         return complete_join(runtime, group)
     return NO_EFFECT
 

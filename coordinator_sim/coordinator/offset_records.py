@@ -7,7 +7,7 @@ GroupCoordinatorRecordHelpers.newOffsetCommitRecord and newOffsetCommitTombstone
 from collections.abc import Iterable
 
 from coordinator_sim.coordinator.runtime import Runtime
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
 from coordinator_sim.protocol.messages import (
     OffsetCommitTopic,
     OffsetCommitTopicResult,
@@ -58,7 +58,7 @@ def commit_records(
             if len(metadata) * 2 > limit and java_length(metadata) > limit:
                 outcomes.append(PartitionError(p.partition, ErrorCode.OFFSET_METADATA_TOO_LARGE))
                 continue
-            outcomes.append(PartitionError(p.partition, ErrorCode.NONE))
+            outcomes.append(PartitionError(p.partition, NO_ERROR))
             value = OffsetCommitValue(
                 offset=p.offset,
                 leader_epoch=p.leader_epoch,

@@ -12,7 +12,7 @@ from coordinator_sim.coordinator.offset_store import LATEST
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
 from coordinator_sim.coordinator.scala_commits import scala_commit
 from coordinator_sim.coordinator.sessions import start_session
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
 from coordinator_sim.protocol.messages import (
     FetchedGroup,
     FetchedOffset,
@@ -22,7 +22,7 @@ from coordinator_sim.protocol.messages import (
     OffsetFetchGroup,
 )
 from coordinator_sim.protocol.records import OffsetCommitKey, OffsetCommitValue
-from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.protocol.states import AWAITING_SYNC, DEAD, EMPTY
 from coordinator_sim.trace.events import Event
 
 _EXPIRY_VALUE_VERSION = 1
@@ -40,7 +40,7 @@ def handle_commit(
         scala_commit(runtime, partition, request, parked, validate)
         return
     error = _validate(runtime, partition, request, parked.api_version)
-    if error is not ErrorCode.NONE:
+    if error is not NO_ERROR:
         runtime.refuse(parked, error)
         return
     records, results = commit_records(
@@ -68,7 +68,7 @@ def _validate(
             group = create_group(runtime, partition, request.group_id)
             if runtime.tracing:
                 group.emit(Event.LIFECYCLE, reason_text="simple group created")
-            return ErrorCode.NONE
+            return NO_ERROR
         if api_version >= _NOT_FOUND_VERSION and runtime.profile.unknown_group_commit_is_not_found:
             return ErrorCode.GROUP_ID_NOT_FOUND
         return ErrorCode.ILLEGAL_GENERATION
@@ -78,14 +78,14 @@ def _validate(
 def _validate_in(runtime: Runtime, request: OffsetCommitRequest, group: Group) -> ErrorCode:
     """Check the member, and restart its session. Source: ClassicGroup.validateOffsetCommit."""
     generation_id, profile = request.generation_id, runtime.profile
-    if group.state is GroupState.DEAD:
+    if group.state is DEAD:
         is_unknown = profile.dead_group_is_unknown
         return ErrorCode.UNKNOWN_MEMBER_ID if is_unknown else ErrorCode.COORDINATOR_NOT_AVAILABLE
-    if generation_id < 0 and group.state is GroupState.EMPTY:
+    if generation_id < 0 and group.state is EMPTY:
         has_ids = bool(request.member_id) or request.group_instance_id is not None
         if not (has_ids and profile.checks_ids_of_simple_commit):
-            return ErrorCode.NONE
-    if group.state is GroupState.AWAITING_SYNC and not profile.commit_checks_member_first:
+            return NO_ERROR
+    if group.state is AWAITING_SYNC and not profile.commit_checks_member_first:
         return ErrorCode.REBALANCE_IN_PROGRESS
     return _validate_member(runtime, group, request)
 
@@ -96,15 +96,15 @@ def _validate_member(runtime: Runtime, group: Group, request: OffsetCommitReques
     if generation_id < 0 and not request.member_id and instance_id is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
     error = group.validate_member(request.member_id, instance_id)
-    if error is not ErrorCode.NONE:
+    if error is not NO_ERROR:
         return error
     if generation_id != group.generation_id:
         return ErrorCode.ILLEGAL_GENERATION
-    if group.state is GroupState.AWAITING_SYNC:
+    if group.state is AWAITING_SYNC:
         return ErrorCode.REBALANCE_IN_PROGRESS
     # A commit counts as a heartbeat, even if nothing comes of it.
     start_session(runtime, group, group.members[request.member_id])
-    return ErrorCode.NONE
+    return NO_ERROR
 
 
 def fetch_group(

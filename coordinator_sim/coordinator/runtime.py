@@ -31,7 +31,7 @@ from coordinator_sim.coordinator.refusals import error_response
 from coordinator_sim.coordinator.scala_offsets import LoadedOffsets
 from coordinator_sim.coordinator.tracing import trace_response
 from coordinator_sim.coordinator.writes import settle_by_batch, settle_by_position
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
 from coordinator_sim.protocol.messages import JoinGroupResponse
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.records import (
@@ -302,7 +302,7 @@ class Runtime:
         has_batch = bool(effect.records) or effect.marker is not None
         if has_batch:
             error = self._append(partition, effect)
-            if error is not ErrorCode.NONE:
+            if error is not NO_ERROR:
                 self.finish(write, error)
                 return
             if self.config.idle_timers and self.profile.replies_wait_for_log:
@@ -328,7 +328,7 @@ class Runtime:
         batch = self._batch(partition, effect)
         if self.append_policy is not None:
             verdict = self.append_policy.verdict(batch)
-            if verdict is not ErrorCode.NONE:
+            if verdict is not NO_ERROR:
                 if self.profile.offsets_follow_log:
                     partition.offsets.refused(batch)
                     partition.take_back_removals(batch)
@@ -340,7 +340,7 @@ class Runtime:
             partition.settle_removals()
         if effect.apply is not None:
             effect.apply.applied(batch)
-        return ErrorCode.NONE
+        return NO_ERROR
 
     def _batch(self, partition: Partition, effect: Effect) -> LogBatch:
         return LogBatch(
@@ -366,7 +366,7 @@ class Runtime:
         """Finish, in order, the writes whose log position is committed."""
         deferred = partition.deferred
         while deferred and deferred[0][0] <= partition.high_watermark:
-            self.finish(deferred.popleft()[1], ErrorCode.NONE)
+            self.finish(deferred.popleft()[1], NO_ERROR)
 
     def fail_deferred(self, partition: Partition, error: ErrorCode) -> None:
         """Finish every waiting write of a partition with an error, in order."""
@@ -411,7 +411,7 @@ class Runtime:
             effect.follow.finish(error)
         if write.parked is None:
             return
-        if error is not ErrorCode.NONE:
+        if error is not NO_ERROR:
             self.refuse(write.parked, error)
         elif effect.response is not None:
             self.answer(write.parked, effect.response)

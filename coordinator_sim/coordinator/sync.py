@@ -16,9 +16,9 @@ from coordinator_sim.coordinator.join_phase import (
 from coordinator_sim.coordinator.refusals import dead_error, metadata_append_error
 from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Parked, Partition, Runtime
 from coordinator_sim.coordinator.sessions import start_session
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
 from coordinator_sim.protocol.messages import SyncGroupRequest, SyncGroupResponse
-from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.protocol.states import AWAITING_SYNC, DEAD, EMPTY, PREPARING_REBALANCE
 from coordinator_sim.trace.events import Event, RebalanceReason
 
 
@@ -28,14 +28,14 @@ def handle_sync(
     """Answer or park a SyncGroup. Source: classicGroupSyncToClassicGroup."""
     group = partition.groups.get(request.group_id)
     error = _validate(runtime, group, request)
-    if group is None or error is not ErrorCode.NONE:
+    if group is None or error is not NO_ERROR:
         runtime.answer(parked, SyncGroupResponse(error_code=error))
         return NO_EFFECT
-    if group.state is GroupState.PREPARING_REBALANCE:
+    if group.state is PREPARING_REBALANCE:
         runtime.answer(parked, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
         return NO_EFFECT
     member = group.members[request.member_id]
-    if group.state is GroupState.AWAITING_SYNC:
+    if group.state is AWAITING_SYNC:
         member.awaiting_sync = parked
         _has_synced(runtime, group, member)
         if group.leader_id == member.member_id:
@@ -59,12 +59,12 @@ def _validate(runtime: Runtime, group: Group | None, request: SyncGroupRequest) 
     """Source: classicGroupSync and validateSyncGroup."""
     if group is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    if group.state is GroupState.EMPTY and runtime.profile.empty_group_refuses_sync_first:
+    if group.state is EMPTY and runtime.profile.empty_group_refuses_sync_first:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    if group.state is GroupState.DEAD:
+    if group.state is DEAD:
         return dead_error(runtime.profile)
     error = group.validate_member(request.member_id, request.group_instance_id)
-    if error is not ErrorCode.NONE:
+    if error is not NO_ERROR:
         return error
     if request.generation_id != group.generation_id:
         return ErrorCode.ILLEGAL_GENERATION
@@ -72,7 +72,7 @@ def _validate(runtime: Runtime, group: Group | None, request: SyncGroupRequest) 
         runtime, request.protocol_name, group.protocol_name
     ):
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    return ErrorCode.NONE
+    return NO_ERROR
 
 
 def _differs(runtime: Runtime, given: str | None, known: str | None) -> bool:
@@ -130,11 +130,11 @@ class StoreAssignment:
         Source: the append callback of classicGroupSyncToClassicGroup.
         """
         runtime, group = self.runtime, self.group
-        if group.state is not GroupState.AWAITING_SYNC:
+        if group.state is not AWAITING_SYNC:
             return
         if group.generation_id != self.request.generation_id:
             return
-        if error is ErrorCode.NONE:
+        if error is NO_ERROR:
             self._hand_out()
             group.stabilise()
             if runtime.profile.counts_stable_generations:

@@ -10,7 +10,7 @@ DeferredEventQueue; kafka 3.9, GroupMetadataManager.appendForGroup on DelayedPro
 
 from typing import TYPE_CHECKING
 
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.errors import NO_ERROR
 
 if TYPE_CHECKING:
     from coordinator_sim.coordinator.runtime import Partition, Runtime, Write
@@ -28,7 +28,7 @@ def settle_by_position(runtime: "Runtime", partition: "Partition", write: "Write
         partition.deferred.append((partition.end_offset, write))
         runtime.release(partition)
     else:
-        runtime.finish(write, ErrorCode.NONE)
+        runtime.finish(write, NO_ERROR)
 
 
 def settle_by_batch(
@@ -42,4 +42,4 @@ def settle_by_batch(
         partition.deferred.append((partition.end_offset, write))
         runtime.arm_write_timeout(write)
     else:
-        runtime.finish(write, ErrorCode.NONE)
+        runtime.finish(write, NO_ERROR)

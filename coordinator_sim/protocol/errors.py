@@ -4,6 +4,7 @@ Source: kafka trunk, clients/src/main/java/org/apache/kafka/common/protocol/Erro
 """
 
 from enum import IntEnum, unique
+from typing import Final
 
 
 @unique
@@ -64,3 +65,7 @@ class ErrorCode(IntEnum):
     UNKNOWN_TOPIC_ID = 100
     STALE_MEMBER_EPOCH = 113
     TRANSACTION_ABORTABLE = 120
+
+
+NO_ERROR: Final = ErrorCode.NONE
+"""The usual outcome; a name of its own for hot paths, see `states`."""
