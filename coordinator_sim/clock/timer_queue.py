@@ -37,6 +37,7 @@ class TimerKind(Enum):
     EXPIRY = "expiry"
     TRANSACTION = "transaction"
     GAUGE = "gauge"
+    LINGER = "linger"
 
 
 class TimerKey(NamedTuple):

@@ -84,6 +84,8 @@ class CoordinatorConfig(Struct, frozen=True, kw_only=True):
     Field `group_initial_rebalance_delay_ms` is `group.initial.rebalance.delay.ms`, and so on.
 
     Args:
+        group_coordinator_append_linger_ms: How long records wait for others to be appended with; -1
+            until nothing else is to be done, None as the profile has it.
         trace: Whether results carry events; off, the core spends nothing on them.
         idle_timers: Whether those of Kafka's timers run that change nothing by themselves: of its
             gauges, and of writes that are committed at once. They turn the timing wheel, which
@@ -102,6 +104,7 @@ class CoordinatorConfig(Struct, frozen=True, kw_only=True):
     group_max_size: int = 2_147_483_647
     offset_metadata_max_bytes: int = 4_096
     offsets_commit_timeout_ms: int = 5_000
+    group_coordinator_append_linger_ms: int | None = None
     offsets_retention_ms: int = 10_080 * 60_000
     offsets_retention_check_interval_ms: int = 600_000
     marker_materialisation_ms: int = 0

@@ -250,7 +250,7 @@ class GroupCoordinator:
         if group is None or not request.group_id:
             return None
         partition = runtime.partitions[group.offsets_partition]
-        if partition.high_watermark < partition.end_offset or partition.deferred:
+        if not partition.is_settled or partition.deferred:
             return None
         answer = handle_heartbeat(runtime, group, request)
         if isinstance(answer, HeartbeatResponse):

@@ -136,14 +136,13 @@ class RemoveGroups:
     partition: Partition
     cause: str = "no offsets"
 
-    def applied(self, batch: LogBatch) -> None:
+    def applied(self, batch: LogBatch, written: int) -> None:
         """Remove them; readers see them until the batch is committed."""
         for record in batch.records:
             if record.value is None and isinstance(record.key, GroupMetadataKey):
                 group = self.partition.groups.get(record.key.group_id)
                 if group is not None:
-                    position = batch.base_offset + 1
-                    drop_group(self.runtime, self.partition, group, position, cause=self.cause)
+                    drop_group(self.runtime, self.partition, group, written + 1, cause=self.cause)
 
 
 def drop_group(

@@ -13,6 +13,7 @@ from coordinator_sim.coordinator.join_phase import (
     complete_join,
     expire_initial_join,
 )
+from coordinator_sim.coordinator.linger import OpenBatch, expire_linger
 from coordinator_sim.coordinator.membership import expire_pending_sync, expire_sessions
 from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Partition, Runtime, Write
 from coordinator_sim.coordinator.scala_cleanup import (
@@ -35,6 +36,9 @@ def fire(runtime: Runtime, timer: Timer, partition_of: Callable[[str], int]) -> 
     key, data = timer.key, timer.data
     if isinstance(data, Write):
         runtime.expire_write(data)
+        return
+    if isinstance(data, OpenBatch):
+        expire_linger(runtime, data)
         return
     if isinstance(data, Partition):
         expire_offsets(runtime, data)
@@ -59,7 +63,7 @@ def fire(runtime: Runtime, timer: Timer, partition_of: Callable[[str], int]) -> 
     except OperationAborted:
         return
     # A write without records waits behind others, and its own timeout turns the wheel.
-    if effect is not NO_EFFECT or partition.high_watermark < partition.end_offset:
+    if effect is not NO_EFFECT or not partition.is_settled:
         runtime.submit(partition, None, effect)
 
 

@@ -90,6 +90,20 @@ class GroupTable:
                 self.groups[key.group_id] = group
                 self.doubled_groups[key.group_id] = (self.end_offset, group)
 
+    def take_back_lingering(self) -> "list[Group]":
+        """An open batch failed: the groups that its tombstones removed come back, and are told.
+
+        Those that the batch created are gone by now, those created and removed in it stay so.
+        """
+        written = self.end_offset
+        gone = [group for position, group in self.removed_groups if position == written + 1]
+        self.removed_groups = [entry for entry in self.removed_groups if entry[0] <= written]
+        back = [group for group in gone if group.visible_from <= written]
+        for group in back:
+            self.groups[group.group_id] = group
+            self.doubled_groups[group.group_id] = (written, group)
+        return back
+
     def settle_removals(self) -> None:
         """Forget the removed groups that no reader sees any more."""
         committed = self.high_watermark

@@ -11,6 +11,7 @@ from coordinator_sim.coordinator.expiry import arm_expiry, expiry_key
 from coordinator_sim.coordinator.gauges import arm_gauge, gauge_key
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.join_phase import complete_join_of, prepare_rebalance
+from coordinator_sim.coordinator.linger import fail_open_batch
 from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.scala_cleanup import forget_producers, install_offsets
@@ -223,6 +224,7 @@ def unload(runtime: Runtime, partition: Partition, leader_epoch: int | None) -> 
     _cancel_timers(runtime, partition)
     if runtime.profile.replies_wait_for_log:
         runtime.fail_deferred(partition, ErrorCode.NOT_COORDINATOR)
+        fail_open_batch(runtime, partition, ErrorCode.NOT_COORDINATOR)
     for group_id in _unload_order(runtime, partition):
         group = partition.groups[group_id]
         runtime.groups.pop(group_id, None)

@@ -98,9 +98,13 @@ def topics_deleted(runtime: Runtime, topics: Mapping[str, DeletedTopic]) -> None
         scala_partitions_deleted(runtime, gone)
         return
     places = [TopicPartition(OFFSETS_TOPIC, index) for index in runtime.partitions]
+    counts = {name: topic.partition_count for name, topic in topics.items()}
     ids = {name: topic.topic_id for name, topic in topics.items()}
     for place in concurrent_hash_order(places, hash_of=topic_partition_hash):
         partition = runtime.partitions[place.partition]
         if partition.state is PartitionState.ACTIVE:
-            keys = partition.offsets.of_topics(ids)
+            if runtime.profile.deletes_offsets_by_topic_id:
+                keys = partition.offsets.of_topics(ids)
+            else:
+                keys = partition.offsets.of_partitions(counts)
             runtime.submit(partition, None, Effect(records=offset_tombstones(keys)))

@@ -76,6 +76,21 @@ class OffsetStore:
         timeline.take_back()
         timeline.is_remembering = was_remembering
 
+    def lingering(self, batch: LogBatch, written: int) -> None:
+        """Apply records that are not appended yet, to a log that ends at `written`."""
+        self.timeline.written = written
+        self.timeline.is_remembering = True
+        self._apply(batch)
+
+    def take_back(self, *, is_behind: bool) -> None:
+        """Undo everything `lingering` since the last append.
+
+        Args:
+            is_behind: Whether some of what is appended is not committed.
+        """
+        self.timeline.take_back()
+        self.timeline.is_remembering = is_behind
+
     def committed(self, high_watermark: int) -> None:
         """The high watermark moved: forget what no reader can see any more."""
         self.timeline.settle(self.timeline.written, high_watermark)
@@ -299,6 +314,23 @@ class OffsetStore:
                         if stored[0].topic_id in (None, topic_id)
                     ]
         return found
+
+    def of_partitions(self, counts: dict[str, int]) -> list[OffsetCommitKey]:
+        """The keys of every offset of these topics' partitions, committed first, in Kafka's order.
+
+        Args:
+            counts: By topic, how many partitions it had.
+
+        Source: kafka 4.2, OffsetMetadataManager.onPartitionsDeleted.
+        """
+        return [
+            OffsetCommitKey(group_id, name, index)
+            for groups in (self._groups, *(held for _, held in self._pending.items()))
+            for group_id, topics in groups.items()
+            for name, partitions in topics.items()
+            for index in range(counts.get(name, 0))
+            if index in partitions
+        ]
 
 
 def _places(groups: _Groups) -> Iterator[tuple[OffsetCommitKey, Stored]]:

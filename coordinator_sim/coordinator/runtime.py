@@ -25,6 +25,7 @@ from coordinator_sim.coordinator.contract import (
     Reply,
 )
 from coordinator_sim.coordinator.group_table import GroupTable
+from coordinator_sim.coordinator.linger import ADAPTIVE, OpenBatch, linger
 from coordinator_sim.coordinator.metrics import Counters
 from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.refusals import error_response
@@ -67,8 +68,13 @@ class Follow(Protocol):
 class Apply(Protocol):
     """What a write does as soon as the log has taken its batch, committed or not."""
 
-    def applied(self, batch: LogBatch) -> None:
-        """Change the state in memory by what was appended."""
+    def applied(self, batch: LogBatch, written: int) -> None:
+        """Change the state in memory by what was appended, or lies in an open batch.
+
+        Args:
+            batch: The operation's records, with their offsets.
+            written: The end of the log before the batch that they are part of.
+        """
         ...
 
 
@@ -144,6 +150,7 @@ class Partition(GroupTable):
         loaded_offsets: Found by the load under way, by profiles whose groups keep them.
         uncommitted_groups: Created since the last successful append; a failed one removes them.
         is_replicated: Whether appends are committed as they come, unless all are held.
+        open_batch: Applied and not appended yet; see `linger`.
     """
 
     index: int
@@ -156,6 +163,12 @@ class Partition(GroupTable):
     loaded_records: int = 0
     loaded_offsets: LoadedOffsets = field(default_factory=LoadedOffsets)
     is_replicated: bool = True
+    open_batch: OpenBatch | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing written waits for anything."""
+        return self.high_watermark >= self.end_offset and self.open_batch is None
 
     def forget(self) -> None:
         """Drop groups and offsets, and the end of a log that was never replicated."""
@@ -184,6 +197,7 @@ class Runtime:
         now_ms: Instant of the verb under way.
         tracing: Whether events are wanted; callers ask before building one.
         groups: Every group of every active partition.
+        linger_ms: How long a batch waits for more records; 0 and `ADAPTIVE` for not at all.
         counters: Totals that the coordinator's metrics show.
         open_groups: By producer id the groups with offsets in its transaction, by profiles whose
             groups keep them. Source: GroupMetadataManager.openGroupsForProducer.
@@ -201,6 +215,7 @@ class Runtime:
         "groups",
         "hold_high_watermark",
         "ids",
+        "linger_ms",
         "now_ms",
         "open_groups",
         "partitions",
@@ -224,6 +239,10 @@ class Runtime:
         self.append_policy = append_policy
         self.hold_high_watermark = config.hold_high_watermark
         self.tracing = config.trace
+        linger_ms = config.group_coordinator_append_linger_ms
+        if linger_ms is None:
+            linger_ms = profile.append_linger_ms
+        self.linger_ms = linger_ms if profile.replies_wait_for_log else ADAPTIVE
         self.now_ms = 0
         self.timers = TimerQueue()
         self.partitions: dict[int, Partition] = {}
@@ -299,11 +318,14 @@ class Runtime:
         GroupMetadataManager.appendForGroup.
         """
         write = Write(parked, effect)
+        if self.linger_ms > 0 and linger(self, partition, write):
+            return
         has_batch = bool(effect.records) or effect.marker is not None
         if has_batch:
             error = self._append(partition, effect)
             if error is not NO_ERROR:
                 self.finish(write, error)
+                self.release(partition)
                 return
             if self.config.idle_timers and self.profile.replies_wait_for_log:
                 self.timers.touch(self.now_ms + self.config.offsets_commit_timeout_ms)
@@ -332,15 +354,29 @@ class Runtime:
                 if self.profile.offsets_follow_log:
                     partition.offsets.refused(batch)
                     partition.take_back_removals(batch)
-                self._undo_groups(partition)
+                self.undo_groups(partition)
                 return verdict
         self._write(partition, batch)
+        self._forget_undoing(partition)
+        if effect.apply is not None:
+            effect.apply.applied(batch, batch.base_offset)
+        return NO_ERROR
+
+    def append_open(self, partition: Partition, batch: LogBatch) -> ErrorCode:
+        """Append a batch whose records are applied already; a refusal is the caller's to undo."""
+        if self.append_policy is not None:
+            verdict = self.append_policy.verdict(batch)
+            if verdict is not NO_ERROR:
+                return verdict
+        self._put(partition, batch)
+        partition.offsets.timeline.settle(partition.end_offset, partition.high_watermark)
+        self._forget_undoing(partition)
+        return NO_ERROR
+
+    def _forget_undoing(self, partition: Partition) -> None:
         partition.uncommitted_groups.clear()
         if partition.removed_groups or partition.doubled_groups:
             partition.settle_removals()
-        if effect.apply is not None:
-            effect.apply.applied(batch)
-        return NO_ERROR
 
     def _batch(self, partition: Partition, effect: Effect) -> LogBatch:
         return LogBatch(
@@ -354,13 +390,16 @@ class Runtime:
             marker=effect.marker,
         )
 
-    def _write(self, partition: Partition, batch: LogBatch) -> None:
+    def _put(self, partition: Partition, batch: LogBatch) -> None:
         partition.end_offset = batch.next_offset
         if partition.is_replicated and not self.hold_high_watermark:
             partition.high_watermark = partition.end_offset
+        self._batches.append(batch)
+
+    def _write(self, partition: Partition, batch: LogBatch) -> None:
+        self._put(partition, batch)
         if self.profile.offsets_follow_log:
             partition.offsets.appended(batch, partition.high_watermark)
-        self._batches.append(batch)
 
     def release(self, partition: Partition) -> None:
         """Finish, in order, the writes whose log position is committed."""
@@ -381,7 +420,8 @@ class Runtime:
         write.timer = None
         self.finish(write, ErrorCode.REQUEST_TIMED_OUT)
 
-    def _undo_groups(self, partition: Partition) -> None:
+    def undo_groups(self, partition: Partition) -> None:
+        """Remove the groups that were created since the last successful append."""
         partition.most_groups = max(partition.most_groups, len(partition.groups))
         for group_id in partition.uncommitted_groups:
             partition.groups.pop(group_id, None)

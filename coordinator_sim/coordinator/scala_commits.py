@@ -200,7 +200,7 @@ class StoreOffsets:
     values: dict[Place, OffsetCommitValue] | None = None
     base_offset: int = -1
 
-    def applied(self, batch: LogBatch) -> None:
+    def applied(self, batch: LogBatch, written: int) -> None:  # noqa: ARG002 - Java looks back
         """The log has the batch; whether it counts is not known yet."""
         self.base_offset = batch.base_offset
 

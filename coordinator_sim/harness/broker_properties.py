@@ -17,6 +17,7 @@ _FIELDS: Final = {
     "group.initial.rebalance.delay.ms": "group_initial_rebalance_delay_ms",
     "group.max.size": "group_max_size",
     "offset.metadata.max.bytes": "offset_metadata_max_bytes",
+    "group.coordinator.append.linger.ms": "group_coordinator_append_linger_ms",
     "offsets.commit.timeout.ms": "offsets_commit_timeout_ms",
     "offsets.retention.minutes": "offsets_retention_ms",
     "offsets.retention.check.interval.ms": "offsets_retention_check_interval_ms",

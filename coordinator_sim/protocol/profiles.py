@@ -109,6 +109,12 @@ class Profile(Struct, frozen=True, kw_only=True):
             records the number of partitions of the log.
         log_words: How its log lines read. Source: see `LogWords`.
         log_magic: Format of the offsets log's batches. Source: log.message.format.version.
+        append_linger_ms: How long records wait for others to be appended with; -1 until nothing
+            else is to be done. Source: GroupCoordinatorConfig
+            .GROUP_COORDINATOR_APPEND_LINGER_MS_DEFAULT; Scala appends at once.
+        deletes_offsets_by_topic_id: A deleted topic takes the offsets stored under its id or none
+            with it, whatever their partition; before, those of its name's partitions. Source:
+            OffsetMetadataManager.onTopicsDeleted, 4.3; onPartitionsDeleted.
         log_sequences_every_batch: Batches of groups and tombstones carry base sequence 0 as those
             of offsets do. Source: CoordinatorRuntime.maybeAllocateNewBatch;
             GroupMetadataManager.storeGroup has none.
@@ -222,6 +228,8 @@ class Profile(Struct, frozen=True, kw_only=True):
     counts_committed_offsets: bool = True
     log_words: LogWords = LogWords.JAVA
     log_magic: int = 2
+    append_linger_ms: int = -1
+    deletes_offsets_by_topic_id: bool = True
     log_sequences_every_batch: bool = True
     join_error_generation: int = -1
     dead_group_is_unknown: bool = False
@@ -292,6 +300,7 @@ _SCALA: Final = replace(
     epochs_outlive=True,
     over_capacity_rebalances_first=True,
 )
+_JAVA_BY_PARTITION: Final = replace(_JAVA, deletes_offsets_by_topic_id=False)
 
 PROFILES: Final[dict[str, Profile]] = {
     profile.name: profile
@@ -346,9 +355,15 @@ PROFILES: Final[dict[str, Profile]] = {
             txn_ids_count_when_set=True,
         ),
         _SCALA,
-        replace(_JAVA, name="4.0", offset_value_version=3, deletes_share_groups_first=False),
-        replace(_JAVA, name="4.1", offset_value_version=3),
-        replace(_JAVA, name="4.2"),
+        replace(
+            _JAVA_BY_PARTITION,
+            name="4.0",
+            offset_value_version=3,
+            deletes_share_groups_first=False,
+            append_linger_ms=5,
+        ),
+        replace(_JAVA_BY_PARTITION, name="4.1", append_linger_ms=5),
+        replace(_JAVA_BY_PARTITION, name="4.2"),
         replace(_JAVA, name="4.3"),
         _JAVA,
     )

@@ -111,12 +111,13 @@ class LogBatch(Struct, frozen=True, kw_only=True):
     Args:
         partition: Partition of `__consumer_offsets`.
         base_offset: Offset of the first record; the others follow without gaps.
-        timestamp_ms: Append time of every record of the batch.
+        timestamp_ms: Of the first record, and of all unless `record_times_ms` says otherwise.
         producer_id: Of a transaction; -1 for plain records.
         transactional: Whether the records count only once a COMMIT marker of the producer follows.
         marker: Of a control batch, which has no other records and takes one offset.
         control: Whether this is a control batch. One without a marker was emptied by the log
             cleaner, or ends no transaction.
+        record_times_ms: Of records that were written at different instants, one each; else empty.
     """
 
     partition: int
@@ -128,6 +129,11 @@ class LogBatch(Struct, frozen=True, kw_only=True):
     transactional: bool = False
     marker: EndTransactionMarker | None = None
     control: bool = False
+    record_times_ms: tuple[int, ...] = ()
+
+    def time_of(self, index: int) -> int:
+        """The timestamp of the record at that place of the batch, in milliseconds."""
+        return self.record_times_ms[index] if self.record_times_ms else self.timestamp_ms
 
     @property
     def next_offset(self) -> int:

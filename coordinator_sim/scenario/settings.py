@@ -74,6 +74,7 @@ SETTINGS: Final[dict[Scope, dict[str, Setting]]] = {
         "group.max.size": _POSITIVE,
         "offset.metadata.max.bytes": IntSetting(),
         "offsets.commit.timeout.ms": _POSITIVE,
+        "group.coordinator.append.linger.ms": IntSetting(low=-1),
         "offsets.retention.minutes": _POSITIVE,
         "offsets.retention.check.interval.ms": IntSetting(low=1, high=LONG_MAX),
     },

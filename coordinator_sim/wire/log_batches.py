@@ -81,7 +81,7 @@ def encode_batch(batch: LogBatch, form: BatchForm = DEFAULT_FORM) -> bytes:
     records = tuple(
         Record(
             offset=batch.base_offset + index,
-            timestamp_ms=batch.timestamp_ms if form.magic else NO_ID,
+            timestamp_ms=batch.time_of(index) if form.magic else NO_ID,
             key=encode_key(record.key, legacy=record.legacy_key),
             value=(
                 None if record.value is None else encode_value(record.value, record.value_version)
@@ -238,10 +238,12 @@ def _piece(
     partition: int,
     keys: dict[bytes, LogKey] | None,
 ) -> LogBatch:
+    times_ms = tuple(record.timestamp_ms for record in records)
     return LogBatch(
         partition=partition,
         base_offset=records[0].offset,
-        timestamp_ms=records[0].timestamp_ms,
+        timestamp_ms=times_ms[0],
+        record_times_ms=() if len(set(times_ms)) == 1 else times_ms,
         records=tuple(decode_record(_key_of(record), record.value, keys) for record in records),
         producer_id=batch.producer_id,
         producer_epoch=batch.producer_epoch,

@@ -106,11 +106,17 @@ def write_records(batch: LogBatch) -> list[Json]:
     if batch.producer_id >= 0:
         producer = {"producerId": batch.producer_id, "producerEpoch": batch.producer_epoch}
     place: Json = {"partition": batch.partition, "offset": batch.base_offset}
-    moment: Json = {"ts": batch.timestamp_ms, **producer}
     if batch.marker is not None:
-        return [{**place, **moment, "control": "COMMIT" if batch.marker.committed else "ABORT"}]
+        control = "COMMIT" if batch.marker.committed else "ABORT"
+        return [{**place, "ts": batch.timestamp_ms, **producer, "control": control}]
     return [
-        {**place, "offset": batch.base_offset + index, **moment, **write_record(record)}
+        {
+            **place,
+            "offset": batch.base_offset + index,
+            "ts": batch.time_of(index),
+            **producer,
+            **write_record(record),
+        }
         for index, record in enumerate(batch.records)
     ]
 

@@ -39,7 +39,7 @@ class Told:
         """Note how the write ended."""
         self.story.heard.append(f"{self.name} {error.name}")
 
-    def applied(self, batch: LogBatch) -> None:
+    def applied(self, batch: LogBatch, written: int) -> None:  # noqa: ARG002 - of no interest here
         """Note that the log took the batch."""
         self.story.heard.append(f"{self.name} at {batch.base_offset}")
 

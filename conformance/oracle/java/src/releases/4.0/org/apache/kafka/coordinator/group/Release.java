@@ -12,6 +12,7 @@ import org.apache.kafka.image.MetadataDelta;
 import org.apache.kafka.image.MetadataImage;
 
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -33,8 +34,11 @@ final class Release {
         return builder.withDefaultWriteTimeOut(timeout);
     }
 
-    static void publish(GroupCoordinatorService service, MetadataDelta delta, MetadataImage image) {
-        service.onNewMetadataImage(image, delta);
+    /** As BrokerMetadataPublisher; onPartitionsDeleted itself would wait for its writes, and stop the virtual clock. */
+    static void publish(World world, MetadataDelta delta, MetadataImage image) {
+        List<TopicPartition> deleted = World.deletedPartitions(delta);
+        if (!deleted.isEmpty()) world.runtime.scheduleWriteAllOperation("on-partition-deleted", Duration.ofMillis(world.timeoutMs), shard -> shard.onPartitionsDeleted(deleted));
+        world.service.onNewMetadataImage(image, delta);
     }
 
     static CompletableFuture<Void> completeTransaction(World world, TopicPartition tp, long producerId, short producerEpoch, int coordinatorEpoch,

@@ -13,6 +13,7 @@ import org.apache.kafka.image.MetadataImage;
 import org.apache.kafka.server.share.persister.NoOpStatePersister;
 
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -34,8 +35,11 @@ final class Release {
         return builder.withDefaultWriteTimeOut(timeout);
     }
 
-    static void publish(GroupCoordinatorService service, MetadataDelta delta, MetadataImage image) {
-        service.onNewMetadataImage(image, delta);
+    /** As BrokerMetadataPublisher; onPartitionsDeleted itself would wait for its writes, and stop the virtual clock. */
+    static void publish(World world, MetadataDelta delta, MetadataImage image) {
+        List<TopicPartition> deleted = World.deletedPartitions(delta);
+        if (!deleted.isEmpty()) world.runtime.scheduleWriteAllOperation("on-partition-deleted", Duration.ofMillis(world.timeoutMs), shard -> shard.onPartitionsDeleted(deleted));
+        world.service.onNewMetadataImage(image, delta);
     }
 
     static CompletableFuture<Void> completeTransaction(World world, TopicPartition tp, long producerId, short producerEpoch, int coordinatorEpoch,

@@ -35,8 +35,8 @@ final class Release {
         return builder.withWriteTimeout(timeout).withCachedBufferMaxBytesSupplier(config::cachedBufferMaxBytes);
     }
 
-    static void publish(GroupCoordinatorService service, MetadataDelta delta, MetadataImage image) {
-        service.onMetadataUpdate(delta, image);
+    static void publish(World world, MetadataDelta delta, MetadataImage image) {
+        world.service.onMetadataUpdate(delta, image);
     }
 
     static CompletableFuture<Void> completeTransaction(World world, TopicPartition tp, long producerId, short producerEpoch, int coordinatorEpoch,
