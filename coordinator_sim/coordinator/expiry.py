@@ -155,7 +155,7 @@ def drop_group(
 ) -> None:
     """Forget a group; readers see it until `position` is committed. The trace is told the cause."""
     partition.remove_group(group.group_id, position)
-    runtime.groups.pop(group.group_id, None)
+    runtime.remove_group(group.group_id)
     if runtime.tracing:
         group.tell(
             Event.GROUP_DEAD,

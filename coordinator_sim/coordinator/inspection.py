@@ -158,7 +158,7 @@ def list_groups(runtime: Runtime, request: ListGroupsRequest, context: RequestCo
 def _all_groups(runtime: Runtime) -> list[Group]:
     """Every group of this broker in the order of Kafka's tables."""
     if not runtime.profile.answers_by_partition:
-        return [runtime.groups[group_id] for group_id in concurrent_hash_order(runtime.groups)]
+        return runtime.groups_in_cache_order()
     keys = (TopicPartition(OFFSETS_TOPIC, index) for index in runtime.partitions)
     groups: list[Group] = []
     for key in concurrent_hash_order(keys, hash_of=topic_partition_hash):

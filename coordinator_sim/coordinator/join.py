@@ -62,7 +62,7 @@ def create_group(runtime: Runtime, partition: Partition, group_id: str) -> Group
     group = Group(runtime, group_id, partition.index)
     group.visible_from = partition.end_offset + 1
     partition.groups[group_id] = group
-    runtime.groups[group_id] = group
+    runtime.add_group(group)
     if runtime.profile.replies_wait_for_log:
         partition.uncommitted_groups.append(group_id)
     return group

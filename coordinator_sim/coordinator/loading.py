@@ -19,7 +19,7 @@ from coordinator_sim.coordinator.sessions import start_session
 from coordinator_sim.coordinator.subscriptions import subscriptions_of
 from coordinator_sim.coordinator.timeline import timeline_order
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.iteration_order import concurrent_hash_order, scala_map_order
+from coordinator_sim.protocol.iteration_order import scala_map_order
 from coordinator_sim.protocol.messages import (
     JoinGroupProtocol,
     JoinGroupResponse,
@@ -134,7 +134,7 @@ def finish_load(runtime: Runtime, partition: Partition, error: ErrorCode) -> Non
     is_first = runtime.profile.over_capacity_rebalances_first
     for group_id in _load_order(runtime, partition):
         group = partition.groups[group_id]
-        runtime.groups[group_id] = group
+        runtime.add_group(group)
         if runtime.tracing:
             _trace_loaded(group)
         if is_first:
@@ -187,9 +187,9 @@ def _unload_order(runtime: Runtime, partition: Partition) -> list[str]:
     if runtime.profile.hash_order is HashOrder.JAVA:
         return timeline_order(partition.groups)
     return [
-        group_id
-        for group_id in concurrent_hash_order(runtime.groups)
-        if group_id in partition.groups
+        group.group_id
+        for group in runtime.groups_in_cache_order()
+        if group.group_id in partition.groups
     ]
 
 
@@ -227,7 +227,7 @@ def unload(runtime: Runtime, partition: Partition, leader_epoch: int | None) -> 
         fail_open_batch(runtime, partition, ErrorCode.NOT_COORDINATOR)
     for group_id in _unload_order(runtime, partition):
         group = partition.groups[group_id]
-        runtime.groups.pop(group_id, None)
+        runtime.remove_group(group_id)
         forget_producers(runtime, group_id)
         _kill(runtime, group)
     # A follow-up of a failed write may have armed timers again.

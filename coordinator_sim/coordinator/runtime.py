@@ -33,7 +33,9 @@ from coordinator_sim.coordinator.scala_offsets import LoadedOffsets
 from coordinator_sim.coordinator.tracing import trace_response
 from coordinator_sim.coordinator.writes import settle_by_batch, settle_by_position
 from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
+from coordinator_sim.protocol.iteration_order import ConcurrentHashTable
 from coordinator_sim.protocol.messages import JoinGroupResponse
+from coordinator_sim.protocol.partitioning import java_string_hash
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.records import (
     EndTransactionMarker,
@@ -196,7 +198,7 @@ class Runtime:
     Attributes:
         now_ms: Instant of the verb under way.
         tracing: Whether events are wanted; callers ask before building one.
-        groups: Every group of every active partition.
+        groups: Every group of every active partition; `add_group` and `remove_group` change it.
         linger_ms: How long a batch waits for more records; 0 and `ADAPTIVE` for not at all.
         counters: Totals that the coordinator's metrics show.
         open_groups: By producer id the groups with offsets in its transaction, by profiles whose
@@ -207,6 +209,7 @@ class Runtime:
     __slots__ = (
         "_batches",
         "_events",
+        "_group_order",
         "_replies",
         "_write_seq",
         "append_policy",
@@ -247,12 +250,32 @@ class Runtime:
         self.timers = TimerQueue()
         self.partitions: dict[int, Partition] = {}
         self.groups: dict[str, Group] = {}
+        self._group_order = ConcurrentHashTable(java_string_hash)
         self.open_groups: dict[int, dict[str, None]] = {}
         self.scheduled: list[Scheduled] = []
         self._write_seq = 0
         self._replies: list[Reply] = []
         self._batches: list[LogBatch] = []
         self._events: list[TraceEvent] = []
+
+    # -- groups ----------------------------------------------------------------------------
+
+    def add_group(self, group: "Group") -> None:
+        """Make a group of an active partition known. Source: GroupMetadataManager.addGroup."""
+        self.groups[group.group_id] = group
+        self._group_order.add(group.group_id)
+
+    def remove_group(self, group_id: str) -> None:
+        """Forget a group if it is there."""
+        if self.groups.pop(group_id, None) is not None:
+            self._group_order.discard(group_id)
+
+    def groups_in_cache_order(self) -> "list[Group]":
+        """Every group in the order of the Scala coordinator's one ConcurrentHashMap.
+
+        Source: GroupMetadataManager.groupMetadataCache.
+        """
+        return [self.groups[group_id] for group_id in self._group_order]
 
     # -- what leaves -----------------------------------------------------------------------
 
@@ -425,7 +448,7 @@ class Runtime:
         partition.most_groups = max(partition.most_groups, len(partition.groups))
         for group_id in partition.uncommitted_groups:
             partition.groups.pop(group_id, None)
-            self.groups.pop(group_id, None)
+            self.remove_group(group_id)
         partition.uncommitted_groups.clear()
 
     def arm_write_timeout(self, write: Write) -> None:

@@ -30,7 +30,6 @@ from coordinator_sim.protocol.admin_messages import (
     OffsetDeleteResponse,
 )
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.iteration_order import concurrent_hash_order
 from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.records import LogRecord, OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.protocol.states import GroupState
@@ -75,11 +74,6 @@ def clean_up(
         if records and home is not None:
             runtime.append_unacknowledged(home, tuple(records))
     return count
-
-
-def all_groups(runtime: Runtime) -> list[Group]:
-    """Every group of the broker in the order of its cache."""
-    return [runtime.groups[group_id] for group_id in concurrent_hash_order(runtime.groups)]
 
 
 def scala_delete_group(runtime: Runtime, group: Group) -> int:
@@ -140,7 +134,7 @@ def _is_subscribed(group: Group, topic: str) -> bool:
 
 def scala_partitions_deleted(runtime: Runtime, places: list[Place]) -> None:
     """Partitions are gone: so are their offsets. Source: handleDeletedPartitions."""
-    clean_up(runtime, all_groups(runtime), lambda group: group.offsets.remove(places))
+    clean_up(runtime, runtime.groups_in_cache_order(), lambda group: group.offsets.remove(places))
 
 
 # -- expiry --------------------------------------------------------------------------------
@@ -155,7 +149,9 @@ def start_expiry(runtime: Runtime) -> None:
 
 def scala_expire(runtime: Runtime) -> None:
     """Remove expired offsets of every group; a failed append is not repeated."""
-    count = clean_up(runtime, all_groups(runtime), lambda group: _remove_expired(runtime, group))
+    count = clean_up(
+        runtime, runtime.groups_in_cache_order(), lambda group: _remove_expired(runtime, group)
+    )
     runtime.counters.offset_expirations += count
     if count and runtime.tracing:
         trace_offsets_expired(runtime, None, count)

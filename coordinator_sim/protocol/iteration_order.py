@@ -149,21 +149,21 @@ def concurrent_hash_order(keys: Iterable[str]) -> list[str]: ...
 def concurrent_hash_order(keys: Iterable[K], *, hash_of: Callable[[K], int]) -> list[K]: ...
 
 
-# UNSPECIFIED: when a ConcurrentHashMap grows, the order inside a bucket may turn round; ours stays.
 def concurrent_hash_order(
     keys: Iterable[K], *, hash_of: Callable[[K], int] | None = None
 ) -> list[K]:
     """The keys in the order a ConcurrentHashMap that grew to hold them iterates them.
 
     Args:
-        keys: In order of insertion, without repetition.
+        keys: In order of insertion.
         hash_of: The keys' `hashCode`; by default that of strings.
     """
-    listed = list(keys)
-    capacity = concurrent_table_capacity(len(listed))
-    if hash_of is None:
-        return java_hash_order(listed, capacity)  # type: ignore[return-value, arg-type]
-    return java_hash_order(listed, capacity, hash_of=hash_of)
+    # The overloads let hash_of be absent for strings alone.
+    hashed: Callable[[K], int] = hash_of if hash_of is not None else java_string_hash  # type: ignore[assignment]
+    table = ConcurrentHashTable(hashed)
+    for key in keys:
+        table.add(key)
+    return list(table)
 
 
 def scala_map_order(
@@ -335,3 +335,62 @@ class JavaHashSet(Generic[K]):
         """The key iterated first; the set must not be empty."""
         capacity = self._capacity
         return min(self._keys.items(), key=lambda item: java_bucket(item[1], capacity))[0]
+
+
+class ConcurrentHashTable(Generic[K]):
+    """The keys of a live ConcurrentHashMap: its capacity grows with its size and never shrinks.
+
+    A bucket keeps the order of insertion until the table grows; then all of it but its last run
+    of keys that go to the same place is turned round.
+
+    Args:
+        hash_of: The keys' `hashCode`.
+
+    Source: java.util.concurrent.ConcurrentHashMap (putVal, addCount, transfer).
+    """
+
+    __slots__ = ("_buckets", "_capacity", "_hash_of", "_size")
+
+    def __init__(self, hash_of: Callable[[K], int]) -> None:
+        self._hash_of = hash_of
+        self._capacity = MIN_TABLE_CAPACITY
+        self._buckets: dict[int, list[K]] = {}
+        self._size = 0
+
+    def add(self, key: K) -> None:
+        """Insert a key at the end of its bucket; one already there stays where it is."""
+        bucket = self._buckets.setdefault(java_bucket(self._hash_of(key), self._capacity), [])
+        if key in bucket:
+            return
+        bucket.append(key)
+        self._size += 1
+        while self._size * 4 >= self._capacity * 3:
+            self._grow()
+
+    def discard(self, key: K) -> None:
+        """Remove a key if it is there."""
+        bucket = self._buckets.get(java_bucket(self._hash_of(key), self._capacity), [])
+        if key in bucket:
+            bucket.remove(key)
+            self._size -= 1
+
+    def __iter__(self) -> Iterator[K]:
+        """The keys in Java's order, as of now."""
+        buckets = self._buckets
+        return iter([key for index in sorted(buckets) for key in buckets[index]])
+
+    def _grow(self) -> None:
+        before, self._buckets = self._buckets, {}
+        self._capacity *= 2
+        for bucket in before.values():
+            for key in self._moved(bucket):
+                place = java_bucket(self._hash_of(key), self._capacity)
+                self._buckets.setdefault(place, []).append(key)
+
+    def _moved(self, bucket: list[K]) -> list[K]:
+        """The keys of a bucket in the order in which they stand in the two that it becomes."""
+        places = [java_bucket(self._hash_of(key), self._capacity) for key in bucket]
+        run = len(bucket)
+        while run > 0 and places[run - 1] == places[-1]:
+            run -= 1
+        return [*reversed(bucket[:run]), *bucket[run:]]
