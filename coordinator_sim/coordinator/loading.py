@@ -15,6 +15,7 @@ from coordinator_sim.coordinator.linger import fail_open_batch
 from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.scala_cleanup import forget_producers, install_offsets
+from coordinator_sim.coordinator.scala_offsets import LoadedOffsets
 from coordinator_sim.coordinator.sessions import start_session
 from coordinator_sim.coordinator.subscriptions import subscriptions_of
 from coordinator_sim.coordinator.timeline import timeline_order
@@ -154,6 +155,7 @@ def _fail_load(runtime: Runtime, partition: Partition, error: ErrorCode) -> None
     partition.state = PartitionState.FAILED
     partition.groups.clear()
     partition.offsets = OffsetStore()
+    partition.loaded_offsets = LoadedOffsets()
     if runtime.tracing:
         runtime.emit(
             Event.LOAD_FAILED,
@@ -173,10 +175,14 @@ def _trace_load_done(runtime: Runtime, partition: Partition) -> None:
 
 
 def _load_order(runtime: Runtime, partition: Partition) -> list[str]:
-    """The loaded groups in the order of Kafka's map. Source: doLoadGroupsAndOffsets in Scala."""
-    if runtime.profile.hash_order is HashOrder.JAVA:
-        return timeline_order(partition.groups)
-    return scala_map_order(partition.groups)
+    """The loaded groups in the order in which Kafka opens them."""
+    match runtime.profile.hash_order:
+        case HashOrder.JAVA:
+            return timeline_order(partition.groups)
+        case HashOrder.SCALA_2_13:
+            return list(partition.groups)
+        case HashOrder.SCALA_2_12:
+            return scala_map_order(partition.groups)
 
 
 def _unload_order(runtime: Runtime, partition: Partition) -> list[str]:

@@ -180,6 +180,7 @@ class Partition(GroupTable):
         self.doubled_groups = {}
         self.most_groups = 0
         self.offsets = OffsetStore()
+        self.loaded_offsets = LoadedOffsets()
         if not self.is_replicated:
             self.end_offset = self.high_watermark
             self.is_replicated = True

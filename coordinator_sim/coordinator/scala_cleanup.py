@@ -7,7 +7,7 @@ Source: kafka 3.9, GroupMetadataManager.cleanupGroupMetadata, handleTxnCompletio
 doLoadGroupsAndOffsets; GroupCoordinator.handleDeleteOffsets and handleDeletedPartitions.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
@@ -30,6 +30,11 @@ from coordinator_sim.protocol.admin_messages import (
     OffsetDeleteResponse,
 )
 from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.iteration_order import (
+    scala_map_order,
+    scala_set_order,
+    scala_trie_order,
+)
 from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.records import LogRecord, OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.protocol.states import GroupState
@@ -250,6 +255,9 @@ def forget_producers(runtime: Runtime, group_id: str) -> None:
 def install_offsets(runtime: Runtime, partition: Partition) -> None:
     """Give the loaded groups their offsets; ids that only have offsets become groups.
 
+    The partition's groups come out in the order in which they are opened: those with a record,
+    then those that only have offsets.
+
     Source: doLoadGroupsAndOffsets.
     """
     loaded = partition.loaded_offsets
@@ -259,11 +267,28 @@ def install_offsets(runtime: Runtime, partition: Partition) -> None:
             of_producer = pending.setdefault(group_id, {}).setdefault(producer_id, {})
             of_producer[place] = offset
             runtime.open_groups.setdefault(producer_id, {})[group_id] = None
+    recorded = partition.groups
+    opened = {group_id: recorded[group_id] for group_id in loaded.recorded_order()}
     ids = [group_id for group_id, found in loaded.committed.items() if found]
+    for group_id in _bare_order(recorded, ids, pending):
+        opened[group_id] = Group(runtime, group_id, partition.index)
     for group_id in dict.fromkeys((*ids, *pending)):
-        group = partition.groups.get(group_id)
-        if group is None:
-            group = Group(runtime, group_id, partition.index)
-            partition.groups[group_id] = group
+        group = opened[group_id]
         group.offsets.load(loaded.committed.get(group_id, {}), pending.get(group_id, {}))
+    partition.groups = opened
     partition.loaded_offsets = LoadedOffsets()
+
+
+def _bare_order(
+    recorded: Container[str], committed: Iterable[str], pending: Iterable[str]
+) -> list[str]:
+    """The ids that only have offsets, in the order of a set of them.
+
+    `groupBy` makes a trie of those with committed offsets, however few; without any a plain set
+    takes those with open transactions from their table.
+    """
+    bare = [group_id for group_id in committed if group_id not in recorded]
+    open_ids = [group_id for group_id in pending if group_id not in recorded]
+    if bare:
+        return scala_trie_order(dict.fromkeys((*bare, *open_ids)))
+    return scala_set_order(scala_map_order(open_ids))

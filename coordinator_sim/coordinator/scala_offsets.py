@@ -18,7 +18,14 @@ from coordinator_sim.protocol.iteration_order import (
     scala_trie_order,
     topic_partition_hash,
 )
-from coordinator_sim.protocol.records import LogBatch, OffsetCommitKey, OffsetCommitValue
+from coordinator_sim.protocol.partitioning import java_string_hash
+from coordinator_sim.protocol.records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    LogBatch,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
 from coordinator_sim.protocol.resources import TopicPartition
 
 _SMALL_MAP: Final = 4
@@ -185,8 +192,7 @@ class GroupOffsets:
         self._capacity = max(_FIRST_CAPACITY, _table_size(wanted))
 
     def _put(self, place: Place, held: Held) -> None:
-        if (len(self.committed) + 1) * 4 >= self._capacity * 3:
-            self._capacity *= 2
+        self._capacity = _put_capacity(self._capacity, len(self.committed))
         self.committed[place] = held
 
 
@@ -196,10 +202,18 @@ NO_OFFSETS: Final = GroupOffsets()
 
 @dataclass(slots=True, eq=False)
 class LoadedOffsets:
-    """What a load has found of offsets so far. Source: doLoadGroupsAndOffsets."""
+    """What a load has found so far. Source: doLoadGroupsAndOffsets.
+
+    Args:
+        committed: Offsets that count, by group.
+        pending: Those of open transactions, by producer id.
+        recorded: The groups that there is a record of.
+    """
 
     committed: dict[str, dict[Place, Held]] = field(default_factory=dict)
     pending: dict[int, dict[tuple[str, Place], Held]] = field(default_factory=dict)
+    recorded: dict[str, None] = field(default_factory=dict)
+    _capacity: int = _FIRST_CAPACITY
 
     def replay(self, batch: LogBatch) -> None:
         """Read a batch; all its offsets stand at the batch's first offset."""
@@ -208,6 +222,8 @@ class LoadedOffsets:
             return
         for record in batch.records:
             key, value = record.key, record.value
+            if isinstance(key, GroupMetadataKey):
+                self._record(key.group_id, is_there=isinstance(value, GroupMetadataValue))
             if not isinstance(key, OffsetCommitKey):
                 continue
             place = Place(key.topic, key.partition)
@@ -223,6 +239,20 @@ class LoadedOffsets:
             else:
                 self.committed.get(key.group_id, {}).pop(place, None)
 
+    def recorded_order(self) -> list[str]:
+        """The groups that there is a record of, in the order of Kafka's table of them."""
+        capacity = self._capacity
+        return sorted(
+            self.recorded, key=lambda group_id: scala_place(java_string_hash(group_id), capacity)
+        )
+
+    def _record(self, group_id: str, *, is_there: bool) -> None:
+        if not is_there:
+            self.recorded.pop(group_id, None)
+            return
+        self._capacity = _put_capacity(self._capacity, len(self.recorded))
+        self.recorded[group_id] = None
+
     def _end(self, producer_id: int, *, committed: bool) -> None:
         held = self.pending.pop(producer_id, {})
         if not committed:
@@ -237,6 +267,14 @@ class LoadedOffsets:
 def _is_older(before: Held, base_offset: int) -> bool:
     """Whether the first batch lies before the second. Source: olderThan."""
     return before[1] is not None and before[1] < base_offset
+
+
+def _put_capacity(capacity: int, size: int) -> int:
+    """The buckets of a table of so many keys when a key is put, whether it is there or not.
+
+    Source: mutable.HashMap.put0.
+    """
+    return capacity * 2 if (size + 1) * 4 >= capacity * 3 else capacity
 
 
 def _table_order(places: Iterable[Place], capacity: int) -> list[Place]:

@@ -5,6 +5,7 @@ import uuid
 import pytest
 
 from coordinator_sim.protocol.iteration_order import (
+    ConcurrentHashTable,
     JavaHashSet,
     connector_task_hash,
     integer_hash,
@@ -80,3 +81,17 @@ def test_a_key_added_again_goes_to_the_end_of_its_bucket() -> None:
 def test_characters_outside_the_basic_plane_hash_by_code_unit() -> None:
     """A surrogate pair counts as two units."""
     assert java_string_hash("\U0001f600") == 31 * 0xD83D + 0xDE00
+
+
+def test_a_growing_concurrent_table_turns_its_buckets_round() -> None:
+    """What is not the last run of keys to one new bucket changes its order; removal does not."""
+    table = ConcurrentHashTable(integer_hash)
+    for key in (16, 32, 48, 64, 1, 2, 3, 4, 5, 6, 7):
+        table.add(key)
+    assert list(table) == [16, 32, 48, 64, 1, 2, 3, 4, 5, 6, 7]
+    table.add(8)
+    table.add(8)
+    assert list(table) == [32, 64, 1, 2, 3, 4, 5, 6, 7, 8, 48, 16]
+    for key in (8, 7, 6, 99):
+        table.discard(key)
+    assert list(table) == [32, 64, 1, 2, 3, 4, 5, 48, 16]
