@@ -178,8 +178,8 @@ KAFKA_BUGS: Final = (
         "KAFKA-6287",
         "A group that only stored offsets is forgotten by a load.",
         _CORE + "loading",
-        "            partition.groups[key.group_id] = group\n",
-        "            group.die()\n",
+        "            partition.put_group(Group(runtime, key.group_id, partition.index))\n",
+        "            pass\n",
         "LOG-KEPT as 4.4",
     ),
     Exhibit(

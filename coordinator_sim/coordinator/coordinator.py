@@ -341,7 +341,6 @@ class GroupCoordinator:
         if part is not None and offset >= part.high_watermark:
             part.high_watermark = min(offset, part.end_offset)
             part.offsets.committed(part.high_watermark)
-            part.settle_removals()
             # In Scala an append outlives the leadership; its writer then finds its group dead.
             if part.state is PartitionState.ACTIVE or not runtime.profile.replies_wait_for_log:
                 runtime.release(part)

@@ -13,7 +13,6 @@ from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.offset_records import group_tombstone, offset_tombstones
 from coordinator_sim.coordinator.runtime import Effect, Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.subscriptions import is_consumer, is_subscribed_to
-from coordinator_sim.coordinator.timeline import timeline_order
 from coordinator_sim.coordinator.tracing import trace_offsets_expired
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.records import (
@@ -49,7 +48,7 @@ def expire_offsets(runtime: Runtime, partition: Partition) -> None:
     records: list[LogRecord] = []
     doomed: list[str] = []
     expired = 0
-    for group_id in timeline_order(partition.groups):
+    for group_id in partition.group_ids():
         group = partition.groups[group_id]
         keys, is_all = expired_offsets(runtime, partition, group)
         records += offset_tombstones(keys)
@@ -142,19 +141,19 @@ class RemoveGroups:
             if record.value is None and isinstance(record.key, GroupMetadataKey):
                 group = self.partition.groups.get(record.key.group_id)
                 if group is not None:
-                    drop_group(self.runtime, self.partition, group, written + 1, cause=self.cause)
+                    drop_group(self.runtime, self.partition, group, written, cause=self.cause)
 
 
 def drop_group(
     runtime: Runtime,
     partition: Partition,
     group: Group,
-    position: int,
+    written: int,
     *,
     cause: str = "no offsets",
 ) -> None:
-    """Forget a group; readers see it until `position` is committed. The trace is told the cause."""
-    partition.remove_group(group.group_id, position)
+    """Forget a group; readers up to `written` still see it. The trace is told the cause."""
+    partition.remove_group(group.group_id, written)
     runtime.remove_group(group.group_id)
     if runtime.tracing:
         group.tell(

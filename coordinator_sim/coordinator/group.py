@@ -49,7 +49,6 @@ class Group:
         protocol_counts: Protocol name to the number of members that support it.
         awaiting_join_count: Members with a parked JoinGroup.
         current_state_timestamp_ms: Entry into the state, -1 when unknown (old record).
-        visible_from: Committed log position from which readers see the group.
     """
 
     __slots__ = (
@@ -75,7 +74,6 @@ class Group:
         "state",
         "static_members",
         "subscriptions",
-        "visible_from",
     )
 
     def __init__(self, runtime: Runtime, group_id: str, offsets_partition: int) -> None:
@@ -96,7 +94,6 @@ class Group:
         self.protocol_counts: dict[str, int] = {}
         self.awaiting_join_count = 0
         self.new_member_added = False
-        self.visible_from = 0
         self._ordered: list[Member] | None = None
         self.subscriptions = UNKNOWN_SUBSCRIPTIONS
         self.offsets = NO_OFFSETS if runtime.profile.offsets_follow_log else GroupOffsets()

@@ -1,11 +1,16 @@
 """The groups of one offsets partition, as they are and as readers of what is committed see them.
 
+Groups and offsets share one timeline: an append that is refused takes both back.
+
 Source: kafka trunk, GroupMetadataManager.groups on TimelineHashMap; see `timeline`.
 """
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from coordinator_sim.coordinator.offset_store import OffsetStore
+from coordinator_sim.coordinator.timeline import TimelineTable
+from coordinator_sim.protocol.partitioning import java_string_hash
 from coordinator_sim.protocol.records import GroupMetadataKey, LogBatch
 
 if TYPE_CHECKING:
@@ -14,101 +19,92 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class GroupTable:
-    """Groups by id, and what is remembered of those that went.
+    """Groups by id and their offsets, with what readers of either may still see.
 
-    Args:
+    Attributes:
         end_offset: Where the next record goes.
         high_watermark: Everything below is committed.
-        removed_groups: Removed by a tombstone at that end offset, which is not committed yet.
-        doubled_groups: Brought back when the append of their tombstone at that end was refused.
-        most_groups: The number of groups that the table has made room for.
+        offsets: Of the groups, by profiles whose groups do not keep them.
+        groups: The entries of the table, to look at; they change by the methods here.
     """
 
     end_offset: int = 0
     high_watermark: int = 0
-    groups: "dict[str, Group]" = field(default_factory=dict)
-    removed_groups: "list[tuple[int, Group]]" = field(default_factory=list)
-    doubled_groups: "dict[str, tuple[int, Group]]" = field(default_factory=dict)
-    most_groups: int = 0
+    offsets: OffsetStore = field(init=False)
+    groups: "dict[str, Group]" = field(init=False)
+    _table: "TimelineTable[str, Group]" = field(init=False)
 
-    def group_as_of(self, group_id: str, committed: int) -> "Group | None":
+    def __post_init__(self) -> None:
+        """Begin without groups."""
+        self.clear()
+
+    def clear(self) -> None:
+        """Drop groups and offsets, and all that is remembered of them."""
+        self.offsets = OffsetStore()
+        self._table = TimelineTable(self.offsets.timeline, java_string_hash)
+        self.groups = self._table.entries
+
+    # -- what is seen ----------------------------------------------------------------------
+
+    def group_as_of(self, group_id: str, position: int) -> "Group | None":
         """The group as a reader at that log position sees it; None when it sees none."""
-        group = self.groups.get(group_id)
-        if group is not None and group.visible_from <= committed:
-            return group
-        for removed_at, removed in self.removed_groups:
-            if removed.group_id == group_id and removed.visible_from <= committed < removed_at:
-                return removed
-        return None
+        return self._table.get(group_id, position)
 
-    def groups_as_of(self, committed: int) -> "list[Group]":
-        """Every group that a reader at that log position lists, from the oldest entry on.
+    def groups_as_of(self, position: int) -> "list[Group]":
+        """Every group that a reader at that log position lists, in the order of Kafka's table.
 
-        A group that came back may be there twice: see `take_back_removals`.
-        """
-        seen = [group for group in self.groups.values() if group.visible_from <= committed]
-        seen += [
-            group
-            for removed_at, group in self.removed_groups
-            if group.visible_from <= committed < removed_at
-        ]
-        seen += [
-            group
-            for written, group in self.doubled_groups.values()
-            if group.visible_from <= committed <= written
-        ]
-        return seen
-
-    def remove_group(self, group_id: str, position: int) -> None:
-        """Apply a group's tombstone; readers see the group until `position` is committed.
-
-        Args:
-            group_id: Of a group that is there.
-            position: The one after the last written before the tombstone's batch; 0 for no reader.
-        """
-        self.most_groups = max(self.most_groups, len(self.groups))
-        group = self.groups.pop(group_id)
-        if position > self.high_watermark:
-            self.removed_groups.append((position, group))
-        doubled = self.doubled_groups.get(group_id)
-        if doubled is not None and doubled[0] == position - 1:
-            # What is kept for readers at one position is kept once.
-            del self.doubled_groups[group_id]
-
-    def take_back_removals(self, batch: LogBatch) -> None:
-        """The append of a batch was refused: the groups that its tombstones removed come back.
-
-        QUIRK: a group that comes back is the newest of its table, and readers list it twice until
+        QUIRK: one that came back when the append of its tombstone was refused is listed twice until
         the next append is committed. Source: SnapshottableHashTable.executeRevert.
         """
-        for record in batch.records:
-            key = record.key
-            if not isinstance(key, GroupMetadataKey) or record.value is not None:
-                continue
-            group = self.groups.pop(key.group_id, None)
-            if group is not None:
-                self.groups[key.group_id] = group
-                self.doubled_groups[key.group_id] = (self.end_offset, group)
+        return [group for _, group in self._table.items(position)]
 
-    def take_back_lingering(self) -> "list[Group]":
-        """An open batch failed: the groups that its tombstones removed come back, and are told.
+    def group_ids(self) -> list[str]:
+        """The ids of all groups in the order of Kafka's table."""
+        return self._table.keys()
 
-        Those that the batch created are gone by now, those created and removed in it stay so.
+    # -- changes ---------------------------------------------------------------------------
+
+    def add_group(self, group: "Group") -> None:
+        """Add a group that nothing is appended for yet: a refused append takes it away again."""
+        timeline = self.offsets.timeline
+        timeline.written = self.end_offset
+        timeline.remember()
+        self._table.put(group.group_id, group)
+
+    def put_group(self, group: "Group") -> None:
+        """Add or replace a group."""
+        self._table.put(group.group_id, group)
+
+    def order_groups(self, groups: "dict[str, Group]") -> None:
+        """Keep these groups in this order, by profiles without such tables."""
+        self.groups.clear()
+        self.groups.update(groups)
+
+    def remove_group(self, group_id: str, written: int) -> None:
+        """Apply a group's tombstone; readers up to a log position still see the group.
+
+        Args:
+            group_id: Nothing happens when there is no such group.
+            written: The end of the log before the tombstone's batch.
         """
-        written = self.end_offset
-        gone = [group for position, group in self.removed_groups if position == written + 1]
-        self.removed_groups = [entry for entry in self.removed_groups if entry[0] <= written]
-        back = [group for group in gone if group.visible_from <= written]
-        for group in back:
-            self.groups[group.group_id] = group
-            self.doubled_groups[group.group_id] = (written, group)
-        return back
+        self.begin(written)
+        self._table.remove(group_id)
 
-    def settle_removals(self) -> None:
-        """Forget the removed groups that no reader sees any more."""
-        committed = self.high_watermark
-        if self.removed_groups:
-            self.removed_groups = [entry for entry in self.removed_groups if entry[0] > committed]
-        if self.doubled_groups:
-            doubled = self.doubled_groups.items()
-            self.doubled_groups = {key: entry for key, entry in doubled if entry[0] >= committed}
+    def begin(self, written: int) -> None:
+        """The changes to come follow from a batch after that position, which the log has."""
+        timeline = self.offsets.timeline
+        timeline.written = written
+        if self.high_watermark < self.end_offset:
+            timeline.remember()
+
+    def refused(self, batch: LogBatch) -> None:
+        """Apply a batch and take it back, with all that was changed since the last append.
+
+        Source: CoordinatorContext.append and failCurrentBatch.
+        """
+        self.offsets.timeline.remember()
+        self.offsets.timeline.written = batch.base_offset
+        for record in batch.records:
+            if record.value is None and isinstance(record.key, GroupMetadataKey):
+                self._table.remove(record.key.group_id)
+        self.offsets.refused(batch)

@@ -19,7 +19,6 @@ from coordinator_sim.coordinator.runtime import (
     Runtime,
     partition_error,
 )
-from coordinator_sim.coordinator.timeline import timeline_capacity, timeline_order
 from coordinator_sim.protocol.admin_messages import (
     DescribedGroup,
     DescribedMember,
@@ -36,7 +35,7 @@ from coordinator_sim.protocol.iteration_order import (
     topic_partition_hash,
 )
 from coordinator_sim.protocol.messages import RequestContext
-from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, java_string_hash
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.protocol.states import GroupState
@@ -164,14 +163,8 @@ def _all_groups(runtime: Runtime) -> list[Group]:
     for key in concurrent_hash_order(keys, hash_of=topic_partition_hash):
         partition = runtime.partitions[key.partition]
         if partition.state is PartitionState.ACTIVE:
-            groups += _committed_groups(partition)
+            groups += partition.groups_as_of(partition.high_watermark)
     return groups
-
-
-def _committed_groups(partition: Partition) -> list[Group]:
-    seen = partition.groups_as_of(partition.high_watermark)
-    capacity = timeline_capacity(max(partition.most_groups, len(partition.groups)))
-    return timeline_order(seen, capacity, hash_of=lambda group: java_string_hash(group.group_id))
 
 
 def _passes(group: Group, request: ListGroupsRequest, profile: Profile) -> bool:

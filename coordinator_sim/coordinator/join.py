@@ -60,11 +60,12 @@ def handle_join(runtime: Runtime, partition: Partition, join: Join) -> Effect | 
 def create_group(runtime: Runtime, partition: Partition, group_id: str) -> Group:
     """Add an Empty group; readers see it once something is committed after it."""
     group = Group(runtime, group_id, partition.index)
-    group.visible_from = partition.end_offset + 1
-    partition.groups[group_id] = group
     runtime.add_group(group)
     if runtime.profile.replies_wait_for_log:
+        partition.add_group(group)
         partition.uncommitted_groups.append(group_id)
+    else:
+        partition.put_group(group)
     return group
 
 

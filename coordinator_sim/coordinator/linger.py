@@ -76,15 +76,19 @@ def _add(runtime: "Runtime", partition: "Partition", write: "Write") -> None:
     batch = partition.open_batch
     if batch is None:
         batch = partition.open_batch = OpenBatch(partition, now_ms)
-        deadline_ms = now_ms + runtime.linger_ms
-        runtime.timers.schedule(linger_key(partition), deadline_ms, now_ms=now_ms, data=batch)
+        if runtime.gathering is not None:
+            runtime.gathering.append(partition)
+        else:
+            deadline_ms = now_ms + runtime.linger_ms
+            runtime.timers.schedule(linger_key(partition), deadline_ms, now_ms=now_ms, data=batch)
     records = write.effect.records
     if records:
         _apply(partition, batch, write, now_ms)
         batch.records += records
         batch.times_ms += [now_ms] * len(records)
     batch.writes.append(write)
-    if records and now_ms - batch.opened_ms >= runtime.linger_ms:
+    is_late = runtime.gathering is None and now_ms - batch.opened_ms >= runtime.linger_ms
+    if records and is_late:
         flush(runtime, partition)
         runtime.release(partition)
     if not write.is_done:
@@ -109,6 +113,17 @@ def expire_linger(runtime: "Runtime", batch: OpenBatch) -> None:
     """The batch has lingered long enough: append it, and answer those who wait."""
     flush(runtime, batch.partition)
     runtime.release(batch.partition)
+
+
+def end_gathering(runtime: "Runtime") -> None:
+    """No other event waits: append what they left open.
+
+    Source: CoordinatorContext.enqueueAdaptiveFlush.
+    """
+    partitions, runtime.gathering = runtime.gathering, None
+    for partition in partitions or ():
+        flush(runtime, partition)
+        runtime.release(partition)
 
 
 def flush(runtime: "Runtime", partition: "Partition") -> ErrorCode:
@@ -153,8 +168,6 @@ def fail_open_batch(runtime: "Runtime", partition: "Partition", error: ErrorCode
         return
     partition.offsets.take_back(is_behind=partition.high_watermark < partition.end_offset)
     runtime.undo_groups(partition)
-    for group in partition.take_back_lingering():
-        runtime.groups[group.group_id] = group
     runtime.timers.cancel(linger_key(partition))
     partition.open_batch = None
     for write in batch.writes:

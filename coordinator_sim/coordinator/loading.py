@@ -12,13 +12,11 @@ from coordinator_sim.coordinator.gauges import arm_gauge, gauge_key
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.join_phase import complete_join_of, prepare_rebalance
 from coordinator_sim.coordinator.linger import fail_open_batch
-from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.scala_cleanup import forget_producers, install_offsets
 from coordinator_sim.coordinator.scala_offsets import LoadedOffsets
 from coordinator_sim.coordinator.sessions import start_session
 from coordinator_sim.coordinator.subscriptions import subscriptions_of
-from coordinator_sim.coordinator.timeline import timeline_order
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.iteration_order import scala_map_order
 from coordinator_sim.protocol.messages import (
@@ -49,16 +47,11 @@ def replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> Non
     this coordinator appended itself is committed as far as it was told; what is new to it comes
     from another leader, and is.
     """
-    position = batch.base_offset + 1
     end_offset = batch.next_offset
     if end_offset > partition.end_offset:
         partition.end_offset = partition.high_watermark = end_offset
     follows = runtime.profile.offsets_follow_log
-    if follows:
-        partition.offsets.appended(batch, partition.high_watermark)
-    else:
-        partition.loaded_offsets.replay(batch)
-    seen_from = 0 if position <= partition.high_watermark else position
+    partition.begin(batch.base_offset)
     partition.loaded_records += len(batch.records)
     for record in batch.records:
         key, value = record.key, record.value
@@ -68,43 +61,30 @@ def replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> Non
             continue
         if isinstance(key, GroupMetadataKey):
             if isinstance(value, GroupMetadataValue):
-                _replay_group(runtime, partition, key.group_id, value, seen_from)
+                _replay_group(runtime, partition, key.group_id, value)
             else:
-                _remove_group(partition, key.group_id, seen_from)
+                partition.remove_group(key.group_id, batch.base_offset)
         elif (
             follows
             and isinstance(value, OffsetCommitValue)
             and key.group_id not in partition.groups
         ):
-            group = Group(runtime, key.group_id, partition.index)
-            group.visible_from = seen_from
-            partition.groups[key.group_id] = group
-
-
-def _remove_group(partition: Partition, group_id: str, seen_from: int) -> None:
-    """Replay a tombstone; a group deleted by an uncommitted one is still read."""
-    if group_id in partition.groups:
-        partition.remove_group(group_id, seen_from)
+            partition.put_group(Group(runtime, key.group_id, partition.index))
+    if follows:
+        partition.offsets.appended(batch, partition.high_watermark)
+    else:
+        partition.loaded_offsets.replay(batch)
 
 
 def _replay_group(
-    runtime: Runtime,
-    partition: Partition,
-    group_id: str,
-    value: GroupMetadataValue,
-    seen_from: int,
+    runtime: Runtime, partition: Partition, group_id: str, value: GroupMetadataValue
 ) -> None:
-    known = partition.groups.get(group_id)
     group = Group(runtime, group_id, partition.index)
-    group.visible_from = seen_from
-    if known is not None and seen_from:
-        # Readers see the older generation until this one is committed.
-        partition.removed_groups.append((seen_from, known))
     group.restore(value)
     for stored in value.members:
         group.add(_member_of(stored, value))
     group.subscriptions = subscriptions_of(group)
-    partition.groups[group_id] = group
+    partition.put_group(group)
 
 
 def _member_of(stored: GroupMetadataMember, value: GroupMetadataValue) -> Member:
@@ -153,8 +133,7 @@ def finish_load(runtime: Runtime, partition: Partition, error: ErrorCode) -> Non
 
 def _fail_load(runtime: Runtime, partition: Partition, error: ErrorCode) -> None:
     partition.state = PartitionState.FAILED
-    partition.groups.clear()
-    partition.offsets = OffsetStore()
+    partition.clear()
     partition.loaded_offsets = LoadedOffsets()
     if runtime.tracing:
         runtime.emit(
@@ -178,7 +157,7 @@ def _load_order(runtime: Runtime, partition: Partition) -> list[str]:
     """The loaded groups in the order in which Kafka opens them."""
     match runtime.profile.hash_order:
         case HashOrder.JAVA:
-            return timeline_order(partition.groups)
+            return partition.group_ids()
         case HashOrder.SCALA_2_13:
             return list(partition.groups)
         case HashOrder.SCALA_2_12:
@@ -191,7 +170,7 @@ def _unload_order(runtime: Runtime, partition: Partition) -> list[str]:
     Source: in Scala GroupMetadataManager.removeGroupsForPartition goes through all its groups.
     """
     if runtime.profile.hash_order is HashOrder.JAVA:
-        return timeline_order(partition.groups)
+        return partition.group_ids()
     return [
         group.group_id
         for group in runtime.groups_in_cache_order()

@@ -25,9 +25,8 @@ from coordinator_sim.coordinator.contract import (
     Reply,
 )
 from coordinator_sim.coordinator.group_table import GroupTable
-from coordinator_sim.coordinator.linger import ADAPTIVE, OpenBatch, linger
+from coordinator_sim.coordinator.linger import ADAPTIVE, OpenBatch, end_gathering, linger
 from coordinator_sim.coordinator.metrics import Counters
-from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.refusals import error_response
 from coordinator_sim.coordinator.scala_offsets import LoadedOffsets
 from coordinator_sim.coordinator.tracing import trace_response
@@ -158,7 +157,6 @@ class Partition(GroupTable):
     index: int
     leader_epoch: int = -1
     state: PartitionState = PartitionState.CLOSED
-    offsets: OffsetStore = field(default_factory=OffsetStore)
     deferred: deque[tuple[int, Write]] = field(default_factory=deque)
     uncommitted_groups: list[str] = field(default_factory=list)
     load_started_ms: int = 0
@@ -174,12 +172,8 @@ class Partition(GroupTable):
 
     def forget(self) -> None:
         """Drop groups and offsets, and the end of a log that was never replicated."""
-        self.groups.clear()
+        self.clear()
         self.uncommitted_groups.clear()
-        self.removed_groups = []
-        self.doubled_groups = {}
-        self.most_groups = 0
-        self.offsets = OffsetStore()
         self.loaded_offsets = LoadedOffsets()
         if not self.is_replicated:
             self.end_offset = self.high_watermark
@@ -200,6 +194,7 @@ class Runtime:
         now_ms: Instant of the verb under way.
         tracing: Whether events are wanted; callers ask before building one.
         groups: Every group of every active partition; `add_group` and `remove_group` change it.
+        gathering: While several events wait, the partitions whose batches wait for them too.
         linger_ms: How long a batch waits for more records; 0 and `ADAPTIVE` for not at all.
         counters: Totals that the coordinator's metrics show.
         open_groups: By producer id the groups with offsets in its transaction, by profiles whose
@@ -216,6 +211,7 @@ class Runtime:
         "append_policy",
         "config",
         "counters",
+        "gathering",
         "groups",
         "hold_high_watermark",
         "ids",
@@ -247,6 +243,7 @@ class Runtime:
         if linger_ms is None:
             linger_ms = profile.append_linger_ms
         self.linger_ms = linger_ms if profile.replies_wait_for_log else ADAPTIVE
+        self.gathering: list[Partition] | None = None
         self.now_ms = 0
         self.timers = TimerQueue()
         self.partitions: dict[int, Partition] = {}
@@ -281,8 +278,11 @@ class Runtime:
     # -- what leaves -----------------------------------------------------------------------
 
     def take(self) -> CoordinatorResult:
-        """Everything gathered since the last call, once what is scheduled has run."""
-        if self.scheduled:
+        """Everything gathered since the last call, once what is scheduled has run.
+
+        That may schedule more. It ends because a request is gone on with once.
+        """
+        while self.scheduled:
             self.run_scheduled()
         replies, batches, events = self._replies, self._batches, self._events
         if not (replies or batches or events):
@@ -291,10 +291,19 @@ class Runtime:
         return CoordinatorResult(tuple(replies), tuple(batches), tuple(events))
 
     def run_scheduled(self) -> None:
-        """Run what other threads of the broker were told to do meanwhile."""
+        """Run what other threads of the broker were told to do meanwhile.
+
+        Events that wait together share a batch of their partition, if it lingers for them.
+        """
         due, self.scheduled = self.scheduled, []
+        if len(due) == 1 or self.linger_ms != ADAPTIVE or not self.profile.replies_wait_for_log:
+            for step in due:
+                step.run(self)
+            return
+        self.gathering = []
         for step in due:
             step.run(self)
+        end_gathering(self)
 
     def reply(self, token: int, response: Response) -> None:
         """Send a response; the caller tells the trace."""
@@ -342,7 +351,8 @@ class Runtime:
         GroupMetadataManager.appendForGroup.
         """
         write = Write(parked, effect)
-        if self.linger_ms > 0 and linger(self, partition, write):
+        is_lingering = self.linger_ms > 0 or self.gathering is not None
+        if is_lingering and linger(self, partition, write):
             return
         has_batch = bool(effect.records) or effect.marker is not None
         if has_batch:
@@ -364,7 +374,7 @@ class Runtime:
         Source: kafka 3.9, GroupMetadataManager.cleanupGroupMetadata, which writes tombstones with
         acks 0 straight to the partition's leader log.
         """
-        self._write(partition, self._batch(partition, Effect(records)))
+        self._put(partition, self._batch(partition, Effect(records)))
 
     def _append(self, partition: Partition, effect: Effect) -> ErrorCode:
         """Append a batch; a refusal takes back the groups created since the last append.
@@ -376,14 +386,15 @@ class Runtime:
             verdict = self.append_policy.verdict(batch)
             if verdict is not NO_ERROR:
                 if self.profile.offsets_follow_log:
-                    partition.offsets.refused(batch)
-                    partition.take_back_removals(batch)
-                self.undo_groups(partition)
+                    partition.refused(batch)
+                    self.undo_groups(partition)
                 return verdict
-        self._write(partition, batch)
-        self._forget_undoing(partition)
+        self._put(partition, batch)
         if effect.apply is not None:
             effect.apply.applied(batch, batch.base_offset)
+        if self.profile.offsets_follow_log:
+            partition.offsets.appended(batch, partition.high_watermark)
+        partition.uncommitted_groups.clear()
         return NO_ERROR
 
     def append_open(self, partition: Partition, batch: LogBatch) -> ErrorCode:
@@ -394,13 +405,8 @@ class Runtime:
                 return verdict
         self._put(partition, batch)
         partition.offsets.timeline.settle(partition.end_offset, partition.high_watermark)
-        self._forget_undoing(partition)
-        return NO_ERROR
-
-    def _forget_undoing(self, partition: Partition) -> None:
         partition.uncommitted_groups.clear()
-        if partition.removed_groups or partition.doubled_groups:
-            partition.settle_removals()
+        return NO_ERROR
 
     def _batch(self, partition: Partition, effect: Effect) -> LogBatch:
         return LogBatch(
@@ -419,11 +425,6 @@ class Runtime:
         if partition.is_replicated and not self.hold_high_watermark:
             partition.high_watermark = partition.end_offset
         self._batches.append(batch)
-
-    def _write(self, partition: Partition, batch: LogBatch) -> None:
-        self._put(partition, batch)
-        if self.profile.offsets_follow_log:
-            partition.offsets.appended(batch, partition.high_watermark)
 
     def release(self, partition: Partition) -> None:
         """Finish, in order, the writes whose log position is committed."""
@@ -445,12 +446,17 @@ class Runtime:
         self.finish(write, ErrorCode.REQUEST_TIMED_OUT)
 
     def undo_groups(self, partition: Partition) -> None:
-        """Remove the groups that were created since the last successful append."""
-        partition.most_groups = max(partition.most_groups, len(partition.groups))
+        """The table went back to the last successful append: so does the index of all groups."""
+        groups = partition.groups
         for group_id in partition.uncommitted_groups:
-            partition.groups.pop(group_id, None)
-            self.remove_group(group_id)
+            if group_id in groups:
+                self.groups[group_id] = groups[group_id]
+            else:
+                self.remove_group(group_id)
         partition.uncommitted_groups.clear()
+        for group_id, group in groups.items():
+            if group_id not in self.groups:
+                self.add_group(group)
 
     def arm_write_timeout(self, write: Write) -> None:
         """Let the write fail unless it is committed within offsets.commit.timeout.ms."""

@@ -275,7 +275,7 @@ def install_offsets(runtime: Runtime, partition: Partition) -> None:
     for group_id in dict.fromkeys((*ids, *pending)):
         group = opened[group_id]
         group.offsets.load(loaded.committed.get(group_id, {}), pending.get(group_id, {}))
-    partition.groups = opened
+    partition.order_groups(opened)
     partition.loaded_offsets = LoadedOffsets()
 
 
