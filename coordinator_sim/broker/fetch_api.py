@@ -5,13 +5,13 @@ fetchAllOffsetsForGroup.
 """
 
 from functools import partial
-from typing import cast
+from typing import Final, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.broker.authorizer import Operation, ResourceType
-from coordinator_sim.broker.mapped_offsets import answered_fetch
+from coordinator_sim.broker.mapped_offsets import answered_fetch, refused_fetch
 from coordinator_sim.broker.offset_apis import COMMIT_TOPIC_IDS
 from coordinator_sim.broker.passage import Access, Passage
 from coordinator_sim.broker.topics import Topics
@@ -29,6 +29,9 @@ from coordinator_sim.protocol.messages import (
 from coordinator_sim.protocol.offset_maps import OffsetMaps
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.requests import Response
+
+_GROUP_ERROR: Final = 2
+"""OffsetFetch tells a group's error once from this version on, before on each partition."""
 
 
 class CheckedGroup(Struct, frozen=True):
@@ -63,7 +66,8 @@ class FetchApi:
         by_id = context.api_version >= COMMIT_TOPIC_IDS
         maps = self._profile.offset_maps
         if self._access.is_open and not by_id:
-            return Passage(request, partial(_rearranged, maps) if maps.rearranges else None)
+            rearrange = partial(_rearranged, maps, request, context.api_version)
+            return Passage(request, rearrange if maps.rearranges else None)
         checked = [self._check_group(group, context, by_id=by_id) for group in request.groups]
         asked = tuple(group.asked for group in checked if group.asked is not None)
         passed = replace(request, groups=asked) if asked else None
@@ -119,7 +123,9 @@ class FetchApi:
         )
         answer = OffsetFetchResponse(groups=groups)
         maps = self._profile.offset_maps
-        return _rearranged(maps, answer) if maps.rearranges else answer
+        if not maps.rearranges:
+            return answer
+        return _rearranged(maps, None, context.api_version, answer)
 
     def _finish_group(
         self,
@@ -156,9 +162,14 @@ class FetchApi:
         return tuple(shown)
 
 
-def _rearranged(maps: OffsetMaps, response: Response | None) -> Response:
+def _rearranged(
+    maps: OffsetMaps, request: OffsetFetchRequest | None, version: int, response: Response | None
+) -> Response:
     """Every group's offsets in the order of the maps that they pass through."""
     groups = cast("OffsetFetchResponse", response).groups
+    if request and version < _GROUP_ERROR and groups[0].error_code is not ErrorCode.NONE:
+        refused = refused_fetch(maps, groups[0], request.groups[0].topics)
+        return OffsetFetchResponse(groups=(refused,))
     return OffsetFetchResponse(groups=tuple(answered_fetch(maps, group) for group in groups))
 
 

@@ -11,11 +11,18 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from coordinator_sim.protocol.admin_messages import DeletedOffsetTopic
+from coordinator_sim.protocol.iteration_order import (
+    java_hash_order,
+    old_scala_set_order,
+    topic_partition_hash,
+)
 from coordinator_sim.protocol.messages import (
     FetchedGroup,
+    FetchedOffset,
     FetchedTopic,
     OffsetCommitTopic,
     OffsetCommitTopicResult,
+    OffsetFetchTopic,
     PartitionError,
 )
 from coordinator_sim.protocol.offset_maps import (
@@ -69,6 +76,25 @@ def _by_place(
     }
 
 
+def refused_fetch(
+    maps: OffsetMaps, group: FetchedGroup, wanted: tuple[OffsetFetchTopic, ...] | None
+) -> FetchedGroup:
+    """A group's error on every partition asked for, as versions 0 and 1 tell it.
+
+    Source: OffsetFetchRequest.getErrorResponse, which has a HashMap of partitions.
+    """
+    error = group.error_code
+    places = [
+        TopicPartition(topic.name, each) for topic in wanted or () for each in topic.partitions
+    ]
+    hashed = java_hash_order(places, hash_of=topic_partition_hash)
+    topics = tuple(
+        FetchedTopic(place.topic, (FetchedOffset(place.partition, error_code=error),))
+        for place in hashed
+    )
+    return answered_fetch(maps, replace(group, topics=topics))
+
+
 def answered_fetch(maps: OffsetMaps, group: FetchedGroup) -> FetchedGroup:
     """The offsets of a group as an answer lists them."""
     found = {
@@ -77,7 +103,12 @@ def answered_fetch(maps: OffsetMaps, group: FetchedGroup) -> FetchedGroup:
         for offset in topic.partitions
     }
     topics: dict[str, FetchedTopic] = {}
-    for place in by_topic(maps, found):
+    places = (
+        old_scala_set_order(found, hash_of=topic_partition_hash)
+        if maps is OffsetMaps.JAVA
+        else found
+    )
+    for place in by_topic(maps, places):
         before = topics.get(place.topic)
         earlier = () if before is None else before.partitions
         topics[place.topic] = FetchedTopic(place.topic, (*earlier, found[place]))

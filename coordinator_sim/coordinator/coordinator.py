@@ -86,6 +86,10 @@ from coordinator_sim.trace.events import Event
 _REQUEST_ERRORS: Final = (ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_TIMEOUT)
 """What is wrong with the request itself; a refused JoinGroup is then told its own id."""
 
+_NAMELESS: Final = (OffsetCommitRequest,)
+_NAMELESS_BUT_JOIN: Final = (*_NAMELESS, SyncGroupRequest, HeartbeatRequest, LeaveGroupRequest)
+"""Requests that may be of the group without a name."""
+
 _partition_of: Final = lru_cache(maxsize=65_536)(partition_for)
 
 
@@ -98,7 +102,7 @@ class GroupCoordinator:
         verifier: Asked before a TxnOffsetCommit is looked at; None verifies all.
     """
 
-    __slots__ = ("_runtime", "_verifier")
+    __slots__ = ("_nameless", "_runtime", "_verifier")
 
     def __init__(
         self,
@@ -111,6 +115,9 @@ class GroupCoordinator:
     ) -> None:
         self._verifier = verifier
         self._runtime = Runtime(config, profile, ids, append_policy)
+        self._nameless: tuple[type[OneGroupRequest], ...] = _NAMELESS
+        if profile.only_join_checks_group_id:
+            self._nameless = _NAMELESS_BUT_JOIN
 
     # -- requests --------------------------------------------------------------------------
 
@@ -266,7 +273,7 @@ class GroupCoordinator:
         Source: GroupCoordinatorService and CoordinatorRuntime.withActiveContextOrThrow; in Scala
         GroupCoordinator.validateGroupStatus.
         """
-        if not request.group_id and not isinstance(request, OffsetCommitRequest):
+        if not request.group_id and not isinstance(request, self._nameless):
             return ErrorCode.INVALID_GROUP_ID
         ownership = NO_ERROR
         if partition is None or partition.state is not PartitionState.ACTIVE:

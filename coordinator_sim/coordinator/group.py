@@ -18,7 +18,7 @@ from coordinator_sim.coordinator.subscriptions import UNKNOWN_SUBSCRIPTIONS, sub
 from coordinator_sim.coordinator.tracing import trace_leader_replaced
 from coordinator_sim.errors import IllegalTransition, InvariantViolation, OperationAborted
 from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
-from coordinator_sim.protocol.iteration_order import MIN_TABLE_CAPACITY
+from coordinator_sim.protocol.iteration_order import MIN_TABLE_CAPACITY, old_scala_set_order
 from coordinator_sim.protocol.messages import JoinGroupMember
 from coordinator_sim.protocol.records import GroupMetadataMember, GroupMetadataValue
 from coordinator_sim.protocol.states import (
@@ -30,7 +30,7 @@ from coordinator_sim.protocol.states import (
     STABLE,
     GroupState,
 )
-from coordinator_sim.protocol.table_order import TABLE_ORDERS
+from coordinator_sim.protocol.table_order import TABLE_ORDERS, old_scala_map_order
 from coordinator_sim.trace.events import Event, RebalanceReason
 
 __all__ = ["Group", "Member", "Protocols"]
@@ -55,6 +55,7 @@ class Group:
         "_ordered",
         "_table_capacity",
         "_table_order",
+        "_table_rank",
         "awaiting_join_count",
         "current_state_timestamp_ms",
         "generation_id",
@@ -98,6 +99,7 @@ class Group:
         self.subscriptions = UNKNOWN_SUBSCRIPTIONS
         self.offsets = NO_OFFSETS if runtime.profile.offsets_follow_log else GroupOffsets()
         self._table_capacity = MIN_TABLE_CAPACITY
+        self._table_rank = 0
         self._table_order = TABLE_ORDERS[runtime.profile.hash_order]
 
     # -- questions -------------------------------------------------------------------------
@@ -119,9 +121,10 @@ class Group:
         if self._ordered is None:
             capacity = self._table_capacity
             place = self._table_order.place
-            self._ordered = sorted(
-                self.members.values(), key=lambda member: place(member.name_hash, capacity)
-            )
+            listed: Iterable[Member] = self.members.values()
+            if self._table_order.newest_first:
+                listed = sorted(listed, key=lambda member: -member.table_rank)
+            self._ordered = sorted(listed, key=lambda member: place(member.name_hash, capacity))
         return self._ordered
 
     def rebalance_timeout_ms(self) -> int:
@@ -178,8 +181,20 @@ class Group:
         name = self.protocol_name
         return tuple(
             JoinGroupMember(member.member_id, member.group_instance_id, member.metadata(name))
-            for member in self.ordered()
+            for member in self._copied()
         )
+
+    def _copied(self) -> list[Member]:
+        """The members in the order of the map that a leader is told of.
+
+        Source: in 0.10.2 currentMemberMetadata makes another map, and a third that is immutable.
+        """
+        members = self.ordered()
+        if not self._table_order.newest_first:
+            return members
+        by_id = {member.member_id: member for member in members}
+        copied = old_scala_map_order(by_id)
+        return [by_id[member_id] for member_id in old_scala_set_order(copied)]
 
     def as_record(self, assignments: dict[str, bytes]) -> GroupMetadataValue:
         """The generation as stored. Source: GroupCoordinatorRecordHelpers.newGroupMetadataRecord.
@@ -445,11 +460,21 @@ class Group:
         members = self.members
         members[member.member_id] = member
         self._ordered = None
-        self._table_capacity = self._table_order.grown(self._table_capacity, len(members))
+        capacity = self._table_order.grown(self._table_capacity, len(members))
+        if self._table_order.newest_first:
+            self._table_rank += 1
+            member.table_rank = self._table_rank
+            if capacity != self._table_capacity:
+                # QUIRK: the table turns every bucket around when it grows.
+                for each in members.values():
+                    each.table_rank = -each.table_rank
+        self._table_capacity = capacity
 
     def _first_member_id(self) -> str | None:
         if not self.members:
             return None
+        if self._table_order.newest_first:
+            return self.ordered()[0].member_id
         capacity = self._table_capacity
         place = self._table_order.place
         return min(

@@ -26,6 +26,7 @@ class Member:
         awaiting_sync: The SyncGroup parked for the leader's assignment.
         is_new: Joined in this rebalance, and so has no session yet.
         session: The session timer; inactive once fired or cancelled.
+        table_rank: Grows with each insertion into the group's table; only old tables look at it.
         name_hash: Java's hash of the id, which decides the member's place in every listing.
     """
 
@@ -42,6 +43,7 @@ class Member:
     awaiting_sync: Parked | None = None
     is_new: bool = False
     session: Timer | None = None
+    table_rank: int = 0
     name_hash: int = field(init=False)
 
     def __post_init__(self) -> None:

@@ -99,6 +99,7 @@ class Effect(Struct, frozen=True):
         producer_id: Of a transaction; -1 for plain records.
         transactional: Whether the batch counts only once a COMMIT marker of its producer follows.
         marker: Makes the batch a control batch, which has no other records.
+        is_empty_batch: An append of nothing, which may fail and waits all the same.
     """
 
     records: tuple[LogRecord, ...] = ()
@@ -109,6 +110,7 @@ class Effect(Struct, frozen=True):
     producer_epoch: int = -1
     transactional: bool = False
     marker: EndTransactionMarker | None = None
+    is_empty_batch: bool = False
 
 
 NO_EFFECT: Final = Effect()
@@ -316,7 +318,7 @@ class Runtime:
         parked.is_answered = True
         if isinstance(response, JoinGroupResponse) and response.generation_id == -1:
             generation_id = self.profile.join_error_generation
-            if generation_id != -1:
+            if generation_id != -1 and response.error_code is not ErrorCode.UNKNOWN_SERVER_ERROR:
                 response = replace(response, generation_id=generation_id)
         self.reply(parked.token, response)
         if self.tracing:
@@ -354,7 +356,7 @@ class Runtime:
         is_lingering = self.linger_ms > 0 or self.gathering is not None
         if is_lingering and linger(self, partition, write):
             return
-        has_batch = bool(effect.records) or effect.marker is not None
+        has_batch = bool(effect.records) or effect.marker is not None or effect.is_empty_batch
         if has_batch:
             error = self._append(partition, effect)
             if error is not NO_ERROR:
@@ -389,6 +391,8 @@ class Runtime:
                     partition.refused(batch)
                     self.undo_groups(partition)
                 return verdict
+        if effect.is_empty_batch:
+            return NO_ERROR
         self._put(partition, batch)
         if effect.apply is not None:
             effect.apply.applied(batch, batch.base_offset)

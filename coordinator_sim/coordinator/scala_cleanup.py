@@ -231,7 +231,7 @@ class MaterialiseLater:
 def materialise(runtime: Runtime, due: Materialisation) -> None:
     """Let the offsets of a transaction count, or drop them. Source: handleTxnCompletion."""
     producer_id = due.producer_id
-    for group_id in list(runtime.open_groups.get(producer_id, ())):
+    for group_id in scala_map_order(runtime.open_groups.get(producer_id, ())):
         group = runtime.groups.get(group_id)
         if group is None or group.offsets_partition != due.partition:
             continue

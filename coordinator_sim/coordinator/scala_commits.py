@@ -157,7 +157,10 @@ def _store(
     )
     store = StoreOffsets(runtime, group, parked, asked, producer_id)
     if not valid:
-        store.answer(ErrorCode.NONE)
+        if runtime.profile.appends_empty_commits:
+            runtime.submit(partition, None, Effect(follow=store, is_empty_batch=True))
+        else:
+            store.answer(ErrorCode.NONE)
         return
     maps, is_txn = runtime.profile.offset_maps, producer_id != NO_PRODUCER_ID
     ordered = kept_order(maps, asked, valid, transactional=is_txn)

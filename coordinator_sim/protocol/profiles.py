@@ -150,6 +150,10 @@ class Profile(Struct, frozen=True, kw_only=True):
             GroupCoordinator.onExpirePendingSync of 2.8, GroupMetadata.get.
         txn_ids_count_when_set: TxnOffsetCommit checks a member id and a generation where they are
             set, in any state. Source: GroupCoordinator.doTxnCommitOffsets of 2.5 to 2.8.
+        only_join_checks_group_id: An empty group id is refused by JoinGroup alone, before anything
+            else. Source: GroupCoordinator.validGroupId of 0.10.2; validateGroupStatus since 2.0.
+        appends_empty_commits: An OffsetCommit of which nothing may be stored appends nothing, but
+            waits for it. Source: GroupMetadataManager.prepareStoreOffsets up to 1.0.
         offset_maps: The maps that the offsets of requests and answers pass through, whose order
             shows in records and answers. Source: see `OffsetMaps`.
         describes_each_group_once: DescribeGroups answers are gathered in a Map by group.
@@ -244,6 +248,8 @@ class Profile(Struct, frozen=True, kw_only=True):
     size_refusal_keeps_pending_id: bool = False
     sync_expiry_stops_at_replaced_member: bool = False
     txn_ids_count_when_set: bool = False
+    only_join_checks_group_id: bool = False
+    appends_empty_commits: bool = False
     offset_maps: OffsetMaps = OffsetMaps.LISTS
     describes_each_group_once: bool = False
     gauge_interval_ms: int = 60_000
@@ -337,6 +343,8 @@ PROFILES: Final[dict[str, Profile]] = {
             removed_joiner_is_answered=False,
             stale_session_rebalances=True,
             offset_maps=OffsetMaps.JAVA,
+            only_join_checks_group_id=True,
+            appends_empty_commits=True,
             describes_each_group_once=True,
         ),
         replace(

@@ -8,9 +8,9 @@ Source: OpenJDK, java.util.HashMap; scala 2.13, collection.mutable.HashMap and
 collection.immutable.HashMap; scala 2.12, collection.mutable.HashTable.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from enum import Enum, unique
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from coordinator_sim.protocol.iteration_order import (
     java_bucket,
@@ -20,7 +20,10 @@ from coordinator_sim.protocol.iteration_order import (
 )
 from coordinator_sim.protocol.partitioning import java_string_hash
 
+K = TypeVar("K", bound=Hashable)
+
 _MASK: Final = 0xFFFFFFFF
+_FIRST_CAPACITY: Final = 16
 
 
 @unique
@@ -34,6 +37,11 @@ class HashOrder(Enum):
 
 class TableOrder(Protocol):
     """How one kind of hash table orders its keys."""
+
+    @property
+    def newest_first(self) -> bool:
+        """Whether a bucket hands out its newest key first, and is turned around by growing."""
+        ...
 
     def grown(self, capacity: int, size: int) -> int:
         """The buckets of a table of `capacity` once it has taken its `size`-th key."""
@@ -50,6 +58,8 @@ class TableOrder(Protocol):
 
 class JavaTable:
     """java.util.HashMap: a bucket keeps the order of insertion."""
+
+    newest_first = False
 
     def grown(self, capacity: int, size: int) -> int:
         """Doubles above 3/4 full."""
@@ -69,6 +79,8 @@ class JavaTable:
 class ScalaTable:
     """scala.collection.mutable.HashMap of 2.13: a bucket is sorted by stored hash."""
 
+    newest_first = False
+
     def grown(self, capacity: int, size: int) -> int:
         """Doubles before it takes a key that would fill 3/4 of it."""
         while size * 4 >= capacity * 3:
@@ -87,14 +99,14 @@ class ScalaTable:
 class OldScalaTable:
     """scala.collection.mutable.HashMap of 2.12: from the last bucket to the first."""
 
+    newest_first = True
+
     def grown(self, capacity: int, size: int) -> int:
         """Doubles above 3/4 full."""
         while size * 4 > capacity * 3:
             capacity *= 2
         return capacity
 
-    # DEVIATION: a bucket hands out its newest key first and is turned around when the table grows;
-    # we keep the order of insertion. Two of some twelve members must share a bucket to show it.
     def place(self, hashed: int, capacity: int) -> tuple[int, int]:
         """The leading bits of the scrambled hash. Source: HashTable.index."""
         bits = capacity.bit_length() - 1
@@ -104,7 +116,33 @@ class OldScalaTable:
 
     def votes(self, names: Iterable[str]) -> list[str]:
         """`groupBy` copies a mutable map. Source: GroupMetadata.selectProtocol."""
-        return sorted(names, key=lambda name: self.place(java_string_hash(name), 16))
+        return old_scala_map_order(names)
+
+
+def old_scala_map_order(
+    keys: Iterable[K],
+    *,
+    hash_of: Callable[[K], int] = java_string_hash,  # type: ignore[assignment]
+) -> list[K]:
+    """The keys in the order in which a mutable.HashMap of 2.12 iterates them.
+
+    Args:
+        keys: In order of insertion into an empty map; a repeated key keeps its first place.
+        hash_of: The keys' `##`; by default that of strings.
+
+    Source: scala 2.12, collection.mutable.HashTable (addEntry0, resize, entriesIterator).
+    """
+    table = OldScalaTable()
+    capacity, ranks = _FIRST_CAPACITY, dict[K, int]()
+    for key in dict.fromkeys(keys):
+        ranks[key] = len(ranks)
+        grown = table.grown(capacity, len(ranks))
+        if grown != capacity:
+            size = len(ranks)
+            ranks = {each: size - rank - 1 for each, rank in ranks.items()}
+            capacity = grown
+    newest_first = sorted(ranks, key=lambda key: -ranks[key])
+    return sorted(newest_first, key=lambda key: table.place(hash_of(key), capacity))
 
 
 def _byteswap32(hashed: int) -> int:

@@ -285,7 +285,7 @@ def _write_fetched(
         return {"groups": groups}
     group = response.groups[0]
     topics = group.topics
-    if version < _GROUP_ERROR_IN_FETCH and group.error_code is not ErrorCode.NONE:
+    if version < _GROUP_ERROR_IN_FETCH and group.error_code is not ErrorCode.NONE and not topics:
         topics = _spread_error(group, request)
     written = [_write_fetched_topic(topic) for topic in topics]
     return {"topics": written, "errorCode": int(group.error_code)}

@@ -77,7 +77,8 @@ final class FakeBroker {
             }
             long base = log.write(tp.partition(), only._2());
             Runnable committed = () -> callback.apply(status(tp, new PartitionResponse(Errors.NONE, base, -1L)));
-            if (!log.hold) {
+            boolean isEmpty = base == log.end(tp.partition());
+            if (!log.hold || isEmpty && log.isCommitted(tp.partition())) {
                 committed.run();
                 return;
             }

@@ -22,6 +22,7 @@ final class MemoryLog {
     static final class Part {
         final List<LogEntry> entries = new ArrayList<>();
         final ArrayDeque<Runnable> parked = new ArrayDeque<>();
+        long committed;
     }
 
     private final Map<Integer, Part> parts = new TreeMap<>();
@@ -45,10 +46,14 @@ final class MemoryLog {
             part.entries.add(LogEntry.create(offset, entry.record()));
             sink.appended(partition, offset, entry.record());
         }
+        if (!hold) part.committed = end(partition);
         return base;
     }
 
+    boolean isCommitted(int partition) { return part(partition).committed == end(partition); }
+
     void commit(int partition) {
+        part(partition).committed = end(partition);
         Runnable parked;
         while ((parked = part(partition).parked.poll()) != null) parked.run();
     }
