@@ -1,0 +1,34 @@
+"""The order of a partition's groups in Kafka's table."""
+
+from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.harness.harness import Harness
+from coordinator_sim.protocol.admin_messages import ListGroupsRequest, ListGroupsResponse
+from coordinator_sim.protocol.records import GroupMetadataKey, GroupMetadataValue, LogRecord
+
+
+def record(group_id: str, generation_id: int) -> LogRecord:
+    """A generation without members."""
+    value = GroupMetadataValue(
+        protocol_type="consumer", generation_id=generation_id, protocol_name=None, leader=None
+    )
+    return LogRecord(GroupMetadataKey(group_id), value, 3)
+
+
+def listed(*records: LogRecord) -> list[str]:
+    """The groups that ListGroups names after a load of these records."""
+    config = CoordinatorConfig(offsets_topic_num_partitions=1)
+    world = Harness(config, elect=False)
+    world.append(0, records)
+    world.elect(0)
+    response = world.call(ListGroupsRequest(), api_version=4).response
+    assert isinstance(response, ListGroupsResponse)
+    return [group.group_id for group in response.groups]
+
+
+def test_table_grows_for_a_group_that_is_loaded_again() -> None:
+    """Two groups have two slots, and four as soon as one of them is put once more.
+
+    As Kafka 4.3.1 and 4.4.0 listed them.
+    """
+    assert listed(record("b", 0), record("a", 0)) == ["a", "b"]
+    assert listed(record("b", 0), record("a", 0), record("b", 2)) == ["b", "a"]
