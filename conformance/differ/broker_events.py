@@ -8,6 +8,7 @@ from conformance.differ.offset_requests import PRODUCERS
 
 Json = dict[str, Any]
 
+LINGER_WAITS: Final = (1, 3, 4, 5)
 SHORT_WAITS: Final = (1, 2, 10, 19, 20, 21, 100, 399, 400, 500, 1_000)
 WAITS: Final = (2_999, 3_000, 3_001, 5_000, 6_000, 8_000, 10_000)
 LONG_WAITS: Final = (12_000, 20_000, 30_000, 60_000, 61_000, 300_000, 600_000)
@@ -35,6 +36,8 @@ VERIFY_FAILURES: Final = (
 def advance(memory: Memory) -> Json:
     """Time: most often little, sometimes as much as a timer waits."""
     kind = memory.random.random()
+    if memory.is_lingering and memory.chance(0.4):
+        return {"op": "advance", "ms": memory.pick(LINGER_WAITS)}
     waits = SHORT_WAITS if kind < 0.6 else WAITS if kind < 0.94 else LONG_WAITS
     return {"op": "advance", "ms": memory.pick(waits)}
 
@@ -120,7 +123,8 @@ def change_topics(memory: Memory) -> Json | None:
     if not memory.is_settled:
         return None
     name = memory.pick(("t", "u", "v", "w"))
-    if name in memory.topics and memory.chance(0.6):
+    stands_still = memory.is_lingering and memory.reference.waits_for_deletions
+    if name in memory.topics and not stands_still and memory.chance(0.6):
         del memory.topics[name]
         return {"op": "topics", "remove": [name]}
     return set_topic(memory, name, memory.pick((4, 6)))

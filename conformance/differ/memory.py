@@ -70,6 +70,7 @@ class Memory:
 
     Attributes:
         focus: Whose turn it is; None lets the next draw choose.
+        is_lingering: Whether batches wait some milliseconds for more records.
         plans: What well-behaved clients would send next, as the answers suggest.
 
     Args:
@@ -84,6 +85,7 @@ class Memory:
         "groups",
         "has_static_members",
         "is_held",
+        "is_lingering",
         "is_orderly",
         "is_patient",
         "is_settled",
@@ -113,6 +115,7 @@ class Memory:
         self.topics: dict[str, tuple[int, str]] = {}
         self.resigned: list[int] = []
         self.is_held = False
+        self.is_lingering = False
         self.is_settled = True
         self.number = 0
 

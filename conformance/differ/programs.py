@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from conformance.differ import admin_requests, broker_events, membership, offset_requests
 from conformance.differ.memory import Memory
 from conformance.differ.references import Reference
+from coordinator_sim.protocol.profiles import PROFILES
 
 Json = dict[str, Any]
 Call = tuple[str, int, Json]
@@ -109,6 +110,12 @@ class Program:
         if memory.chance(0.5) and "retention" not in self._left_out:
             config["offsets.retention.check.interval.ms"] = pick((20_000, 60_000, 600_000))
             config["offsets.retention.minutes"] = pick((1, 2, 10))
+        linger_ms = pick(memory.reference.lingers_ms)
+        if linger_ms is not None:
+            config["group.coordinator.append.linger.ms"] = linger_ms
+        else:
+            linger_ms = PROFILES[memory.reference.profile].append_linger_ms
+        memory.is_lingering = linger_ms > 0
         init: Json = {
             "op": "init",
             "seed": self.seed,

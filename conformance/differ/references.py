@@ -24,6 +24,10 @@ class Reference(Struct, frozen=True, kw_only=True):
         lacks: Events that the harness cannot make.
         unknown_errors: Append errors that this Kafka has no name for.
         static_members_join_from: The JoinGroup version of everybody where there are static members.
+        lingers_ms: Values of group.coordinator.append.linger.ms that a program may set; None for
+            the default.
+        waits_for_deletions: Whether it stands still until the writes of a topic deletion are
+            through, which a lingering batch never is then.
         has_edge: Whether KafkaApis itself stands before the coordinator, for every request.
     """
 
@@ -37,6 +41,8 @@ class Reference(Struct, frozen=True, kw_only=True):
     lacks: tuple[str, ...] = ()
     unknown_errors: tuple[str, ...] = ()
     static_members_join_from: int = 0
+    lingers_ms: tuple[int | None, ...] = (None,)
+    waits_for_deletions: bool = False
     has_edge: bool = False
 
 
@@ -55,6 +61,8 @@ _COMMON: Final = {
 }
 _NAMED_TOPICS: Final = {"OffsetCommit": (2, 9), "OffsetFetch": (1, 9)}
 """Before 4.2 topics have no ids there."""
+_SELDOM: Final = (None, None, None, None, 5, 40)
+_OFTEN: Final = (None, None, None, 0, 40)
 _IN_THE_LOG: Final = {"OffsetCommit": 1, "OffsetFetch": 1}
 """The first version that keeps offsets in Kafka. Source: KafkaApis, header.apiVersion == 0."""
 
@@ -78,6 +86,8 @@ REFERENCES: Final = {
             name="kafka-4.4.0",
             harness="java",
             kafka_version="4.4.0",
+            lingers_ms=_SELDOM,
+            waits_for_deletions=True,
             profile="4.4",
             versions=_COMMON | {"DeleteGroups": (0, 3)},
             producer_generation="generationIdOrMemberEpoch",
@@ -86,6 +96,8 @@ REFERENCES: Final = {
             name="kafka-4.3.1",
             harness="java",
             kafka_version="4.3.1",
+            lingers_ms=_SELDOM,
+            waits_for_deletions=True,
             profile="4.3",
             versions=_COMMON,
         ),
@@ -93,6 +105,7 @@ REFERENCES: Final = {
             name="kafka-4.2.1",
             harness="java",
             kafka_version="4.2.1",
+            lingers_ms=_SELDOM,
             profile="4.2",
             versions=_COMMON,
         ),
@@ -100,6 +113,7 @@ REFERENCES: Final = {
             name="kafka-4.1.2",
             harness="java",
             kafka_version="4.1.2",
+            lingers_ms=_OFTEN,
             profile="4.1",
             versions=_COMMON | _NAMED_TOPICS,
         ),
@@ -107,6 +121,7 @@ REFERENCES: Final = {
             name="kafka-4.0.2",
             harness="java",
             kafka_version="4.0.2",
+            lingers_ms=_OFTEN,
             profile="4.0",
             versions=_COMMON | _NAMED_TOPICS,
         ),
