@@ -116,11 +116,11 @@ def append_foreign(memory: Memory) -> Json | None:
 
 
 def change_topics(memory: Memory) -> Json | None:
-    """A topic appears, grows or is deleted; None while anything waits for the log.
+    """A topic appears, grows or is deleted; None while that would wait for the log.
 
     A Java reference stands still until the writes of a deletion are committed, and time with it.
     """
-    if not memory.is_settled:
+    if memory.reference.deletions_wait and not memory.is_settled:
         return None
     name = memory.pick(("t", "u", "v", "w"))
     stands_still = memory.is_lingering and memory.reference.waits_for_deletions

@@ -45,6 +45,11 @@ class Reference(Struct, frozen=True, kw_only=True):
     waits_for_deletions: bool = False
     has_edge: bool = False
 
+    @property
+    def deletions_wait(self) -> bool:
+        """Whether the deletion of a topic blocks until its tombstones are committed."""
+        return PROFILES[self.profile].offsets_follow_log
+
 
 _COMMON: Final = {
     "JoinGroup": (0, 9),

@@ -361,7 +361,8 @@ class Runtime:
             error = self._append(partition, effect)
             if error is not NO_ERROR:
                 self.finish(write, error)
-                self.release(partition)
+                if self.profile.replies_wait_for_log:
+                    self.release(partition)
                 return
             if self.config.idle_timers and self.profile.replies_wait_for_log:
                 self.timers.touch(self.now_ms + self.config.offsets_commit_timeout_ms)
