@@ -18,7 +18,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, unique
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from coordinator_sim.clock.bucket_queue import BucketQueue
 
@@ -39,8 +41,11 @@ class TimerKind(Enum):
     GAUGE = "gauge"
     LINGER = "linger"
 
+    # Enum hashes the name, in Python; a kind is one object, and no order comes of its hash.
+    __hash__ = object.__hash__
 
-class TimerKey(NamedTuple):
+
+class TimerKey(Struct, frozen=True, gc=False):
     """The name of a timer; scheduling a name again replaces its deadline.
 
     `member_id` is empty for a timer of the group itself.

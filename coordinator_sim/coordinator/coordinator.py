@@ -7,9 +7,9 @@ offsets partition of their group, checked, and given to the handlers of `join`, 
 Source: kafka trunk, GroupCoordinatorService.java and GroupCoordinatorShard.java.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from coordinator_sim.clock.timer_queue import Timer
 from coordinator_sim.coordinator.contract import (
@@ -27,14 +27,13 @@ from coordinator_sim.coordinator.firing import fire
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.inspection import describe_groups, list_groups
 from coordinator_sim.coordinator.join import handle_join
-from coordinator_sim.coordinator.join_request import Join
 from coordinator_sim.coordinator.loading import finish_load, replay_batch, unload
 from coordinator_sim.coordinator.membership import handle_heartbeat, handle_leave
 from coordinator_sim.coordinator.metrics import CoordinatorMetrics, measured
 from coordinator_sim.coordinator.offset_deletion import handle_offset_delete, topics_deleted
 from coordinator_sim.coordinator.offsets import handle_commit
 from coordinator_sim.coordinator.runtime import (
-    NO_EFFECT,
+    ACTIVE,
     Effect,
     Parked,
     Partition,
@@ -72,10 +71,8 @@ from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.records import LogBatch
 from coordinator_sim.protocol.requests import (
-    SPANNING_REQUESTS,
     GroupRequest,
     OneGroupRequest,
-    SpanningRequest,
 )
 from coordinator_sim.protocol.transaction_messages import (
     CompleteTransaction,
@@ -92,6 +89,33 @@ _NAMELESS_BUT_JOIN: Final = (*_NAMELESS, SyncGroupRequest, HeartbeatRequest, Lea
 
 _partition_of: Final = lru_cache(maxsize=65_536)(partition_for)
 
+_Handler = Callable[[Runtime, Partition, Any, Parked], Effect | ErrorCode | None]
+
+
+def _handle_heartbeat(
+    runtime: Runtime, partition: Partition, request: HeartbeatRequest, _parked: Parked
+) -> Effect | ErrorCode:
+    answer = handle_heartbeat(runtime, partition.groups.get(request.group_id), request)
+    return answer if isinstance(answer, ErrorCode) else Effect(response=answer)
+
+
+def _handle_leave(
+    runtime: Runtime, partition: Partition, request: LeaveGroupRequest, _parked: Parked
+) -> Effect | ErrorCode:
+    return handle_leave(runtime, partition, request)
+
+
+_HANDLERS: Final[dict[type, _Handler]] = {
+    JoinGroupRequest: handle_join,
+    SyncGroupRequest: handle_sync,
+    HeartbeatRequest: _handle_heartbeat,
+    LeaveGroupRequest: _handle_leave,
+    OffsetCommitRequest: handle_commit,
+    TxnOffsetCommitRequest: handle_txn_commit,
+    OffsetDeleteRequest: handle_offset_delete,
+}
+"""Who takes a request of one group; a handler that answers None has seen to its write itself."""
+
 
 class GroupCoordinator:
     """One broker's group coordinator.
@@ -102,7 +126,7 @@ class GroupCoordinator:
         verifier: Asked before a TxnOffsetCommit is looked at; None verifies all.
     """
 
-    __slots__ = ("_nameless", "_runtime", "_verifier")
+    __slots__ = ("_nameless", "_runtime")
 
     def __init__(
         self,
@@ -113,8 +137,7 @@ class GroupCoordinator:
         append_policy: AppendPolicy | None = None,
         verifier: TransactionVerifier | None = None,
     ) -> None:
-        self._verifier = verifier
-        self._runtime = Runtime(config, profile, ids, append_policy)
+        self._runtime = Runtime(config, profile, ids, append_policy, verifier)
         self._nameless: tuple[type[OneGroupRequest], ...] = _NAMELESS
         if profile.only_join_checks_group_id:
             self._nameless = _NAMELESS_BUT_JOIN
@@ -137,26 +160,41 @@ class GroupCoordinator:
         """
         runtime = self._runtime
         runtime.now_ms = now_ms
-        if type(request) is HeartbeatRequest and not runtime.tracing:
+        if runtime.tracing:
+            trace_request(runtime, request, context)
+        elif type(request) is HeartbeatRequest:
             result = self._heartbeat_at_once(request, context)
             if result is not None:
                 return result
-        if runtime.tracing:
-            trace_request(runtime, request, context)
-        if isinstance(request, SPANNING_REQUESTS):
+        handler = _HANDLERS.get(type(request))
+        if handler is None:
             self._span(request, context)
-            return runtime.take()
-        parked = Parked(context.token, request, context.api_version)
+        else:
+            # The requests without a handler are those of several groups.
+            self._take(handler, request, context)  # type: ignore[arg-type]
+        return runtime.take()
+
+    def _take(self, handler: _Handler, request: OneGroupRequest, context: RequestContext) -> None:
+        """Check a request of one group, and give it to its handler."""
+        runtime = self._runtime
+        parked = Parked(request, context)
         partition = runtime.partitions.get(self._partition_index(request.group_id))
         error = self._check(request, context.api_version, partition)
         if partition is None or error is not NO_ERROR:
             self._refuse(parked, request, error)
-            return runtime.take()
+            return
         try:
-            self._dispatch(partition, request, context, parked)
+            outcome = handler(runtime, partition, request, parked)
         except OperationAborted:
-            runtime.refuse(parked, ErrorCode.UNKNOWN_SERVER_ERROR)
-        return runtime.take()
+            outcome = ErrorCode.UNKNOWN_SERVER_ERROR
+        if outcome is None:
+            return
+        if isinstance(outcome, ErrorCode):
+            runtime.refuse(parked, outcome)
+        elif runtime.profile.replies_wait_for_log:
+            runtime.submit(partition, parked, outcome)
+        else:
+            _submit_apart(runtime, partition, parked, outcome)
 
     def _refuse(self, parked: Parked, request: OneGroupRequest, error: ErrorCode) -> None:
         runtime = self._runtime
@@ -167,7 +205,7 @@ class GroupCoordinator:
         else:
             runtime.refuse(parked, error)
 
-    def _span(self, request: SpanningRequest, context: RequestContext) -> None:
+    def _span(self, request: GroupRequest, context: RequestContext) -> None:
         """Take a request of several groups: each is refused alone, all are answered together."""
         runtime = self._runtime
         match request:
@@ -179,42 +217,6 @@ class GroupCoordinator:
                 list_groups(runtime, request, context)
             case DeleteGroupsRequest():
                 delete_groups(runtime, request, context, self._partition_index)
-
-    def _dispatch(
-        self,
-        partition: Partition,
-        request: OneGroupRequest,
-        context: RequestContext,
-        parked: Parked,
-    ) -> None:
-        runtime = self._runtime
-        outcome: Effect | ErrorCode = NO_EFFECT
-        match request:
-            case JoinGroupRequest():
-                outcome = handle_join(runtime, partition, Join(request, context, parked))
-            case SyncGroupRequest():
-                outcome = handle_sync(runtime, partition, request, parked)
-            case HeartbeatRequest():
-                group = partition.groups.get(request.group_id)
-                answer = handle_heartbeat(runtime, group, request)
-                outcome = answer if isinstance(answer, ErrorCode) else Effect(response=answer)
-            case LeaveGroupRequest():
-                outcome = handle_leave(runtime, partition, request)
-            case TxnOffsetCommitRequest():
-                handle_txn_commit(runtime, partition, request, parked, self._verifier)
-                return
-            case OffsetDeleteRequest():
-                handle_offset_delete(runtime, partition, request, parked)
-                return
-            case _:
-                handle_commit(runtime, partition, request, parked)
-                return
-        if isinstance(outcome, ErrorCode):
-            runtime.refuse(parked, outcome)
-        elif runtime.profile.replies_wait_for_log:
-            runtime.submit(partition, parked, outcome)
-        else:
-            _submit_apart(runtime, partition, parked, outcome)
 
     def complete_transaction(
         self, request: CompleteTransaction, context: RequestContext, now_ms: int
@@ -228,7 +230,7 @@ class GroupCoordinator:
         """
         runtime = self._runtime
         runtime.now_ms = now_ms
-        parked = Parked(context.token, request, context.api_version)
+        parked = Parked(request, context)
         partition = runtime.partitions.get(request.partition)
         if partition is None or partition.state is not PartitionState.ACTIVE:
             runtime.refuse(parked, partition_error(partition))
@@ -262,7 +264,7 @@ class GroupCoordinator:
         answer = handle_heartbeat(runtime, group, request)
         if isinstance(answer, HeartbeatResponse):
             return CoordinatorResult((Reply(context.token, answer),))
-        runtime.refuse(Parked(context.token, request, context.api_version), answer)
+        runtime.refuse(Parked(request, context), answer)
         return runtime.take()
 
     def _check(
@@ -275,29 +277,26 @@ class GroupCoordinator:
         """
         if not request.group_id and not isinstance(request, self._nameless):
             return ErrorCode.INVALID_GROUP_ID
-        ownership = NO_ERROR
-        if partition is None or partition.state is not PartitionState.ACTIVE:
-            ownership = partition_error(partition)
-            if self._runtime.profile.loading_is_not_coordinator:
-                ownership = ErrorCode.NOT_COORDINATOR
-        own = self._check_itself(request, api_version)
-        if self._runtime.profile.ownership_first:
-            return own if ownership is NO_ERROR else ownership
-        return ownership if own is NO_ERROR else own
+        profile = self._runtime.profile
+        own = NO_ERROR
+        if type(request) is JoinGroupRequest:
+            if not self._is_in_bounds(request.session_timeout_ms):
+                own = ErrorCode.INVALID_SESSION_TIMEOUT
+        elif type(request) is TxnOffsetCommitRequest and profile.offsets_follow_log:
+            own = verify(self._runtime.verifier, request, api_version)
+        if partition is not None and partition.state is ACTIVE:
+            return own
+        if own is not NO_ERROR and not profile.ownership_first:
+            return own
+        if profile.loading_is_not_coordinator:
+            return ErrorCode.NOT_COORDINATOR
+        return partition_error(partition)
 
-    def _check_itself(self, request: OneGroupRequest, api_version: int) -> ErrorCode:
-        """What is wrong with the request, whoever leads its partition."""
-        if isinstance(request, JoinGroupRequest) and not self._is_in_bounds(request):
-            return ErrorCode.INVALID_SESSION_TIMEOUT
-        is_verified = self._runtime.profile.offsets_follow_log
-        if is_verified and isinstance(request, TxnOffsetCommitRequest):
-            return verify(self._verifier, request, api_version)
-        return NO_ERROR
-
-    def _is_in_bounds(self, request: JoinGroupRequest) -> bool:
+    def _is_in_bounds(self, timeout_ms: int) -> bool:
         config = self._runtime.config
-        low, high = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
-        return low <= request.session_timeout_ms <= high
+        return (
+            config.group_min_session_timeout_ms <= timeout_ms <= config.group_max_session_timeout_ms
+        )
 
     def _partition_index(self, group_id: str) -> int:
         return _partition_of(group_id, self._runtime.config.offsets_topic_num_partitions)

@@ -24,7 +24,7 @@ from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Parked, Parti
 from coordinator_sim.coordinator.sessions import start_new_member_timer
 from coordinator_sim.coordinator.static_members import rejoin_static
 from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
-from coordinator_sim.protocol.messages import JoinGroupResponse
+from coordinator_sim.protocol.messages import JoinGroupRequest, JoinGroupResponse
 from coordinator_sim.protocol.records import GroupMetadataValue
 from coordinator_sim.protocol.states import AWAITING_SYNC, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
 from coordinator_sim.trace.events import Event, RebalanceReason
@@ -32,9 +32,11 @@ from coordinator_sim.trace.events import Event, RebalanceReason
 _KNOWN_ID_VERSION: Final = 4
 
 
-def handle_join(runtime: Runtime, partition: Partition, join: Join) -> Effect | ErrorCode:
+def handle_join(
+    runtime: Runtime, partition: Partition, request: JoinGroupRequest, parked: Parked
+) -> Effect | ErrorCode:
     """Admit, park or refuse a JoinGroup. Source: classicGroupJoinToClassicGroup."""
-    request = join.request
+    join = Join(request, parked.context, parked)
     group = partition.groups.get(request.group_id)
     is_new_group = group is None
     if group is None:

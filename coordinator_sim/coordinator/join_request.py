@@ -1,24 +1,26 @@
 """One JoinGroup under way: the request and who sent it."""
 
+from msgspec import Struct
+
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.runtime import Parked, Runtime
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import JoinGroupRequest, JoinGroupResponse, RequestContext
 
 
-class Join:
+class Join(Struct, frozen=True, gc=False):
     """One JoinGroup under way: the request and who sent it, for the functions that share them."""
 
-    __slots__ = ("context", "parked", "rebalance_timeout_ms", "request")
+    request: JoinGroupRequest
+    context: RequestContext
+    parked: Parked
 
-    def __init__(self, request: JoinGroupRequest, context: RequestContext, parked: Parked) -> None:
-        self.request = request
-        self.context = context
-        self.parked = parked
-        # JoinGroup v0 has one timeout for both. Source: JoinGroupRequest's constructor.
-        self.rebalance_timeout_ms = (
-            request.session_timeout_ms if context.api_version == 0 else request.rebalance_timeout_ms
-        )
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """JoinGroup v0 has one timeout for both. Source: JoinGroupRequest's constructor."""
+        request = self.request
+        is_shared = self.context.api_version == 0
+        return request.session_timeout_ms if is_shared else request.rebalance_timeout_ms
 
     @property
     def client_reason(self) -> str:

@@ -39,7 +39,7 @@ def handle_commit(
         validate = partial(_validate_in, runtime, request)
         scala_commit(runtime, partition, request, parked, validate)
         return
-    error = _validate(runtime, partition, request, parked.api_version)
+    error = _validate(runtime, partition, request, parked.context.api_version)
     if error is not NO_ERROR:
         runtime.refuse(parked, error)
         return

@@ -7,6 +7,8 @@ each API) and GroupMetadataManager.appendGroupMetadataErrorToResponseError.
 from collections.abc import Iterable
 from typing import Final
 
+from msgspec.structs import replace
+
 from coordinator_sim.protocol.admin_messages import OffsetDeleteRequest, OffsetDeleteResponse
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
@@ -64,6 +66,14 @@ _COMMIT_ERRORS: Final = {
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
     ErrorCode.INVALID_FETCH_SIZE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
 }
+
+
+def numbered(response: JoinGroupResponse, generation_id: int) -> JoinGroupResponse:
+    """A JoinGroup's answer; a refusal that names no generation names that one."""
+    is_thrown = response.error_code is ErrorCode.UNKNOWN_SERVER_ERROR
+    if response.generation_id != -1 or is_thrown:
+        return response
+    return replace(response, generation_id=generation_id)
 
 
 def metadata_append_error(error: ErrorCode, profile: Profile) -> ErrorCode:

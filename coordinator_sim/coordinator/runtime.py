@@ -12,9 +12,6 @@ from dataclasses import dataclass, field
 from enum import Enum, unique
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from msgspec import Struct
-from msgspec.structs import replace
-
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind, TimerQueue
 from coordinator_sim.coordinator.contract import (
     NOTHING,
@@ -23,11 +20,13 @@ from coordinator_sim.coordinator.contract import (
     CoordinatorResult,
     IdSource,
     Reply,
+    TransactionVerifier,
 )
+from coordinator_sim.coordinator.effects import NO_EFFECT, Effect, Parked, Write
 from coordinator_sim.coordinator.group_table import GroupTable
 from coordinator_sim.coordinator.linger import ADAPTIVE, OpenBatch, end_gathering, linger
 from coordinator_sim.coordinator.metrics import Counters
-from coordinator_sim.coordinator.refusals import error_response
+from coordinator_sim.coordinator.refusals import error_response, numbered
 from coordinator_sim.coordinator.scala_offsets import LoadedOffsets
 from coordinator_sim.coordinator.tracing import trace_response
 from coordinator_sim.coordinator.writes import settle_by_batch, settle_by_position
@@ -36,47 +35,25 @@ from coordinator_sim.protocol.iteration_order import ConcurrentHashTable
 from coordinator_sim.protocol.messages import JoinGroupResponse
 from coordinator_sim.protocol.partitioning import java_string_hash
 from coordinator_sim.protocol.profiles import Profile
-from coordinator_sim.protocol.records import (
-    EndTransactionMarker,
-    LogBatch,
-    LogRecord,
-)
-from coordinator_sim.protocol.requests import Response, WaitingRequest
+from coordinator_sim.protocol.records import LogBatch, LogRecord
+from coordinator_sim.protocol.requests import Response
 from coordinator_sim.trace.events import Event, TraceEvent
 
 if TYPE_CHECKING:
     from coordinator_sim.coordinator.group import Group
 
-
-@dataclass(slots=True, eq=False)
-class Parked:
-    """A request that is not answered yet. It is answered once; later answers are dropped."""
-
-    token: int
-    request: WaitingRequest
-    api_version: int
-    is_answered: bool = False
-
-
-class Follow(Protocol):
-    """What a write does once it is committed, or has failed."""
-
-    def finish(self, error: ErrorCode) -> None:
-        """Go on with NONE, or undo because of the error of the append."""
-        ...
-
-
-class Apply(Protocol):
-    """What a write does as soon as the log has taken its batch, committed or not."""
-
-    def applied(self, batch: LogBatch, written: int) -> None:
-        """Change the state in memory by what was appended, or lies in an open batch.
-
-        Args:
-            batch: The operation's records, with their offsets.
-            written: The end of the log before the batch that they are part of.
-        """
-        ...
+__all__ = [
+    "ACTIVE",
+    "NO_EFFECT",
+    "Effect",
+    "Parked",
+    "Partition",
+    "PartitionState",
+    "Runtime",
+    "Scheduled",
+    "Write",
+    "partition_error",
+]
 
 
 class Scheduled(Protocol):
@@ -87,51 +64,6 @@ class Scheduled(Protocol):
         ...
 
 
-class Effect(Struct, frozen=True):
-    """What a handler wants: a batch to append, an answer, and what to do after the append.
-
-    Args:
-        records: Of the batch; without records and marker nothing is appended.
-        response: Sent when the write is through; None when the request is parked in its group or
-            was answered already.
-        follow: Told once how the write ended, before the answer leaves.
-        apply: Told at once that the log took the batch; not called when the append is refused.
-        producer_id: Of a transaction; -1 for plain records.
-        transactional: Whether the batch counts only once a COMMIT marker of its producer follows.
-        marker: Makes the batch a control batch, which has no other records.
-        is_empty_batch: An append of nothing, which may fail and waits all the same.
-    """
-
-    records: tuple[LogRecord, ...] = ()
-    response: Response | None = None
-    follow: Follow | None = None
-    apply: Apply | None = None
-    producer_id: int = -1
-    producer_epoch: int = -1
-    transactional: bool = False
-    marker: EndTransactionMarker | None = None
-    is_empty_batch: bool = False
-
-
-NO_EFFECT: Final = Effect()
-"""Nothing to append and nothing to say."""
-
-
-@dataclass(slots=True, eq=False)
-class Write:
-    """An operation that waits for a log position.
-
-    Args:
-        parked: Whose request it is; None for the work of a timer.
-        timer: Name of its write timeout, once armed.
-    """
-
-    parked: Parked | None
-    effect: Effect
-    timer: TimerKey | None = None
-    is_done: bool = False
-
-
 @unique
 class PartitionState(Enum):
     """What a partition of `__consumer_offsets` is to this broker."""
@@ -140,6 +72,10 @@ class PartitionState(Enum):
     ACTIVE = "active"
     FAILED = "failed"
     CLOSED = "closed"
+
+
+ACTIVE: Final = PartitionState.ACTIVE
+"""The usual state, under a name of its own for hot paths."""
 
 
 @dataclass(slots=True, eq=False)
@@ -225,6 +161,7 @@ class Runtime:
         "scheduled",
         "timers",
         "tracing",
+        "verifier",
     )
 
     def __init__(
@@ -233,12 +170,14 @@ class Runtime:
         profile: Profile,
         ids: IdSource,
         append_policy: AppendPolicy | None,
+        verifier: TransactionVerifier | None = None,
     ) -> None:
         self.config = config
         self.counters = Counters()
         self.profile = profile
         self.ids = ids
         self.append_policy = append_policy
+        self.verifier = verifier
         self.hold_high_watermark = config.hold_high_watermark
         self.tracing = config.trace
         linger_ms = config.group_coordinator_append_linger_ms
@@ -289,8 +228,11 @@ class Runtime:
         replies, batches, events = self._replies, self._batches, self._events
         if not (replies or batches or events):
             return NOTHING
-        self._replies, self._batches, self._events = [], [], []
-        return CoordinatorResult(tuple(replies), tuple(batches), tuple(events))
+        result = CoordinatorResult(tuple(replies), tuple(batches), tuple(events))
+        replies.clear()
+        batches.clear()
+        events.clear()
+        return result
 
     def run_scheduled(self) -> None:
         """Run what other threads of the broker were told to do meanwhile.
@@ -316,11 +258,10 @@ class Runtime:
         if parked.is_answered:
             return
         parked.is_answered = True
-        if isinstance(response, JoinGroupResponse) and response.generation_id == -1:
-            generation_id = self.profile.join_error_generation
-            if generation_id != -1 and response.error_code is not ErrorCode.UNKNOWN_SERVER_ERROR:
-                response = replace(response, generation_id=generation_id)
-        self.reply(parked.token, response)
+        generation_id = self.profile.join_error_generation
+        if generation_id != -1 and isinstance(response, JoinGroupResponse):
+            response = numbered(response, generation_id)
+        self._replies.append(Reply(parked.context.token, response))
         if self.tracing:
             trace_response(self, parked, response)
 

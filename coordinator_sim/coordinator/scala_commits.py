@@ -10,7 +10,6 @@ handleFetchOffsets), GroupMetadataManager.storeOffsets and getOffsets, GroupCoor
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from coordinator_sim.coordinator.contract import TransactionVerifier
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.join import create_group
 from coordinator_sim.coordinator.offset_records import (
@@ -90,14 +89,13 @@ def scala_txn_commit(
     partition: Partition,
     request: TxnOffsetCommitRequest,
     parked: Parked,
-    verifier: TransactionVerifier | None,
 ) -> None:
     """Hold offsets until the transaction ends. Source: handleTxnCommitOffsets."""
     group = partition.groups.get(request.group_id)
     if group is None:
         # QUIRK: also for a member of a generation, who is then told that it is unknown.
         group = create_group(runtime, partition, request.group_id)
-    error = verify(verifier, request, parked.api_version)
+    error = verify(runtime.verifier, request, parked.context.api_version)
     if error is ErrorCode.NONE:
         error = validate_txn_member(group, request)
     if error is not ErrorCode.NONE:

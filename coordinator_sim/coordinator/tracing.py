@@ -90,8 +90,8 @@ def trace_response(runtime: "Runtime", parked: "Parked", response: Response) -> 
         return
     common: dict[str, Any] = {
         "api_key": int(request.api_key),
-        "api_version": parked.api_version,
-        "correlation_id": parked.token,
+        "api_version": parked.context.api_version,
+        "correlation_id": parked.context.token,
     }
     common |= _fencing(runtime, request, response)
     match request, response:

@@ -4,7 +4,6 @@ Source: kafka trunk, GroupCoordinatorService.commitTransactionalOffsets and comp
 OffsetMetadataManager.commitTransactionalOffset, CoordinatorContext.completeTransaction.
 """
 
-from coordinator_sim.coordinator.contract import TransactionVerifier
 from coordinator_sim.coordinator.join import create_group
 from coordinator_sim.coordinator.offset_records import commit_records
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
@@ -26,7 +25,6 @@ def handle_txn_commit(
     partition: Partition,
     request: TxnOffsetCommitRequest,
     parked: Parked,
-    verifier: TransactionVerifier | None,
 ) -> None:
     """Hold offsets until the transaction ends.
 
@@ -35,7 +33,7 @@ def handle_txn_commit(
     Source: OffsetMetadataManager.commitTransactionalOffset.
     """
     if not runtime.profile.offsets_follow_log:
-        scala_txn_commit(runtime, partition, request, parked, verifier)
+        scala_txn_commit(runtime, partition, request, parked)
         return
     error = _validate(runtime, partition, request)
     if error is not ErrorCode.NONE:

@@ -37,7 +37,7 @@ class RequestContext(Struct, frozen=True, kw_only=True, gc=False):
     listener: str = "PLAINTEXT"
 
 
-class Node(Struct, frozen=True, kw_only=True):
+class Node(Struct, frozen=True, kw_only=True, gc=False):
     """A broker as clients see it."""
 
     node_id: int
@@ -46,7 +46,7 @@ class Node(Struct, frozen=True, kw_only=True):
     rack: str | None = None
 
 
-class FindCoordinatorRequest(Struct, frozen=True, kw_only=True):
+class FindCoordinatorRequest(Struct, frozen=True, kw_only=True, gc=False):
     """Asks which broker coordinates each key. `key_type` 0 is a group, 1 a transaction."""
 
     api_key: ClassVar[ApiKey] = ApiKey.FIND_COORDINATOR
@@ -54,7 +54,7 @@ class FindCoordinatorRequest(Struct, frozen=True, kw_only=True):
     key_type: int = 0
 
 
-class CoordinatorOfKey(Struct, frozen=True, kw_only=True):
+class CoordinatorOfKey(Struct, frozen=True, kw_only=True, gc=False):
     """The coordinator of one key; on error `node_id` and `port` are -1 and `host` is empty."""
 
     key: str
@@ -65,20 +65,20 @@ class CoordinatorOfKey(Struct, frozen=True, kw_only=True):
     error_message: str | None = None
 
 
-class FindCoordinatorResponse(Struct, frozen=True, kw_only=True):
+class FindCoordinatorResponse(Struct, frozen=True, kw_only=True, gc=False):
     """One entry a requested key, in request order."""
 
     coordinators: tuple[CoordinatorOfKey, ...]
 
 
-class MetadataRequest(Struct, frozen=True, kw_only=True):
+class MetadataRequest(Struct, frozen=True, kw_only=True, gc=False):
     """Asks for brokers and topics. `topics` None means every topic."""
 
     api_key: ClassVar[ApiKey] = ApiKey.METADATA
     topics: tuple[str, ...] | None = None
 
 
-class PartitionMetadata(Struct, frozen=True, kw_only=True):
+class PartitionMetadata(Struct, frozen=True, kw_only=True, gc=False):
     """One partition's leader (-1 for none), leader epoch and the racks of its replicas."""
 
     partition: int
@@ -87,7 +87,7 @@ class PartitionMetadata(Struct, frozen=True, kw_only=True):
     replica_racks: tuple[str, ...] = ()
 
 
-class TopicMetadata(Struct, frozen=True, kw_only=True):
+class TopicMetadata(Struct, frozen=True, kw_only=True, gc=False):
     """One topic's partitions in ascending order."""
 
     name: str
@@ -95,7 +95,7 @@ class TopicMetadata(Struct, frozen=True, kw_only=True):
     error_code: ErrorCode = ErrorCode.NONE
 
 
-class MetadataResponse(Struct, frozen=True, kw_only=True):
+class MetadataResponse(Struct, frozen=True, kw_only=True, gc=False):
     """The cluster as the answering broker knows it."""
 
     brokers: tuple[Node, ...]
@@ -109,7 +109,7 @@ class JoinGroupProtocol(Struct, frozen=True, gc=False):
     metadata: bytes
 
 
-class JoinGroupRequest(Struct, frozen=True, kw_only=True):
+class JoinGroupRequest(Struct, frozen=True, kw_only=True, gc=False):
     """Asks to be part of the group's next generation.
 
     `rebalance_timeout_ms` -1 (JoinGroup v0) stands for the session timeout.
@@ -135,7 +135,7 @@ class JoinGroupMember(Struct, frozen=True, gc=False):
     metadata: bytes
 
 
-class JoinGroupResponse(Struct, frozen=True, kw_only=True):
+class JoinGroupResponse(Struct, frozen=True, kw_only=True, gc=False):
     """Admission to a generation, or an error with generation -1.
 
     `members` is empty for everyone but the leader.
@@ -158,7 +158,7 @@ class SyncGroupAssignment(Struct, frozen=True, gc=False):
     assignment: bytes
 
 
-class SyncGroupRequest(Struct, frozen=True, kw_only=True):
+class SyncGroupRequest(Struct, frozen=True, kw_only=True, gc=False):
     """Asks for this member's assignment; the leader brings everyone's."""
 
     api_key: ClassVar[ApiKey] = ApiKey.SYNC_GROUP
@@ -171,7 +171,7 @@ class SyncGroupRequest(Struct, frozen=True, kw_only=True):
     assignments: tuple[SyncGroupAssignment, ...] = ()
 
 
-class SyncGroupResponse(Struct, frozen=True, kw_only=True):
+class SyncGroupResponse(Struct, frozen=True, kw_only=True, gc=False):
     """The member's assignment, empty on error."""
 
     error_code: ErrorCode = ErrorCode.NONE
@@ -196,7 +196,7 @@ class HeartbeatResponse(Struct, frozen=True, kw_only=True, gc=False):
     error_code: ErrorCode = ErrorCode.NONE
 
 
-class LeavingMember(Struct, frozen=True, kw_only=True):
+class LeavingMember(Struct, frozen=True, kw_only=True, gc=False):
     """One member that leaves; an administrator names a static one by instance id alone."""
 
     member_id: str
@@ -204,7 +204,7 @@ class LeavingMember(Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-class LeaveGroupRequest(Struct, frozen=True, kw_only=True):
+class LeaveGroupRequest(Struct, frozen=True, kw_only=True, gc=False):
     """Removes members from the group; one member up to version 2."""
 
     api_key: ClassVar[ApiKey] = ApiKey.LEAVE_GROUP
@@ -212,7 +212,7 @@ class LeaveGroupRequest(Struct, frozen=True, kw_only=True):
     members: tuple[LeavingMember, ...]
 
 
-class LeftMember(Struct, frozen=True, kw_only=True):
+class LeftMember(Struct, frozen=True, kw_only=True, gc=False):
     """The result for one entry of a LeaveGroup, echoing the ids as sent."""
 
     member_id: str
@@ -220,7 +220,7 @@ class LeftMember(Struct, frozen=True, kw_only=True):
     error_code: ErrorCode = ErrorCode.NONE
 
 
-class LeaveGroupResponse(Struct, frozen=True, kw_only=True):
+class LeaveGroupResponse(Struct, frozen=True, kw_only=True, gc=False):
     """The group's error, and one result an entry in request order."""
 
     error_code: ErrorCode = ErrorCode.NONE
@@ -240,7 +240,7 @@ class OffsetCommitPartition(Struct, frozen=True, gc=False):
     commit_timestamp_ms: int = -1
 
 
-class OffsetCommitTopic(Struct, frozen=True):
+class OffsetCommitTopic(Struct, frozen=True, gc=False):
     """The partitions of one topic in a commit; the broker adds the topic's id, if it knows it.
 
     From version 10 a client names the topic by its id alone, and the broker adds the name.
@@ -251,7 +251,7 @@ class OffsetCommitTopic(Struct, frozen=True):
     topic_id: bytes | None = None
 
 
-class OffsetCommitRequest(Struct, frozen=True, kw_only=True):
+class OffsetCommitRequest(Struct, frozen=True, kw_only=True, gc=False):
     """Stores consumed positions. Generation -1 and an empty member id mean a simple consumer.
 
     `retention_time_ms` is -1 (the broker's default) but for versions 2 to 4.
@@ -273,7 +273,7 @@ class PartitionError(Struct, frozen=True, gc=False):
     error_code: ErrorCode
 
 
-class OffsetCommitTopicResult(Struct, frozen=True):
+class OffsetCommitTopicResult(Struct, frozen=True, gc=False):
     """The outcomes of one topic's partitions, in request order; the id is told from version 10."""
 
     name: str
@@ -281,13 +281,13 @@ class OffsetCommitTopicResult(Struct, frozen=True):
     topic_id: bytes | None = None
 
 
-class OffsetCommitResponse(Struct, frozen=True, kw_only=True):
+class OffsetCommitResponse(Struct, frozen=True, kw_only=True, gc=False):
     """One outcome a partition: a commit has no error of its own."""
 
     topics: tuple[OffsetCommitTopicResult, ...]
 
 
-class OffsetFetchTopic(Struct, frozen=True):
+class OffsetFetchTopic(Struct, frozen=True, gc=False):
     """The partitions of one topic whose offsets are wanted; named by its id from version 10."""
 
     name: str
@@ -295,7 +295,7 @@ class OffsetFetchTopic(Struct, frozen=True):
     topic_id: bytes | None = None
 
 
-class OffsetFetchGroup(Struct, frozen=True, kw_only=True):
+class OffsetFetchGroup(Struct, frozen=True, kw_only=True, gc=False):
     """One group of an OffsetFetch. `topics` None means every topic with an offset."""
 
     group_id: str
@@ -304,7 +304,7 @@ class OffsetFetchGroup(Struct, frozen=True, kw_only=True):
     member_epoch: int = -1
 
 
-class OffsetFetchRequest(Struct, frozen=True, kw_only=True):
+class OffsetFetchRequest(Struct, frozen=True, kw_only=True, gc=False):
     """Asks for stored offsets; one group up to version 7, a batch from 8."""
 
     api_key: ClassVar[ApiKey] = ApiKey.OFFSET_FETCH
@@ -322,7 +322,7 @@ class FetchedOffset(Struct, frozen=True, gc=False):
     error_code: ErrorCode = ErrorCode.NONE
 
 
-class FetchedTopic(Struct, frozen=True):
+class FetchedTopic(Struct, frozen=True, gc=False):
     """The stored offsets of one topic; the id is told from version 10."""
 
     name: str
@@ -330,7 +330,7 @@ class FetchedTopic(Struct, frozen=True):
     topic_id: bytes | None = None
 
 
-class FetchedGroup(Struct, frozen=True, kw_only=True):
+class FetchedGroup(Struct, frozen=True, kw_only=True, gc=False):
     """The stored offsets of one group, or the group's error."""
 
     group_id: str
@@ -338,7 +338,7 @@ class FetchedGroup(Struct, frozen=True, kw_only=True):
     error_code: ErrorCode = ErrorCode.NONE
 
 
-class OffsetFetchResponse(Struct, frozen=True, kw_only=True):
+class OffsetFetchResponse(Struct, frozen=True, kw_only=True, gc=False):
     """One entry a requested group, in request order."""
 
     groups: tuple[FetchedGroup, ...]

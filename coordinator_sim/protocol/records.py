@@ -13,7 +13,7 @@ class GroupMetadataKey(Struct, frozen=True, gc=False):
     group_id: str
 
 
-class GroupMetadataMember(Struct, frozen=True, kw_only=True):
+class GroupMetadataMember(Struct, frozen=True, kw_only=True, gc=False):
     """A member as stored: its subscription is the one of the chosen protocol only."""
 
     member_id: str
@@ -26,7 +26,7 @@ class GroupMetadataMember(Struct, frozen=True, kw_only=True):
     assignment: bytes
 
 
-class GroupMetadataValue(Struct, frozen=True, kw_only=True):
+class GroupMetadataValue(Struct, frozen=True, kw_only=True, gc=False):
     """A generation as stored. `current_state_timestamp_ms` is -1 where the version lacks it."""
 
     protocol_type: str
@@ -81,7 +81,7 @@ LogKey = GroupMetadataKey | OffsetCommitKey | OpaqueKey
 LogValue = GroupMetadataValue | OffsetCommitValue | OpaqueValue
 
 
-class LogRecord(Struct, frozen=True):
+class LogRecord(Struct, frozen=True, gc=False):
     """One record: a value of None is a tombstone.
 
     Args:
@@ -105,7 +105,7 @@ class EndTransactionMarker(Struct, frozen=True, kw_only=True, gc=False):
     coordinator_epoch: int = 0
 
 
-class LogBatch(Struct, frozen=True, kw_only=True):
+class LogBatch(Struct, frozen=True, kw_only=True, gc=False):
     """Records appended together, as a driver stores them and a load replays them.
 
     Args:

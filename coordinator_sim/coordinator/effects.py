@@ -1,0 +1,90 @@
+"""What a handler hands over: a request that waits, what shall be appended, and what follows it.
+
+Plain data; what becomes of it is the business of `runtime` and `writes`.
+
+Source: kafka trunk, coordinator-common/.../runtime/CoordinatorResult.java and CoordinatorRuntime's
+CoordinatorWriteEvent.
+"""
+
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from coordinator_sim.clock.timer_queue import TimerKey
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import RequestContext
+from coordinator_sim.protocol.records import EndTransactionMarker, LogBatch, LogRecord
+from coordinator_sim.protocol.requests import Response, WaitingRequest
+
+
+class Parked(Struct, eq=False, gc=False):
+    """A request that is not answered yet. It is answered once; later answers are dropped."""
+
+    request: WaitingRequest
+    context: RequestContext
+    is_answered: bool = False
+
+
+class Follow(Protocol):
+    """What a write does once it is committed, or has failed."""
+
+    def finish(self, error: ErrorCode) -> None:
+        """Go on with NONE, or undo because of the error of the append."""
+        ...
+
+
+class Apply(Protocol):
+    """What a write does as soon as the log has taken its batch, committed or not."""
+
+    def applied(self, batch: LogBatch, written: int) -> None:
+        """Change the state in memory by what was appended, or lies in an open batch.
+
+        Args:
+            batch: The operation's records, with their offsets.
+            written: The end of the log before the batch that they are part of.
+        """
+        ...
+
+
+class Effect(Struct, frozen=True):
+    """What a handler wants: a batch to append, an answer, and what to do after the append.
+
+    Args:
+        records: Of the batch; without records and marker nothing is appended.
+        response: Sent when the write is through; None when the request is parked in its group or
+            was answered already.
+        follow: Told once how the write ended, before the answer leaves.
+        apply: Told at once that the log took the batch; not called when the append is refused.
+        producer_id: Of a transaction; -1 for plain records.
+        transactional: Whether the batch counts only once a COMMIT marker of its producer follows.
+        marker: Makes the batch a control batch, which has no other records.
+        is_empty_batch: An append of nothing, which may fail and waits all the same.
+    """
+
+    records: tuple[LogRecord, ...] = ()
+    response: Response | None = None
+    follow: Follow | None = None
+    apply: Apply | None = None
+    producer_id: int = -1
+    producer_epoch: int = -1
+    transactional: bool = False
+    marker: EndTransactionMarker | None = None
+    is_empty_batch: bool = False
+
+
+NO_EFFECT: Final = Effect()
+"""Nothing to append and nothing to say."""
+
+
+class Write(Struct, eq=False):
+    """An operation that waits for a log position.
+
+    Args:
+        parked: Whose request it is; None for the work of a timer.
+        timer: Name of its write timeout, once armed.
+    """
+
+    parked: Parked | None
+    effect: Effect
+    timer: TimerKey | None = None
+    is_done: bool = False
