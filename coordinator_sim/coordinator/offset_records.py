@@ -54,11 +54,11 @@ def commit_records(
         topic_id = topic.topic_id if keeps_ids else None
         outcomes: list[PartitionError] = []
         for p in topic.partitions:
-            metadata = p.metadata or ""
-            if len(metadata) * 2 > limit and java_length(metadata) > limit:
-                outcomes.append(PartitionError(p.partition, ErrorCode.OFFSET_METADATA_TOO_LARGE))
+            index, metadata = p.partition, p.metadata or ""
+            if metadata and len(metadata) * 2 > limit and java_length(metadata) > limit:
+                outcomes.append(PartitionError(index, ErrorCode.OFFSET_METADATA_TOO_LARGE))
                 continue
-            outcomes.append(PartitionError(p.partition, NO_ERROR))
+            outcomes.append(PartitionError(index, NO_ERROR))
             value = OffsetCommitValue(
                 offset=p.offset,
                 leader_epoch=p.leader_epoch,
@@ -67,7 +67,7 @@ def commit_records(
                 expire_timestamp_ms=expires_ms,
                 topic_id=topic_id,
             )
-            records.append(LogRecord(OffsetCommitKey(group_id, name, p.partition), value, version))
+            records.append(LogRecord(OffsetCommitKey(group_id, name, index), value, version))
         results.append(OffsetCommitTopicResult(name, tuple(outcomes), topic.topic_id))
     by_offset = runtime.profile.counts_committed_offsets
     runtime.counters.offset_commits += len(records) if by_offset else bool(records)

@@ -173,11 +173,11 @@ class OffsetStore:
 
     def _partitions_of(self, groups: _Groups, key: OffsetCommitKey) -> _Partitions:
         """The table of a topic's offsets, made when missing."""
-        topics = groups.get(key.group_id)
+        topics = groups.entries.get(key.group_id)
         if topics is None:
             topics = TimelineTable(self.timeline, java_string_hash)
             groups.put(key.group_id, topics)
-        partitions = topics.get(key.topic)
+        partitions = topics.entries.get(key.topic)
         if partitions is None:
             partitions = TimelineTable(self.timeline, integer_hash)
             topics.put(key.topic, partitions)

@@ -95,15 +95,17 @@ def _validate_member(runtime: Runtime, group: Group, request: OffsetCommitReques
     instance_id = request.group_instance_id
     if generation_id < 0 and not request.member_id and instance_id is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    error = group.validate_member(request.member_id, instance_id)
-    if error is not NO_ERROR:
-        return error
+    member = group.members.get(request.member_id)
+    if member is None or instance_id is not None:
+        error = group.validate_member(request.member_id, instance_id)
+        if member is None or error is not NO_ERROR:
+            return error
     if generation_id != group.generation_id:
         return ErrorCode.ILLEGAL_GENERATION
     if group.state is AWAITING_SYNC:
         return ErrorCode.REBALANCE_IN_PROGRESS
     # A commit counts as a heartbeat, even if nothing comes of it.
-    start_session(runtime, group, group.members[request.member_id])
+    start_session(runtime, group, member)
     return NO_ERROR
 
 

@@ -293,24 +293,25 @@ class Runtime:
         Source: CoordinatorWriteEvent.run and CoordinatorContext.append; in Scala
         GroupMetadataManager.appendForGroup.
         """
-        write = Write(parked, effect)
         is_lingering = self.linger_ms > 0 or self.gathering is not None
-        if is_lingering and linger(self, partition, write):
+        if is_lingering and linger(self, partition, Write(parked, effect)):
             return
         has_batch = bool(effect.records) or effect.marker is not None or effect.is_empty_batch
         if has_batch:
             error = self._append(partition, effect)
             if error is not NO_ERROR:
-                self.finish(write, error)
+                self.conclude(parked, effect, error)
                 if self.profile.replies_wait_for_log:
                     self.release(partition)
                 return
             if self.config.idle_timers and self.profile.replies_wait_for_log:
                 self.timers.touch(self.now_ms + self.config.offsets_commit_timeout_ms)
         if self.profile.replies_wait_for_log:
-            settle_by_position(self, partition, write)
+            settle_by_position(self, partition, parked, effect)
+        elif has_batch:
+            settle_by_batch(self, partition, parked, effect)
         else:
-            settle_by_batch(self, partition, write, has_batch=has_batch)
+            self.conclude(parked, effect, NO_ERROR)
 
     def append_unacknowledged(self, partition: Partition, records: tuple[LogRecord, ...]) -> None:
         """Append records that nobody waits for: no append fault, no high watermark, no timeout.
@@ -413,24 +414,24 @@ class Runtime:
         self.timers.schedule(key, deadline_ms, now_ms=self.now_ms, data=write)
 
     def finish(self, write: Write, error: ErrorCode) -> None:
-        """Complete a write once: its follow-up first, then its answer.
-
-        Source: CoordinatorWriteEvent.complete.
-        """
+        """Complete a write that waited, once. Source: CoordinatorWriteEvent.complete."""
         if write.is_done:
             return
         write.is_done = True
         if write.timer is not None:
             self.timers.cancel(write.timer)
-        effect = write.effect
+        self.conclude(write.parked, write.effect, error)
+
+    def conclude(self, parked: Parked | None, effect: Effect, error: ErrorCode) -> None:
+        """What a write ends with: its follow-up first, then its answer."""
         if effect.follow is not None:
             effect.follow.finish(error)
-        if write.parked is None:
+        if parked is None:
             return
         if error is not NO_ERROR:
-            self.refuse(write.parked, error)
+            self.refuse(parked, error)
         elif effect.response is not None:
-            self.answer(write.parked, effect.response)
+            self.answer(parked, effect.response)
 
     def refuse(self, parked: Parked, error: ErrorCode) -> None:
         """Answer a request whose operation failed. Source: handleOperationException."""

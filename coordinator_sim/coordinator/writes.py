@@ -10,36 +10,42 @@ DeferredEventQueue; kafka 3.9, GroupMetadataManager.appendForGroup on DelayedPro
 
 from typing import TYPE_CHECKING
 
+from coordinator_sim.coordinator.effects import Write
 from coordinator_sim.protocol.errors import NO_ERROR
 
 if TYPE_CHECKING:
-    from coordinator_sim.coordinator.runtime import Partition, Runtime, Write
+    from coordinator_sim.coordinator.effects import Effect, Parked
+    from coordinator_sim.coordinator.runtime import Partition, Runtime
 
 
-def settle_by_position(runtime: "Runtime", partition: "Partition", write: "Write") -> None:
+def settle_by_position(
+    runtime: "Runtime", partition: "Partition", parked: "Parked | None", effect: "Effect"
+) -> None:
     """Finish an operation once the log position it saw is committed.
 
     An operation without records still waits behind the writes before it.
     """
     if partition.high_watermark < partition.end_offset:
+        write = Write(parked, effect)
         partition.deferred.append((partition.end_offset, write))
         runtime.arm_write_timeout(write)
     elif partition.deferred:
-        partition.deferred.append((partition.end_offset, write))
+        partition.deferred.append((partition.end_offset, Write(parked, effect)))
         runtime.release(partition)
     else:
-        runtime.finish(write, NO_ERROR)
+        runtime.conclude(parked, effect, NO_ERROR)
 
 
 def settle_by_batch(
-    runtime: "Runtime", partition: "Partition", write: "Write", *, has_batch: bool
+    runtime: "Runtime", partition: "Partition", parked: "Parked | None", effect: "Effect"
 ) -> None:
-    """Finish an operation at once, or, if it appended, when its own batch is committed.
+    """Finish an operation that appended when its own batch is committed, which may be at once.
 
     Writes before it that still wait do not hold it up.
     """
-    if has_batch and partition.high_watermark < partition.end_offset:
+    if partition.high_watermark < partition.end_offset:
+        write = Write(parked, effect)
         partition.deferred.append((partition.end_offset, write))
         runtime.arm_write_timeout(write)
     else:
-        runtime.finish(write, NO_ERROR)
+        runtime.conclude(parked, effect, NO_ERROR)
