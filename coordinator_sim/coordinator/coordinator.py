@@ -45,7 +45,7 @@ from coordinator_sim.coordinator.scala_cleanup import (
     start_expiry,
 )
 from coordinator_sim.coordinator.sync import handle_sync
-from coordinator_sim.coordinator.tracing import trace_request
+from coordinator_sim.coordinator.tracing import trace_request, trace_stale_resignation
 from coordinator_sim.coordinator.transactions import handle_complete, handle_txn_commit
 from coordinator_sim.coordinator.txn_validation import verify
 from coordinator_sim.errors import OperationAborted
@@ -434,6 +434,9 @@ class GroupCoordinator:
                 part.leader_epoch = leader_epoch
             if part.state is not PartitionState.CLOSED:
                 unload(runtime, part, leader_epoch)
+                return runtime.take()
+        if runtime.tracing and runtime.profile.epochs_outlive:
+            trace_stale_resignation(runtime, part, leader_epoch)
         return runtime.take()
 
     def _is_newer(self, partition: Partition, leader_epoch: int) -> bool:

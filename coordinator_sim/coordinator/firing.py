@@ -8,13 +8,18 @@ from collections.abc import Callable
 from coordinator_sim.clock.timer_queue import Timer, TimerKind
 from coordinator_sim.coordinator.expiry import expire_offsets
 from coordinator_sim.coordinator.gauges import Gauge, expire_gauge
+from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.join_phase import (
     InitialDelay,
     complete_join,
     expire_initial_join,
 )
 from coordinator_sim.coordinator.linger import OpenBatch, expire_linger
-from coordinator_sim.coordinator.membership import expire_pending_sync, expire_sessions
+from coordinator_sim.coordinator.membership import (
+    expire_own_session,
+    expire_pending_sync,
+    expire_sessions,
+)
 from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Partition, Runtime, Write
 from coordinator_sim.coordinator.scala_cleanup import (
     EXPIRY_KEY,
@@ -69,6 +74,8 @@ def fire(runtime: Runtime, timer: Timer, partition_of: Callable[[str], int]) -> 
 
 def _fire_in_group(runtime: Runtime, timer: Timer) -> Effect:
     key, data = timer.key, timer.data
+    if isinstance(data, Group):
+        return expire_own_session(runtime, data, key.member_id)
     group = runtime.groups.get(key.group_id)
     if group is None:
         return NO_EFFECT

@@ -133,6 +133,7 @@ def _hand_out_id(runtime: Runtime, group: Group, join: Join, member_id: str) -> 
         TimerKey(TimerKind.SESSION, group.group_id, member_id),
         runtime.now_ms + join.request.session_timeout_ms,
         now_ms=runtime.now_ms,
+        data=group if runtime.profile.sessions_outlive_group else None,
     )
     if runtime.tracing:
         group.tell(

@@ -17,6 +17,7 @@ from coordinator_sim.coordinator.scala_cleanup import forget_producers, install_
 from coordinator_sim.coordinator.scala_offsets import LoadedOffsets
 from coordinator_sim.coordinator.sessions import start_session
 from coordinator_sim.coordinator.subscriptions import subscriptions_of
+from coordinator_sim.coordinator.tracing import trace_member_loaded
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.iteration_order import scala_map_order
 from coordinator_sim.protocol.messages import (
@@ -81,8 +82,12 @@ def _replay_group(
 ) -> None:
     group = Group(runtime, group_id, partition.index)
     group.restore(value)
+    is_told = runtime.tracing and not runtime.profile.offsets_follow_log
     for stored in value.members:
-        group.add(_member_of(stored, value))
+        member = _member_of(stored, value)
+        group.add(member)
+        if is_told:
+            trace_member_loaded(group, member)
     group.subscriptions = subscriptions_of(group)
     partition.put_group(group)
 
@@ -237,10 +242,13 @@ def _cancel_timers(runtime: Runtime, partition: Partition) -> None:
     timers.cancel(gauge_key(partition))
     count = runtime.config.offsets_topic_num_partitions
     for timer in list(timers):
-        group_id = timer.key.group_id
-        is_own = timer.key.kind in _GROUP_TIMERS
-        if is_own and partition_for(group_id, count) == partition.index:
-            timers.cancel(timer.key)
+        key = timer.key
+        if key.kind not in _GROUP_TIMERS or partition_for(key.group_id, count) != partition.index:
+            continue
+        if key.kind is not TimerKind.SESSION or not runtime.profile.sessions_outlive_group:
+            timers.cancel(key)
+        elif not isinstance(timer.data, Group):
+            timer.data = runtime.groups.get(key.group_id)
 
 
 def _kill(runtime: Runtime, group: Group) -> None:

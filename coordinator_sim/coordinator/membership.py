@@ -207,6 +207,23 @@ def expire_sessions(runtime: Runtime, group: Group, member_id: str, repeats: obj
     return effect
 
 
+def expire_own_session(runtime: Runtime, group: Group, member_id: str) -> Effect:
+    """A timer ran out that belongs to this very group: of a handed-out id, or of what was unloaded.
+
+    Source: GroupCoordinator.onExpireHeartbeat.
+    """
+    if group.state is DEAD:
+        if runtime.tracing:
+            group.tell(Event.LIFECYCLE, member_id=member_id, reason_text="session of a dead group")
+        return NO_EFFECT
+    if member_id in group.pending_members:
+        return expire_session(runtime, group, member_id)
+    # QUIRK: an id that left or was refused meanwhile is removed, and told of, once more.
+    if runtime.tracing:
+        group.tell(Event.PENDING_EXPIRED, member_id=member_id)
+    return NO_EFFECT
+
+
 def expire_session(runtime: Runtime, group: Group, member_id: str) -> Effect:
     """A session, a new member's wait, or a handed-out id ran out.
 

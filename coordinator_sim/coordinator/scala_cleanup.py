@@ -22,7 +22,11 @@ from coordinator_sim.coordinator.scala_offsets import (
     immutable_order,
 )
 from coordinator_sim.coordinator.subscriptions import is_consumer
-from coordinator_sim.coordinator.tracing import trace_offsets_expired, trace_partitions_deleted
+from coordinator_sim.coordinator.tracing import (
+    trace_offsets_expired,
+    trace_partitions_deleted,
+    trace_topics_deleted,
+)
 from coordinator_sim.protocol.admin_messages import (
     DeletedOffset,
     DeletedOffsetTopic,
@@ -139,7 +143,11 @@ def _is_subscribed(group: Group, topic: str) -> bool:
 
 def scala_partitions_deleted(runtime: Runtime, places: list[Place]) -> None:
     """Partitions are gone: so are their offsets. Source: handleDeletedPartitions."""
-    clean_up(runtime, runtime.groups_in_cache_order(), lambda group: group.offsets.remove(places))
+    count = clean_up(
+        runtime, runtime.groups_in_cache_order(), lambda group: group.offsets.remove(places)
+    )
+    if runtime.tracing:
+        trace_topics_deleted(runtime, places, count)
 
 
 # -- expiry --------------------------------------------------------------------------------

@@ -178,6 +178,35 @@ def trace_fetch(runtime: "Runtime", context: RequestContext, response: OffsetFet
         )
 
 
+def trace_member_loaded(group: "Group", member: "Member") -> None:
+    """Tell of a member in a stored record. Source: GroupMetadata.loadGroup (Scala)."""
+    group.emit(
+        Event.LIFECYCLE,
+        member,
+        reason_text="member loaded",
+        attrs={"protocols": ",".join(protocol.name for protocol in member.protocols)},
+    )
+
+
+def trace_stale_resignation(runtime: "Runtime", partition: "Partition", epoch: int | None) -> None:
+    """Tell of a resignation that had nothing to unload, or came too late for its epoch.
+
+    Source: GroupMetadataManager.removeGroupsAndOffsets (Scala).
+    """
+    attrs = {} if epoch is None else {"epoch": str(epoch)}
+    runtime.emit(Event.COORD_RESIGNED, offsets_partition=partition.index, attrs=attrs)
+    if epoch is None or epoch >= partition.leader_epoch:
+        counts = {"groups": "0", "offsets": "0"}
+        runtime.emit(Event.UNLOAD_DONE, offsets_partition=partition.index, attrs=attrs | counts)
+        return
+    runtime.emit(
+        Event.LIFECYCLE,
+        offsets_partition=partition.index,
+        reason_text="unload refused",
+        attrs=attrs | {"current_epoch": str(partition.leader_epoch)},
+    )
+
+
 def trace_fenced_leave(group: "Group", entry: LeavingMember) -> None:
     """Tell that a member would leave whose instance id another one has."""
     current = group.static_members.get(entry.group_instance_id or "", "")
@@ -212,8 +241,17 @@ def trace_offsets_deleted(group: "Group", keys: list[OffsetCommitKey]) -> None:
 
 def trace_partitions_deleted(group: "Group", places: list[TopicPartition], count: int) -> None:
     """Tell of an OffsetDelete of these partitions, of which so many had an offset."""
+    group.tell(Event.OFFSET_TOMBSTONE, attrs=_deleted(places, count))
+
+
+def trace_topics_deleted(runtime: "Runtime", places: list[TopicPartition], count: int) -> None:
+    """Tell how many offsets of all groups went with these partitions."""
+    runtime.emit(Event.OFFSET_TOMBSTONE, attrs=_deleted(places, count))
+
+
+def _deleted(places: list[TopicPartition], count: int) -> dict[str, str]:
     names = ", ".join(f"{place.topic}-{place.partition}" for place in places)
-    group.tell(Event.OFFSET_TOMBSTONE, attrs={"partitions": names, "count": str(count)})
+    return {"partitions": names, "count": str(count)}
 
 
 def trace_offsets_expired(runtime: "Runtime", partition: "Partition | None", count: int) -> None:

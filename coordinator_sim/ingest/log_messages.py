@@ -219,6 +219,7 @@ KNOWN: Final = tuple(
         ("unload-scheduled", "cheduling unloading"),
         ("unload-started", "tarted unloading"),
         ("unload-ignored", "gnored unloading"),
+        ("unload-refused", "Not removing offsets"),
         ("cached-groups", "cached groups for"),
         ("simple-group", "Creating a simple consumer group via manual offset commit"),
         ("group-epoch", "Bumped group epoch"),

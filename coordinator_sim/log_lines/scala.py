@@ -22,6 +22,7 @@ from coordinator_sim.log_lines.words import (
     client_reason,
     groups_deleted,
     listed,
+    partitions_deleted,
     raw_error,
 )
 from coordinator_sim.protocol.errors import ErrorCode
@@ -330,6 +331,9 @@ class ScalaWords(Words):
             yield self.manager(event, text)
 
     def _offsets_deleted(self, event: TraceEvent) -> Iterator[Entry]:
+        if event.group_id is None:
+            yield self.coordinator(event, partitions_deleted(event))
+            return
         yield self.coordinator(
             event,
             f"The following offsets of the group {event.group_id} were deleted: "
@@ -338,14 +342,40 @@ class ScalaWords(Words):
         )
 
     def _offsets_expired(self, event: TraceEvent) -> Iterator[Entry]:
-        # DEVIATION: a Scala broker looks through all its partitions at once and tells their sum;
-        # here each partition with expired offsets has its own line.
         count = event.attrs.get("count")
         yield self.manager(event, f"Removed {count} expired offsets in 0 milliseconds.")
 
     def _lifecycle(self, event: TraceEvent) -> Iterator[Entry]:
-        if event.reason_text == "groups deleted":
-            yield self.coordinator(event, groups_deleted(event))
+        match event.reason_text:
+            case "groups deleted":
+                yield self.coordinator(event, groups_deleted(event))
+            case "member loaded":
+                text = (
+                    f"Loaded member {self.member(event)} in group {event.group_id} with generation "
+                    f"{event.generation}."
+                )
+                # It is the companion object that says so.
+                yield Entry("kafka.coordinator.group.GroupMetadata$", text)
+            case "session of a dead group":
+                yield self.coordinator(
+                    event,
+                    "Received notification of heartbeat expiration for member "
+                    f"{event.member_id} after group {event.group_id} had already been unloaded or "
+                    "deleted.",
+                )
+            case "unload refused":
+                yield self.manager(
+                    event,
+                    f"Not removing offsets and group metadata for {_TOPIC}-"
+                    f"{event.offsets_partition} in epoch {self.epoch(event)} since current epoch "
+                    f"is {event.attrs.get('current_epoch')}",
+                )
+            case _:
+                return
+
+    def epoch(self, event: TraceEvent) -> str:
+        """A leader epoch that need not be known."""
+        return _epoch(event)
 
     # -- who speaks ------------------------------------------------------------------------
 

@@ -103,6 +103,10 @@ class Scala2Words(ScalaWords):
             "which are static.",
         )
 
+    def epoch(self, event: TraceEvent) -> str:
+        """A leader epoch that need not be known."""
+        return option(event.attrs.get("epoch"))
+
     def _resigned_2(self, event: TraceEvent) -> Iterator[Entry]:
         partition, epoch = event.offsets_partition, option(event.attrs.get("epoch"))
         yield self.coordinator(
@@ -140,6 +144,7 @@ class LegacyWords(Words):
             Event.UNLOAD_DONE: self._unload_done,
             Event.GROUP_DEAD: self._dead,
             Event.OFFSET_EXPIRED: self._offsets_expired,
+            Event.OFFSET_TOMBSTONE: self._offsets_deleted,
         }
 
     def removed(self, events: list[TraceEvent]) -> Iterator[Entry]:
@@ -232,6 +237,11 @@ class LegacyWords(Words):
         if event.attrs.get("cause") == "no offsets":
             text = f"Group {event.group_id} transitioned to Dead in generation {event.generation}"
             yield _manager(event, text)
+
+    def _offsets_deleted(self, event: TraceEvent) -> Iterator[Entry]:
+        """Source: GroupMetadataManager.cleanupGroupMetadata, which calls them expired."""
+        if event.group_id is None:
+            yield from self._offsets_expired(event)
 
     def _offsets_expired(self, event: TraceEvent) -> Iterator[Entry]:
         count = event.attrs.get("count")

@@ -67,6 +67,14 @@ def groups_deleted(event: TraceEvent) -> str:
     )
 
 
+def partitions_deleted(event: TraceEvent) -> str:
+    """What went with deleted topics. Source: GroupCoordinator.handleDeletedPartitions (Scala)."""
+    return (
+        f"Removed {event.attrs.get('count')} offsets associated with deleted partitions: "
+        f"{event.attrs.get('partitions')}."
+    )
+
+
 def client_reason(event: TraceEvent) -> str:
     """Why the client left, as Kafka logs it. Source: LeaveGroupRequest.leaveReason."""
     return event.client_reason or NOT_PROVIDED

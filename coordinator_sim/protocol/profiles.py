@@ -174,6 +174,9 @@ class Profile(Struct, frozen=True, kw_only=True):
             Scala a DelayedHeartbeat that is satisfied already is never watched.
         pending_leave_cancels_timer: The timer of a handed-out id goes with the id.
             Source: classicGroupLeaveToClassicGroup; in Scala it runs out in vain.
+        sessions_outlive_group: Session timers of a group that is unloaded or deleted run on, to
+            be told of when they end. Source: GroupCoordinator.onExpireHeartbeat of a Dead group;
+            CoordinatorTimerImpl.cancelAll.
         ownership_first: A partition that is not led or is loading is told before JoinGroup's
             session timeout and TxnOffsetCommit's transaction are looked at. Source:
             GroupCoordinator.validateGroupStatus; GroupCoordinatorService asks the runtime last.
@@ -258,6 +261,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     failed_replacement_restores_protocols: bool = True
     parked_member_keeps_session: bool = True
     pending_leave_cancels_timer: bool = True
+    sessions_outlive_group: bool = False
     ownership_first: bool = False
     refused_join_names_member: bool = False
     under_replicated_append_is_not_available: bool = False
@@ -300,6 +304,7 @@ _SCALA: Final = replace(
     failed_replacement_restores_protocols=False,
     parked_member_keeps_session=False,
     pending_leave_cancels_timer=False,
+    sessions_outlive_group=True,
     ownership_first=True,
     refused_join_names_member=True,
     under_replicated_append_is_not_available=True,
