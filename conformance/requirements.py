@@ -72,11 +72,6 @@ class Requirement(Struct, frozen=True, kw_only=True):
     verified_on: tuple[str, ...] = ()
 
     @property
-    def over_wire(self) -> bool:
-        """Whether requests, replies and waiting are enough to check it."""
-        return self.level is Level.MUST
-
-    @property
     def profiles(self) -> tuple[str, ...]:
         """The profiles that must behave so, oldest first."""
         if self.switches:

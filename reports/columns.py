@@ -32,7 +32,6 @@ MEMBER_IDS: Final = "member_ids"
 MEMBER_KEYS: Final = "member_keys"
 RESOURCE_LIST_ID: Final = "resource_list_id"
 RESOURCES: Final = "resources"
-QUALITY: Final = "quality"
 
 GROUP_KEY: Final = (TRACE_ID, CLUSTER_ID, GROUP_ID)
 """A group of one run."""

@@ -10,6 +10,7 @@ import typer
 from coordinator_sim import __version__
 from coordinator_sim.cli.arguments import TraceFormat, find_scenario, parse_settings
 from coordinator_sim.cli.broker_log import write_broker_log
+from coordinator_sim.cli.metrics import print_metrics
 from coordinator_sim.cli.simulation import Simulation, assignor_label, simulate
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ VERDICT_WORDS = {"PASS": "kept", "UNKNOWN": "without evidence", "FAIL": "VIOLATE
 
 LogFileOption = Annotated[
     Path | None, typer.Option(help="Write the log that the brokers would have written.")
+]
+MetricsOption = Annotated[
+    bool, typer.Option("--metrics", help="Print what each broker's metrics show at the end.")
 ]
 
 
@@ -65,6 +69,7 @@ def run(
         bool, typer.Option("--json", help="Print one JSON summary instead of the story.")
     ] = False,
     broker_log: LogFileOption = None,
+    metrics: MetricsOption = False,
 ) -> None:
     """Run one scenario in virtual time: print its story, check its invariants, write its trace.
 
@@ -93,6 +98,8 @@ def run(
         print_summary(events, verdicts, directory, log_dir)
         if lines is not None:
             typer.echo(f"broker log: {broker_log}, {lines} lines   (UTC, from 1970)")
+        if metrics:
+            print_metrics(directory)
     if verdicts.violations:
         raise typer.Exit(1)
 

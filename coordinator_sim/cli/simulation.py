@@ -9,12 +9,11 @@ import msgspec
 from msgspec import Struct
 
 from coordinator_sim import __version__
+from coordinator_sim.cli.metrics import write_metrics
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder, Recorder
-from coordinator_sim.trace.schema import METRICS_NAME
 
 if TYPE_CHECKING:
-    from coordinator_sim.coordinator.metrics import CoordinatorMetrics
     from coordinator_sim.scenario.scenario import Scenario
 
 
@@ -96,7 +95,7 @@ def simulate(
             progress=on_progress,
             shuffle_ties=simulation.shuffle_ties,
         )
-    write_metrics(out / METRICS_NAME, result.metrics)
+    write_metrics(out, result.metrics)
     if log_dir is not None:
         from coordinator_sim.protocol.profiles import profile_named
         from coordinator_sim.wire.log_batches import form_of
@@ -105,17 +104,6 @@ def simulate(
         form = form_of(profile_named(simulation.scenario.profile))
         write_log(log_dir, result.offsets_log, form)
     return recorder.events
-
-
-def write_metrics(path: Path, brokers: "dict[int, CoordinatorMetrics]") -> None:
-    """Write what each broker's metrics show at the end of a run, by Kafka's names."""
-    from coordinator_sim.coordinator.metrics import KAFKA_NAMES
-
-    shown = {
-        str(broker_id): {name: getattr(metrics, field) for field, name in KAFKA_NAMES.items()}
-        for broker_id, metrics in brokers.items()
-    }
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(shown)) + b"\n")
 
 
 class _KeepingRecorder(MemoryRecorder):

@@ -48,7 +48,6 @@ _JSON_MESSAGE: Final = (
 _JSON_TIME: Final = ("@timestamp", "timestamp", "time", "timeMillis", "ts", "@t")
 _JSON_LEVEL: Final = ("level", "severity", "log.level")
 _JSON_LOGGER: Final = ("loggerName", "logger_name", "logger", "log.logger", "category")
-_JSON_THREAD: Final = ("thread", "thread_name", "threadName", "process.thread.name")
 
 
 class Envelope(Struct, frozen=True):
