@@ -9,6 +9,7 @@ from typing import Final
 from coordinator_sim.broker.authorizer import Operation, ResourceType
 from coordinator_sim.broker.passage import Access
 from coordinator_sim.broker.view import ClusterView
+from coordinator_sim.protocol.error_texts import error_message
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
     CoordinatorOfKey,
@@ -64,7 +65,11 @@ class Discovery:
     def _find(self, key: str, key_type: int, context: RequestContext) -> CoordinatorOfKey:
         topic = _TOPICS.get(key_type)
         if topic is None:
-            return CoordinatorOfKey(key=key, error_code=ErrorCode.INVALID_REQUEST)
+            # Kafka throws here, so every version is told the error's own text.
+            refusal = ErrorCode.INVALID_REQUEST
+            return CoordinatorOfKey(
+                key=key, error_code=refusal, error_message=error_message(refusal)
+            )
         resource_type, refusal = _RIGHTS[key_type]
         if not self._access.allows(context, Operation.DESCRIBE, resource_type, key):
             return CoordinatorOfKey(key=key, error_code=refusal)

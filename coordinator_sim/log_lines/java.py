@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from coordinator_sim.log_lines.entries import ERROR, INFO, WARN, Entry
-from coordinator_sim.log_lines.errors import error_message
 from coordinator_sim.log_lines.reasons import NOT_PROVIDED
 from coordinator_sim.log_lines.words import (
     OPERATIONS,
@@ -19,6 +18,7 @@ from coordinator_sim.log_lines.words import (
     listed,
     raw_error,
 )
+from coordinator_sim.protocol.error_texts import error_message
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent

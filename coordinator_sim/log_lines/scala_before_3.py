@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from coordinator_sim.log_lines.entries import ERROR, INFO, WARN, Entry
-from coordinator_sim.log_lines.errors import error_message, exception_name
 from coordinator_sim.log_lines.reasons import scala_2_reason, told
 from coordinator_sim.log_lines.scala import ScalaWords
 from coordinator_sim.log_lines.scala_values import member_metadata, option
 from coordinator_sim.log_lines.words import OPERATIONS, Words, raw_error
+from coordinator_sim.protocol.error_texts import error_message, exception_name
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.trace.events import Event, TraceEvent

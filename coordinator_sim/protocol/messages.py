@@ -55,7 +55,11 @@ class FindCoordinatorRequest(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class CoordinatorOfKey(Struct, frozen=True, kw_only=True, gc=False):
-    """The coordinator of one key; on error `node_id` and `port` are -1 and `host` is empty."""
+    """The coordinator of one key; on error `node_id` and `port` are -1 and `host` is empty.
+
+    Args:
+        error_message: None for what a broker of the request's version says beside that error.
+    """
 
     key: str
     node_id: int = -1

@@ -3,6 +3,7 @@
 from typing import Final
 
 from coordinator_sim.errors import UnsupportedVersion
+from coordinator_sim.protocol.error_texts import error_message
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
     CoordinatorOfKey,
@@ -50,17 +51,25 @@ def _write_find(request: FindCoordinatorRequest, version: int) -> Data:
     return {"key": request.keys[0], "keyType": request.key_type}
 
 
-def _read_coordinator(entry: Data, key: str) -> CoordinatorOfKey:
+def _usual_message(error: ErrorCode, version: int) -> str:
+    """What is said beside an error: its own text up to version 3, nothing from 4 on.
+
+    Source: kafka 3.9, KafkaApis.handleFindCoordinatorRequestLessThanV4 and ...V4AndAbove.
+    """
+    return "" if version >= _BATCHED_FIND else error_message(error)
+
+
+def _read_coordinator(entry: Data, key: str, version: int) -> CoordinatorOfKey:
     error = error_of(entry)
     message = entry.get("errorMessage")
-    silent = message in ("", "NONE") and error is ErrorCode.NONE
+    usual = message == _usual_message(error, version)
     return CoordinatorOfKey(
         key=key,
         node_id=entry["nodeId"],
         host=entry["host"],
         port=entry["port"],
         error_code=error,
-        error_message=None if silent else message,
+        error_message=None if usual else message,
     )
 
 
@@ -68,35 +77,33 @@ def _read_found(
     data: Data, version: int, request: FindCoordinatorRequest | None
 ) -> FindCoordinatorResponse:
     if version >= _BATCHED_FIND:
-        entries = tuple(_read_coordinator(entry, entry["key"]) for entry in data["coordinators"])
+        entries = tuple(
+            _read_coordinator(entry, entry["key"], version) for entry in data["coordinators"]
+        )
         return FindCoordinatorResponse(coordinators=entries)
     key = request.keys[0] if request is not None else ""
-    return FindCoordinatorResponse(coordinators=(_read_coordinator(data, key),))
+    return FindCoordinatorResponse(coordinators=(_read_coordinator(data, key, version),))
 
 
-def _write_coordinator(coordinator: CoordinatorOfKey, silence: str) -> Data:
+def _write_coordinator(coordinator: CoordinatorOfKey, version: int) -> Data:
     message = coordinator.error_message
-    found = coordinator.error_code is ErrorCode.NONE
+    usual = _usual_message(coordinator.error_code, version)
     return {
         "key": coordinator.key,
         "nodeId": coordinator.node_id,
         "host": coordinator.host,
         "port": coordinator.port,
         "errorCode": int(coordinator.error_code),
-        "errorMessage": silence if message is None and found else message,
+        "errorMessage": usual if message is None else message,
     }
 
 
 def _write_found(
     response: FindCoordinatorResponse, version: int, _request: FindCoordinatorRequest | None
 ) -> Data:
-    """Versions 1 to 3 say NONE where nothing is wrong, newer ones say nothing.
-
-    Source: KafkaApis.handleFindCoordinatorRequestLessThanV4 and ...V4AndAbove; Errors.message.
-    """
     if version < _BATCHED_FIND:
-        return _write_coordinator(response.coordinators[0], "NONE")
-    return {"coordinators": [_write_coordinator(each, "") for each in response.coordinators]}
+        return _write_coordinator(response.coordinators[0], version)
+    return {"coordinators": [_write_coordinator(each, version) for each in response.coordinators]}
 
 
 # -- JoinGroup -----------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from coordinator_sim.broker.authorizer import Acl, AclAuthorizer, Operation, ResourceType
+from coordinator_sim.harness.kafka_json import write_response
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
     CoordinatorOfKey,
@@ -39,6 +40,20 @@ def test_batch_in_order(client: "Client") -> None:
 def test_other_key_types(client: "Client", key_type: int) -> None:
     """What is neither a group nor a transactional id is INVALID_REQUEST."""
     assert find(client, "x", key_type=key_type)[0].error_code is ErrorCode.INVALID_REQUEST
+
+
+def test_errors_speak_for_themselves_up_to_version_3(make_client: "Callable[..., Client]") -> None:
+    """An old client reads the error's text, a newer one nothing: unless its key type is unknown."""
+    client = make_client(authorizer=AclAuthorizer(()))
+    refused = FindCoordinatorResponse(coordinators=find(client, "g"))
+    unknown = FindCoordinatorResponse(coordinators=find(client, "g", key_type=9))
+    request = FindCoordinatorRequest(keys=("g",))
+    old = write_response(request, 3, refused)
+    (new,) = write_response(request, 4, refused)["coordinators"]
+    (invalid,) = write_response(request, 4, unknown)["coordinators"]
+    assert old["errorMessage"] == "Group authorization failed."
+    assert new["errorMessage"] == ""
+    assert invalid["errorMessage"].startswith("This most likely occurs because of a request")
 
 
 def test_missing_topics_are_created(client: "Client") -> None:

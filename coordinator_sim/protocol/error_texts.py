@@ -1,6 +1,6 @@
-"""What Kafka's errors say in log messages: their texts, and the classes of their exceptions.
+"""What Kafka's errors say of themselves: their texts, and the classes of their exceptions.
 
-Only those that storing a group's record can meet.
+Only those that storing a group's record can meet, which log lines name, and FindCoordinator's.
 
 Source: kafka trunk, clients/.../common/protocol/Errors.java.
 """
@@ -62,6 +62,17 @@ _TEXTS: Final = {
     ErrorCode.REBALANCE_IN_PROGRESS: ErrorText(
         "The group is rebalancing, so a rejoin is needed.", "RebalanceInProgressException"
     ),
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: ErrorText(
+        "Group authorization failed.", "GroupAuthorizationException"
+    ),
+    ErrorCode.INVALID_REQUEST: ErrorText(
+        "This most likely occurs because of a request being malformed by the client library or the "
+        "message was sent to an incompatible broker. See the broker logs for more details.",
+        "InvalidRequestException",
+    ),
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: ErrorText(
+        "Transactional Id authorization failed.", "TransactionalIdAuthorizationException"
+    ),
     ErrorCode.KAFKA_STORAGE_ERROR: ErrorText(
         "Disk error when trying to access log file on the disk.", "KafkaStorageException"
     ),
@@ -70,7 +81,7 @@ _PACKAGE: Final = "org.apache.kafka.common.errors."
 
 
 def error_message(error: ErrorCode) -> str:
-    """The error's own message; its name for one that storing a record cannot meet."""
+    """The error's own message; its name for NONE and for one that is not here."""
     text = _TEXTS.get(error)
     return error.name if text is None else text.message
 
