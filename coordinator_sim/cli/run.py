@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 VERDICT_WORDS = {"PASS": "kept", "UNKNOWN": "without evidence", "FAIL": "VIOLATED"}
 
+LogDirOption = Annotated[
+    Path | None,
+    typer.Option(help="Write the offsets log too, as a broker's segments in this folder."),
+]
 LogFileOption = Annotated[
     Path | None, typer.Option(help="Write the log that the brokers would have written.")
 ]
@@ -55,10 +59,7 @@ def run(
     format_: Annotated[TraceFormat, typer.Option("--format", help="Form of the trace.")] = (
         TraceFormat.PARQUET
     ),
-    log_dir: Annotated[
-        Path | None,
-        typer.Option(help="Write the offsets log too, as a broker's segments in this folder."),
-    ] = None,
+    log_dir: LogDirOption = None,
     shuffle_ties: Annotated[
         bool, typer.Option("--shuffle-ties", help="Draw the order of simultaneous happenings.")
     ] = False,
