@@ -88,13 +88,23 @@ class Bucket:
     timers: dict[Timer, None] = field(default_factory=dict)
 
 
+_NOT_PLACED: Final = -1
 _in_line = attrgetter("arm_seq")
 
 
 class TimerQueue:
     """All timers of one coordinator."""
 
-    __slots__ = ("_buckets", "_queue", "_ready", "_seq", "_timers", "_wheel_ms")
+    __slots__ = (
+        "_buckets",
+        "_latest",
+        "_latest_ms",
+        "_queue",
+        "_ready",
+        "_seq",
+        "_timers",
+        "_wheel_ms",
+    )
 
     def __init__(self) -> None:
         self._timers: dict[TimerKey, Timer] = {}
@@ -103,11 +113,16 @@ class TimerQueue:
         self._ready: deque[Timer] = deque()
         self._wheel_ms = -1
         self._seq = 0
+        # The deadline placed last and its bucket, while the wheel stands still: a rebalance arms
+        # many timers of one deadline.
+        self._latest_ms = _NOT_PLACED
+        self._latest = Bucket(_NOT_PLACED, 1)
 
     def start(self, now_ms: int) -> None:
         """The wheel begins to turn, unless it has begun; at the latest with the first timer."""
         if self._wheel_ms < 0:
             self._wheel_ms = now_ms
+            self._latest_ms = _NOT_PLACED
 
     def schedule(
         self, key: TimerKey, deadline_ms: int, *, now_ms: int, data: object = None
@@ -209,6 +224,8 @@ class TimerQueue:
 
     def _bucket_for(self, deadline_ms: int) -> Bucket:
         """The bucket of a deadline ahead of the wheel, queued from now on."""
+        if deadline_ms == self._latest_ms:
+            return self._latest
         wheel_ms = self._wheel_ms
         tick = 1
         span = WHEEL_SIZE
@@ -221,6 +238,8 @@ class TimerQueue:
         if bucket is None:
             bucket = self._buckets[start_ms, tick] = Bucket(start_ms, tick)
             self._queue.add(start_ms, bucket)
+        self._latest_ms = deadline_ms
+        self._latest = bucket
         return bucket
 
     def _withdraw(self, timer: Timer) -> None:
@@ -239,6 +258,7 @@ class TimerQueue:
         self._queue.remove_first()
         del self._buckets[bucket.start_ms, bucket.tick_ms]
         self._wheel_ms = max(self._wheel_ms, bucket.start_ms)
+        self._latest_ms = _NOT_PLACED
         for timer in sorted(bucket.timers, key=_in_line):
             self._place(timer)
 

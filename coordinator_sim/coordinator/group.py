@@ -15,7 +15,7 @@ from coordinator_sim.coordinator.member import Member, Protocols
 from coordinator_sim.coordinator.runtime import Parked, Runtime
 from coordinator_sim.coordinator.scala_offsets import NO_OFFSETS, GroupOffsets
 from coordinator_sim.coordinator.subscriptions import UNKNOWN_SUBSCRIPTIONS, subscriptions_of
-from coordinator_sim.coordinator.tracing import trace_leader_replaced
+from coordinator_sim.coordinator.tracing import trace_leader_replaced, trace_transition
 from coordinator_sim.errors import IllegalTransition, InvariantViolation, OperationAborted
 from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
 from coordinator_sim.protocol.iteration_order import MIN_TABLE_CAPACITY, old_scala_set_order
@@ -141,7 +141,10 @@ class Group:
             return False
         size = len(self.members)
         counts = self.protocol_counts
-        return any(counts.get(protocol.name, 0) == size for protocol in protocols)
+        for protocol in protocols:  # noqa: SIM110 - in every join; a generator costs thrice as much
+            if counts.get(protocol.name, 0) == size:
+                return True
+        return False
 
     def validate_member(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
         """NONE if the ids name a current member. Source: ClassicGroup.validateMember."""
@@ -168,10 +171,12 @@ class Group:
         candidates = {name for name, count in self.protocol_counts.items() if count == size}
         votes: dict[str, int] = {}
         for member in self.ordered():
-            vote = next((p.name for p in member.protocols if p.name in candidates), None)
-            if vote is None:
+            for protocol in member.protocols:
+                if protocol.name in candidates:
+                    votes[protocol.name] = votes.get(protocol.name, 0) + 1
+                    break
+            else:
                 raise OperationAborted(f"group {self.group_id} has no common protocol")
-            votes[vote] = votes.get(vote, 0) + 1
         if len(votes) == 1:
             return next(iter(votes))
         return max(self._table_order.votes(votes), key=votes.__getitem__)
@@ -407,7 +412,7 @@ class Group:
         elif to is not STABLE:
             timers.cancel(TimerKey(TimerKind.JOIN, self.group_id))
         if self.runtime.tracing and not is_told:
-            self._emit_transition(to, reason, text)
+            trace_transition(self, reason, text)
 
     # -- trace -----------------------------------------------------------------------------
 
@@ -440,22 +445,6 @@ class Group:
             **columns,
         )
 
-    def _emit_transition(
-        self, to: GroupState, reason: RebalanceReason | None, text: str | None
-    ) -> None:
-        self.tell(
-            _TRANSITION_EVENTS[to],
-            protocol_type=self.protocol_type,
-            protocol_name=self.protocol_name,
-            leader_id=self.leader_id,
-            members=len(self.members),
-            static_members=len(self.static_members),
-            reason=reason,
-            reason_text=text,
-            state_from=self.previous_state,
-            state_to=to,
-        )
-
     def _insert(self, member: Member) -> None:
         members = self.members
         members[member.member_id] = member
@@ -485,12 +474,3 @@ class Group:
         counts = self.protocol_counts
         for protocol in protocols:
             counts[protocol.name] = counts.get(protocol.name, 0) + step
-
-
-_TRANSITION_EVENTS: Final = {
-    PREPARING_REBALANCE: Event.PREPARE_REBALANCE,
-    AWAITING_SYNC: Event.JOIN_COMPLETE,
-    STABLE: Event.GROUP_STABLE,
-    EMPTY: Event.GROUP_EMPTY,
-    DEAD: Event.GROUP_DEAD,
-}

@@ -68,18 +68,17 @@ def _validate(runtime: Runtime, group: Group | None, request: SyncGroupRequest) 
         return error
     if request.generation_id != group.generation_id:
         return ErrorCode.ILLEGAL_GENERATION
-    if _differs(runtime, request.protocol_type, group.protocol_type) or _differs(
-        runtime, request.protocol_name, group.protocol_name
+    given_type, given_name = request.protocol_type, request.protocol_name
+    if (given_type is not None and _differs(runtime, given_type, group.protocol_type)) or (
+        given_name is not None and _differs(runtime, given_name, group.protocol_name)
     ):
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     return NO_ERROR
 
 
-def _differs(runtime: Runtime, given: str | None, known: str | None) -> bool:
+def _differs(runtime: Runtime, given: str, known: str | None) -> bool:
     """Source: isProtocolInconsistent; Scala counts a given value against none as different."""
-    if given is None or (known is None and runtime.profile.null_protocol_is_consistent):
-        return False
-    return given != known
+    return given != known and not (known is None and runtime.profile.null_protocol_is_consistent)
 
 
 def _has_synced(runtime: Runtime, group: Group, member: Member) -> None:

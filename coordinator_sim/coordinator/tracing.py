@@ -3,7 +3,7 @@
 Called only while the trace is on.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
@@ -26,8 +26,15 @@ from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.records import OffsetCommitKey
 from coordinator_sim.protocol.requests import GroupRequest, OneGroupRequest, Response
 from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.protocol.states import (
+    AWAITING_SYNC,
+    DEAD,
+    EMPTY,
+    PREPARING_REBALANCE,
+    STABLE,
+)
 from coordinator_sim.protocol.transaction_messages import CompleteTransaction
-from coordinator_sim.trace.events import Event, OffsetEntry
+from coordinator_sim.trace.events import Event, OffsetEntry, RebalanceReason
 
 if TYPE_CHECKING:
     from coordinator_sim.coordinator.group import Group, Member
@@ -279,6 +286,31 @@ def trace_leader_replaced(group: "Group", leader: "Member", joined: "Member | No
         leader_id=joined.member_id,
         reason_text=f"was {leader.member_id}",
         attrs=attrs,
+    )
+
+
+_TRANSITIONS: Final = {
+    PREPARING_REBALANCE: Event.PREPARE_REBALANCE,
+    AWAITING_SYNC: Event.JOIN_COMPLETE,
+    STABLE: Event.GROUP_STABLE,
+    EMPTY: Event.GROUP_EMPTY,
+    DEAD: Event.GROUP_DEAD,
+}
+
+
+def trace_transition(group: "Group", reason: RebalanceReason | None, text: str | None) -> None:
+    """Tell that the group has entered its state."""
+    group.tell(
+        _TRANSITIONS[group.state],
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        leader_id=group.leader_id,
+        members=len(group.members),
+        static_members=len(group.static_members),
+        reason=reason,
+        reason_text=text,
+        state_from=group.previous_state,
+        state_to=group.state,
     )
 
 

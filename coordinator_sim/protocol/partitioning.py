@@ -4,6 +4,13 @@ from typing import Final
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 
+_SHORT: Final = 256
+"""Texts up to this length are read as numbers; Python reads none of more than 4300 digits."""
+
+_DIGITS: Final = b"0123456789abcdefghijklmnopqrstu"
+_HIGH_DIGITS: Final = bytes(_DIGITS[unit // 31 % 31] for unit in range(256))
+_LOW_DIGITS: Final = bytes(_DIGITS[unit % 31] for unit in range(256))
+
 
 def java_string_hash(text: str) -> int:
     """The signed 32-bit `String.hashCode` of a text, over its UTF-16 code units.
@@ -11,7 +18,13 @@ def java_string_hash(text: str) -> int:
     Source: java.lang.String.hashCode; lone surrogates count as the unit they are.
     """
     value = 0
-    if text.isascii():
+    if len(text) <= _SHORT and text.isascii():
+        # The hash is the number in base 31 whose digits are the units. A unit is too large for a
+        # digit, but not for two.
+        units = text.encode("ascii") or b"\0"
+        high, low = int(units.translate(_HIGH_DIGITS), 31), int(units.translate(_LOW_DIGITS), 31)
+        value = (31 * high + low) & 0xFFFFFFFF
+    elif text.isascii():
         for unit in text.encode("ascii"):
             value = (31 * value + unit) & 0xFFFFFFFF
     else:
