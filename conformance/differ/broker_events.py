@@ -76,6 +76,8 @@ def change_leadership(memory: Memory) -> Json:
     kind = memory.random.random()
     if memory.resigned and kind < 0.5:
         return _elect(memory, memory.resigned[-1], memory.epoch)
+    if not memory.reference.has_epochs:
+        return _change_without_epochs(memory)
     partition = memory.random.randrange(memory.partitions)
     if kind < 0.65:
         return _resign(memory, partition)
@@ -85,6 +87,15 @@ def change_leadership(memory: Memory) -> Json:
         return _elect(memory, partition, memory.epoch)
     memory.resigned.clear()
     return {"op": "elect", "epoch": memory.epoch}
+
+
+def _change_without_epochs(memory: Memory) -> Json:
+    """A partition that is led is given up, or one that is not is taken over."""
+    partition = memory.random.randrange(memory.partitions)
+    if partition in memory.resigned:
+        return _elect(memory, partition, memory.epoch)
+    memory.resigned.append(partition)
+    return {"op": "resign", "partition": partition}
 
 
 def _elect(memory: Memory, partition: int, epoch: int) -> Json:

@@ -22,6 +22,7 @@ class Reference(Struct, frozen=True, kw_only=True):
         producer_generation: What TxnOffsetCommit calls the member's generation.
         main_class: Of the harness.
         lacks: Events that the harness cannot make.
+        has_epochs: Whether leader epochs order elections and resignations.
         unknown_errors: Append errors that this Kafka has no name for.
         static_members_join_from: The JoinGroup version of everybody where there are static members.
         lingers_ms: Values of group.coordinator.append.linger.ms that a program may set; None for
@@ -39,6 +40,7 @@ class Reference(Struct, frozen=True, kw_only=True):
     producer_generation: str = "generationId"
     main_class: str = "org.apache.kafka.coordinator.group.Oracle"
     lacks: tuple[str, ...] = ()
+    has_epochs: bool = True
     unknown_errors: tuple[str, ...] = ()
     static_members_join_from: int = 0
     lingers_ms: tuple[int | None, ...] = (None,)
@@ -163,6 +165,8 @@ REFERENCES: Final = {
             versions=_offered("0.10.2"),
             main_class="kafka.coordinator.Oracle",
             lacks=("verify", "endTxn"),
+            # A partition elected while it is led would get a second set of groups.
+            has_epochs=False,
             unknown_errors=("KAFKA_STORAGE_ERROR",),
             has_edge=True,
         ),

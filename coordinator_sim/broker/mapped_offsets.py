@@ -36,17 +36,26 @@ from coordinator_sim.protocol.resources import TopicPartition
 
 
 def requested(
-    maps: OffsetMaps, topics: tuple[OffsetCommitTopic, ...]
+    maps: OffsetMaps, kept: tuple[OffsetCommitTopic, ...], asked: tuple[OffsetCommitTopic, ...]
 ) -> tuple[OffsetCommitTopic, ...]:
-    """The topics of a commit with a partition each, in the order of the maps; lists stay lists."""
+    """What is kept of a commit with a partition each, in the order of the maps; or as it is.
+
+    Args:
+        maps: What the request passes through.
+        kept: What the coordinator is to see.
+        asked: All of the request, whose size decides the order.
+    """
     if maps is not OffsetMaps.JAVA:
-        return topics
+        return kept
     found = {
         TopicPartition(topic.name, entry.partition): replace(topic, partitions=(entry,))
-        for topic in topics
+        for topic in kept
         for entry in topic.partitions
     }
-    return tuple(found[place] for place in requested_order(maps, found))
+    places = (
+        TopicPartition(topic.name, entry.partition) for topic in asked for entry in topic.partitions
+    )
+    return tuple(found[place] for place in requested_order(maps, places) if place in found)
 
 
 def answered_commit(

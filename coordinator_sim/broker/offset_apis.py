@@ -75,7 +75,7 @@ class OffsetApis:
         by_id = context.api_version >= COMMIT_TOPIC_IDS
         kept, refused = self._check(request.topics, context, by_id=by_id)
         maps = self._profile.offset_maps
-        passed = replace(request, topics=requested(maps, kept)) if kept else None
+        passed = replace(request, topics=requested(maps, kept, request.topics)) if kept else None
         return Passage(passed, partial(_merge_commit, maps, refused, by_id))
 
     def txn_commit(self, request: TxnOffsetCommitRequest, context: RequestContext) -> Passage:

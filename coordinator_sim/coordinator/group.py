@@ -30,7 +30,7 @@ from coordinator_sim.protocol.states import (
     STABLE,
     GroupState,
 )
-from coordinator_sim.protocol.table_order import TABLE_ORDERS, old_scala_map_order
+from coordinator_sim.protocol.table_order import TABLE_ORDERS, HashOrder, old_scala_map_order
 from coordinator_sim.trace.events import Event, RebalanceReason
 
 __all__ = ["Group", "Member", "Protocols"]
@@ -97,7 +97,10 @@ class Group:
         self.new_member_added = False
         self._ordered: list[Member] | None = None
         self.subscriptions = UNKNOWN_SUBSCRIPTIONS
-        self.offsets = NO_OFFSETS if runtime.profile.offsets_follow_log else GroupOffsets()
+        is_old = runtime.profile.hash_order is HashOrder.SCALA_2_12
+        self.offsets = (
+            NO_OFFSETS if runtime.profile.offsets_follow_log else GroupOffsets(is_old_scala=is_old)
+        )
         self._table_capacity = MIN_TABLE_CAPACITY
         self._table_rank = 0
         self._table_order = TABLE_ORDERS[runtime.profile.hash_order]
@@ -381,6 +384,8 @@ class Group:
         """
         self.generation_id = value.generation_id
         self.protocol_type = value.protocol_type or None
+        if self.runtime.profile.empty_load_forgets_protocol_type and not value.members:
+            self.protocol_type = None
         self.protocol_name = value.protocol_name
         self.leader_id = value.leader
         self.current_state_timestamp_ms = value.current_state_timestamp_ms

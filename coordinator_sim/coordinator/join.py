@@ -77,6 +77,8 @@ def _accepts(runtime: Runtime, group: Group, member_id: str) -> bool:
     While the group prepares, the parked are counted and not the members, so that an over-sized
     group shrinks: the last to rejoin are refused.
     """
+    if not runtime.profile.limits_group_size:
+        return True
     limit = runtime.config.group_max_size
     member = group.members.get(member_id)
     state = group.state

@@ -19,7 +19,6 @@ from coordinator_sim.coordinator.sessions import start_session
 from coordinator_sim.coordinator.subscriptions import subscriptions_of
 from coordinator_sim.coordinator.tracing import trace_member_loaded
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.iteration_order import scala_map_order
 from coordinator_sim.protocol.messages import (
     JoinGroupProtocol,
     JoinGroupResponse,
@@ -163,10 +162,8 @@ def _load_order(runtime: Runtime, partition: Partition) -> list[str]:
     match runtime.profile.hash_order:
         case HashOrder.JAVA:
             return partition.group_ids()
-        case HashOrder.SCALA_2_13:
+        case HashOrder.SCALA_2_13 | HashOrder.SCALA_2_12:
             return list(partition.groups)
-        case HashOrder.SCALA_2_12:
-            return scala_map_order(partition.groups)
 
 
 def _unload_order(runtime: Runtime, partition: Partition) -> list[str]:
@@ -186,7 +183,7 @@ def _unload_order(runtime: Runtime, partition: Partition) -> list[str]:
 def _shrink(runtime: Runtime, group: Group) -> None:
     """Let a group of too many members rebalance; nobody has joined yet to be stored."""
     limit = runtime.config.group_max_size
-    if len(group.members) > limit:
+    if runtime.profile.limits_group_size and len(group.members) > limit:
         text = (
             f"Freshly-loaded group {group.group_id} (size {len(group.members)}) is over capacity "
             f"{limit}. Rebalancing in order to give a chance for consumers to commit offsets"

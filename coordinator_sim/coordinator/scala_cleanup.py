@@ -10,10 +10,16 @@ doLoadGroupsAndOffsets; GroupCoordinator.handleDeleteOffsets and handleDeletedPa
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.coordinator.expiry import drop_group, is_expired, may_expire_offsets
 from coordinator_sim.coordinator.group import Group
-from coordinator_sim.coordinator.offset_records import group_tombstone, offset_tombstones
+from coordinator_sim.coordinator.offset_records import (
+    NO_RETENTION,
+    group_tombstone,
+    offset_tombstones,
+)
 from coordinator_sim.coordinator.runtime import Parked, Partition, Runtime
 from coordinator_sim.coordinator.scala_offsets import (
     Held,
@@ -35,6 +41,7 @@ from coordinator_sim.protocol.admin_messages import (
 )
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.iteration_order import (
+    old_scala_set_order,
     scala_map_order,
     scala_set_order,
     scala_trie_order,
@@ -42,6 +49,7 @@ from coordinator_sim.protocol.iteration_order import (
 from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.records import LogRecord, OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.protocol.table_order import HashOrder, old_scala_map_order
 
 Selector = Callable[[Group], list[Place]]
 """Removes offsets of a group; those that were committed, in Kafka's order."""
@@ -276,15 +284,34 @@ def install_offsets(runtime: Runtime, partition: Partition) -> None:
             of_producer[place] = offset
             runtime.open_groups.setdefault(producer_id, {})[group_id] = None
     recorded = partition.groups
-    opened = {group_id: recorded[group_id] for group_id in loaded.recorded_order()}
+    is_old_scala = runtime.profile.hash_order is HashOrder.SCALA_2_12
+    names = old_scala_map_order(recorded) if is_old_scala else loaded.recorded_order()
+    opened = {group_id: recorded[group_id] for group_id in names}
     ids = [group_id for group_id, found in loaded.committed.items() if found]
-    for group_id in _bare_order(recorded, ids, pending):
+    bare = _bare_order(recorded, ids, pending)
+    if is_old_scala:
+        grouped = old_scala_set_order(old_scala_map_order(ids))
+        bare = [group_id for group_id in grouped if group_id not in recorded]
+    for group_id in bare:
         opened[group_id] = Group(runtime, group_id, partition.index)
     for group_id in dict.fromkeys((*ids, *pending)):
         group = opened[group_id]
-        group.offsets.load(loaded.committed.get(group_id, {}), pending.get(group_id, {}))
+        committed = loaded.committed.get(group_id, {})
+        if runtime.profile.offsets_carry_expiry:
+            kept_ms = runtime.config.offsets_retention_ms
+            committed = {place: _with_expiry(held, kept_ms) for place, held in committed.items()}
+        group.offsets.load(committed, pending.get(group_id, {}))
     partition.order_groups(opened)
     partition.loaded_offsets = LoadedOffsets()
+
+
+def _with_expiry(held: Held, kept_ms: int) -> Held:
+    """An offset whose record, of version 0, does not say when it expires. Source: loadGroup."""
+    value, base_offset = held
+    if value.expire_timestamp_ms != NO_RETENTION:
+        return held
+    expires_ms = value.commit_timestamp_ms + kept_ms
+    return replace(value, expire_timestamp_ms=expires_ms), base_offset
 
 
 def _bare_order(

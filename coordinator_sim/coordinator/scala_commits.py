@@ -156,6 +156,7 @@ def _store(
     store = StoreOffsets(runtime, group, parked, asked, producer_id)
     if not valid:
         if runtime.profile.appends_empty_commits:
+            group.offsets.prepare(values)
             runtime.submit(partition, None, Effect(follow=store, is_empty_batch=True))
         else:
             store.answer(ErrorCode.NONE)

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Final
 
 from coordinator_sim.protocol.iteration_order import (
+    old_scala_set_order,
     scala_place,
     scala_set_order,
     scala_trie_order,
@@ -27,6 +28,7 @@ from coordinator_sim.protocol.records import (
     OffsetCommitValue,
 )
 from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.protocol.table_order import old_scala_map_order
 
 _SMALL_MAP: Final = 4
 _FIRST_CAPACITY: Final = 16
@@ -58,11 +60,15 @@ class GroupOffsets:
         committed: What a fetch sees.
         pending: Plain commits that are appended and not acknowledged.
         transactional: Offsets of open transactions by producer id; a producer may hold nothing.
+
+    Args:
+        is_old_scala: Whether the maps are those of Scala 2.12.
     """
 
-    __slots__ = ("_capacity", "committed", "pending", "transactional")
+    __slots__ = ("_capacity", "_is_old_scala", "committed", "pending", "transactional")
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_old_scala: bool = False) -> None:
+        self._is_old_scala = is_old_scala
         self.committed: dict[Place, Held] = {}
         self.pending: dict[Place, OffsetCommitValue] = {}
         self.transactional: dict[int, dict[Place, Held]] = {}
@@ -150,6 +156,8 @@ class GroupOffsets:
                 held.pop(place, None)
             if self.committed.pop(place, None) is not None:
                 removed.append(place)
+        if self._is_old_scala:
+            return old_scala_set_order(removed, hash_of=partition_hash)
         return immutable_order(removed)
 
     def remove_all(self) -> list[Place]:
@@ -163,11 +171,14 @@ class GroupOffsets:
         """
         expired = [
             place
-            for place, (value, _) in self.committed.items()
-            if place not in self.pending and is_expired(place, value)
+            for place in self._table()
+            if place not in self.pending and is_expired(place, self.committed[place][0])
         ]
         for place in expired:
             del self.committed[place]
+        if self._is_old_scala:
+            filtered = old_scala_map_order(expired, hash_of=partition_hash)
+            return old_scala_set_order(filtered, hash_of=partition_hash)
         return copied_order(expired)
 
     # -- questions -------------------------------------------------------------------------
@@ -182,7 +193,15 @@ class GroupOffsets:
 
     def listed(self) -> list[Place]:
         """The committed partitions as a fetch of everything lists them. Source: allOffsets."""
+        if self._is_old_scala:
+            return old_scala_set_order(self._table(), hash_of=partition_hash)
         return copied_order(self.committed)
+
+    def _table(self) -> Iterable[Place]:
+        """The committed partitions: in 2.12 a bucket's order goes on into every copy."""
+        if self._is_old_scala:
+            return old_scala_map_order(self.committed, hash_of=partition_hash)
+        return tuple(self.committed)
 
     def load(self, committed: dict[Place, Held], pending: dict[int, dict[Place, Held]]) -> None:
         """Take over what a load found. Source: initializeOffsets."""

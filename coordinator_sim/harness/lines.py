@@ -183,7 +183,11 @@ class Lines:
         partitions = _number(command, "partitions", OFFSETS_PARTITIONS)
         trace = _flag(command, "trace", default=False)
         base = CoordinatorConfig(
-            offsets_topic_num_partitions=partitions, trace=trace, idle_timers=True
+            offsets_topic_num_partitions=partitions,
+            trace=trace,
+            idle_timers=True,
+            offsets_retention_ms=profile.default_retention_ms,
+            group_max_session_timeout_ms=profile.default_max_session_timeout_ms,
         )
         properties = _object(command, "config")
         self._harness = Harness(

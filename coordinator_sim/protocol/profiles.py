@@ -154,6 +154,13 @@ class Profile(Struct, frozen=True, kw_only=True):
             else. Source: GroupCoordinator.validGroupId of 0.10.2; validateGroupStatus since 2.0.
         appends_empty_commits: An OffsetCommit of which nothing may be stored appends nothing, but
             waits for it. Source: GroupMetadataManager.prepareStoreOffsets up to 1.0.
+        empty_load_forgets_protocol_type: A group loaded without members has no protocol type.
+            Source: GroupMetadataManager.readGroupMessageValue of 0.10.2; GroupMetadata.loadGroup.
+        default_retention_ms: `offsets.retention.minutes` where nothing is set, in ms.
+            Source: KafkaConfig; KIP-186 made a week of a day in 2.0.
+        default_max_session_timeout_ms: `group.max.session.timeout.ms` where nothing is set.
+            Source: KafkaConfig; 300,000 up to 2.2.
+        limits_group_size: `group.max.size` is obeyed. Source: KIP-389, 2.2.
         offset_maps: The maps that the offsets of requests and answers pass through, whose order
             shows in records and answers. Source: see `OffsetMaps`.
         describes_each_group_once: DescribeGroups answers are gathered in a Map by group.
@@ -253,6 +260,10 @@ class Profile(Struct, frozen=True, kw_only=True):
     txn_ids_count_when_set: bool = False
     only_join_checks_group_id: bool = False
     appends_empty_commits: bool = False
+    empty_load_forgets_protocol_type: bool = False
+    default_retention_ms: int = 10_080 * 60_000
+    default_max_session_timeout_ms: int = 1_800_000
+    limits_group_size: bool = True
     offset_maps: OffsetMaps = OffsetMaps.LISTS
     describes_each_group_once: bool = False
     gauge_interval_ms: int = 60_000
@@ -350,6 +361,10 @@ PROFILES: Final[dict[str, Profile]] = {
             offset_maps=OffsetMaps.JAVA,
             only_join_checks_group_id=True,
             appends_empty_commits=True,
+            empty_load_forgets_protocol_type=True,
+            default_retention_ms=1_440 * 60_000,
+            default_max_session_timeout_ms=300_000,
+            limits_group_size=False,
             describes_each_group_once=True,
         ),
         replace(

@@ -165,6 +165,7 @@ public final class Oracle {
 
     private void answered(RequestChannel.Response response) {
         Asked asked = open.remove(response.request());
+        if (asked == null) return; // a second answer, after one that broke off
         ObjectNode reply = JSON.objectNode();
         if (asked.id() != null) reply.set("id", asked.id());
         reply.put("at", world.clock.ms).put("api", asked.header().apiKey().name).put("v", asked.header().apiVersion());
