@@ -40,6 +40,7 @@ class TimerKind(Enum):
     TRANSACTION = "transaction"
     GAUGE = "gauge"
     LINGER = "linger"
+    ORPHAN = "orphan"
 
     # Enum hashes the name, in Python; a kind is one object, and no order comes of its hash.
     __hash__ = object.__hash__
@@ -158,6 +159,12 @@ class TimerQueue:
         if timer is not None:
             timer.active = False
             self._withdraw(timer)
+
+    def rename(self, timer: Timer, name: TimerKey) -> None:
+        """Let an armed timer run on under another name, in its place."""
+        del self._timers[timer.key]
+        timer.key = name
+        self._timers[name] = timer
 
     def touch(self, deadline_ms: int) -> None:
         """Arm a timer and cancel it at once: its bucket stays queued, and turns the wheel."""

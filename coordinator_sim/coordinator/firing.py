@@ -20,7 +20,14 @@ from coordinator_sim.coordinator.membership import (
     expire_pending_sync,
     expire_sessions,
 )
-from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Partition, Runtime, Write
+from coordinator_sim.coordinator.runtime import (
+    NO_EFFECT,
+    Effect,
+    Partition,
+    PartitionState,
+    Runtime,
+    Write,
+)
 from coordinator_sim.coordinator.scala_cleanup import (
     EXPIRY_KEY,
     Materialisation,
@@ -68,7 +75,8 @@ def fire(runtime: Runtime, timer: Timer, partition_of: Callable[[str], int]) -> 
     except OperationAborted:
         return
     # A write without records waits behind others, and its own timeout turns the wheel.
-    if effect is not NO_EFFECT or not partition.is_settled:
+    is_led = partition.state is PartitionState.ACTIVE
+    if effect is not NO_EFFECT or (is_led and not partition.is_settled):
         runtime.submit(partition, None, effect)
 
 
@@ -77,7 +85,7 @@ def _fire_in_group(runtime: Runtime, timer: Timer) -> Effect:
     if isinstance(data, Group):
         return expire_own_session(runtime, data, key.member_id)
     group = runtime.groups.get(key.group_id)
-    if group is None:
+    if group is None or key.kind is TimerKind.ORPHAN:
         return NO_EFFECT
     match key.kind:
         case TimerKind.SESSION:

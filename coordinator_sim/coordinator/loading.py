@@ -6,7 +6,7 @@ Source: kafka trunk, GroupMetadataManager.replay, onLoaded and onUnloaded;
 OffsetMetadataManager.replay; CoordinatorRuntime.CoordinatorContext.unload.
 """
 
-from coordinator_sim.clock.timer_queue import TimerKind
+from coordinator_sim.clock.timer_queue import Timer, TimerKey, TimerKind
 from coordinator_sim.coordinator.expiry import arm_expiry, expiry_key
 from coordinator_sim.coordinator.gauges import arm_gauge, gauge_key
 from coordinator_sim.coordinator.group import Group, Member
@@ -217,8 +217,7 @@ def unload(runtime: Runtime, partition: Partition, leader_epoch: int | None) -> 
         runtime.remove_group(group_id)
         forget_producers(runtime, group_id)
         _kill(runtime, group)
-    # A follow-up of a failed write may have armed timers again.
-    _cancel_timers(runtime, partition)
+    _orphan_timers(runtime, partition)
     offsets = partition.offsets.count() + sum(
         len(group.offsets.committed) for group in partition.groups.values()
     )
@@ -237,15 +236,36 @@ def _cancel_timers(runtime: Runtime, partition: Partition) -> None:
     timers = runtime.timers
     timers.cancel(expiry_key(partition))
     timers.cancel(gauge_key(partition))
-    count = runtime.config.offsets_topic_num_partitions
-    for timer in list(timers):
-        key = timer.key
-        if key.kind not in _GROUP_TIMERS or partition_for(key.group_id, count) != partition.index:
-            continue
-        if key.kind is not TimerKind.SESSION or not runtime.profile.sessions_outlive_group:
-            timers.cancel(key)
+    for timer in _group_timers(runtime, partition):
+        if timer.key.kind is not TimerKind.SESSION or not runtime.profile.sessions_outlive_group:
+            timers.cancel(timer.key)
         elif not isinstance(timer.data, Group):
-            timer.data = runtime.groups.get(key.group_id)
+            timer.data = runtime.groups.get(timer.key.group_id)
+
+
+def _orphan_timers(runtime: Runtime, partition: Partition) -> None:
+    """The follow-up of a write that failed with the unload may have armed timers again.
+
+    QUIRK: in Java they run on, whoever leads the partition by then, and find a Dead group.
+    Source: CoordinatorContext.unload cancels the timers before it fails the writes.
+    """
+    if not runtime.profile.replies_wait_for_log:
+        _cancel_timers(runtime, partition)
+        return
+    for timer in _group_timers(runtime, partition):
+        name = TimerKey(TimerKind.ORPHAN, timer.key.group_id, str(timer.arm_seq))
+        runtime.timers.rename(timer, name)
+
+
+def _group_timers(runtime: Runtime, partition: Partition) -> list[Timer]:
+    """The armed timers of the partition's groups."""
+    count = runtime.config.offsets_topic_num_partitions
+    return [
+        timer
+        for timer in runtime.timers
+        if timer.key.kind in _GROUP_TIMERS
+        and partition_for(timer.key.group_id, count) == partition.index
+    ]
 
 
 def _kill(runtime: Runtime, group: Group) -> None:

@@ -1,0 +1,37 @@
+"""Timers that outlive the leadership of their partition."""
+
+from coordinator_sim.clock.timer_queue import TimerKind
+from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.harness.group_driver import GroupDriver
+from coordinator_sim.harness.harness import Harness
+from coordinator_sim.protocol.profiles import profile_named
+
+
+def armed_after_resigning(profile: str) -> list[TimerKind]:
+    """The timers left when a partition goes while an assignment waits for the log."""
+    config = CoordinatorConfig(
+        offsets_topic_num_partitions=1,
+        group_initial_rebalance_delay_ms=0,
+        group_coordinator_append_linger_ms=0,
+    )
+    world = Harness(config, profile_named(profile))
+    driver = GroupDriver(world)
+    (leader,) = driver.stable(1)
+    driver.join(leader)
+    world.hold(high_watermark=True)
+    driver.sync(leader, driver.generation_id, {leader: b"all"})
+    world.resign(0)
+    kinds = [timer.key.kind for timer in world.timers()]
+    world.elect(0, 2)
+    assert world.advance(60_000).replies == ()
+    return kinds
+
+
+def test_java_follow_up_of_a_failed_write_arms_a_timer_that_runs_in_vain() -> None:
+    """The timers are cancelled first, then the assignment fails and restarts the session."""
+    assert armed_after_resigning("4.1") == [TimerKind.ORPHAN]
+
+
+def test_scala_has_no_timer_left() -> None:
+    """The session of a Dead group's member is gone."""
+    assert TimerKind.ORPHAN not in armed_after_resigning("3.9")
