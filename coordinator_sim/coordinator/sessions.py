@@ -33,7 +33,10 @@ def _arm(runtime: Runtime, group: Group, member: Member, timeout_ms: int) -> Non
         if runtime.profile.stale_session_rebalances:
             # QUIRK: of two sessions that end at one instant the older one is not called off.
             repeats = timer.data if isinstance(timer.data, int) else 0
-            timer.data = repeats + 1 if timer.deadline_ms == now_ms + timeout_ms else None
+            if timer.deadline_ms == now_ms + timeout_ms:
+                timer.data = repeats + 1
+                return
+            timer.data = None
         runtime.timers.postpone(timer, now_ms + timeout_ms)
         return
     key = TimerKey(TimerKind.SESSION, group.group_id, member.member_id)
