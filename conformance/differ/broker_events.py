@@ -23,6 +23,8 @@ FAILURES: Final = (
     "KAFKA_STORAGE_ERROR",
     "REQUEST_TIMED_OUT",
 )
+_SEVERAL: Final = 2
+"""Batches among which one can be committed alone; only the Java harness is told of offsets."""
 VERIFY_FAILURES: Final = (
     "INVALID_TXN_STATE",
     "INVALID_PRODUCER_ID_MAPPING",
@@ -63,11 +65,20 @@ def hold(memory: Memory) -> Json:
 
 
 def commit_log(memory: Memory) -> Json:
-    """The high watermark reaches the end of one partition or of all."""
+    """The high watermark reaches the end of one partition or of all, or of one batch."""
     if memory.chance(0.5):
         memory.is_settled = not memory.is_held
+        memory.ends.clear()
         return {"op": "commit"}
-    return {"op": "commit", "partition": memory.random.randrange(memory.partitions)}
+    partition = memory.random.randrange(memory.partitions)
+    ends = memory.ends.pop(partition, [])
+    command: Json = {"op": "commit", "partition": partition}
+    takes_offsets = memory.reference.harness == "java"
+    if len(ends) < _SEVERAL or memory.number % 3 == 0 or not takes_offsets:
+        return command
+    first = memory.number % (len(ends) - 1)
+    memory.ends[partition] = ends[first + 1 :]
+    return {**command, "offset": ends[first]}
 
 
 def change_leadership(memory: Memory) -> Json:
@@ -119,6 +130,7 @@ def append_foreign(memory: Memory) -> Json | None:
     if not memory.resigned:
         return None
     partition = memory.pick(memory.resigned)
+    memory.ends.pop(partition, None)
     return {
         "op": "append",
         "partition": partition,

@@ -45,12 +45,23 @@ def join(memory: Memory) -> Call:
         "protocols": [{"name": name, "metadata": metadata} for name in names],
     }
     if version >= 1:
-        data["rebalanceTimeoutMs"] = memory.pick((5_000, 20_000, 60_000, 1, 10_000))
+        timeout_ms = memory.pick((5_000, 20_000, 60_000, 1, 10_000))
+        if timeout_ms == 1 and not memory.is_orderly and _is_dynamic(who):
+            timeout_ms = 0
+        data["rebalanceTimeoutMs"] = timeout_ms
     if version >= 5:
         data["groupInstanceId"] = who.instance if memory.has_static_members else None
     if version >= 8:
         data["reason"] = memory.pick((None, "", "why"))
     return "JoinGroup", version, data
+
+
+def _is_dynamic(who: Member) -> bool:
+    """Whether it is surely no static member, of whom a Kafka that waits 0 ms never stops thinking.
+
+    Ids of static members begin with their instance's.
+    """
+    return who.instance is None and (not who.member_id or who.member_id.startswith("c"))
 
 
 def sync(memory: Memory) -> Call:

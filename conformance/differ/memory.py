@@ -69,6 +69,7 @@ class Memory:
     """A program's random source and what it knows.
 
     Attributes:
+        ends: By offsets partition where the batches end that may be committed one by one.
         focus: Whose turn it is; None lets the next draw choose.
         is_lingering: Whether batches wait some milliseconds for more records.
         plans: What well-behaved clients would send next, as the answers suggest.
@@ -79,6 +80,7 @@ class Memory:
     """
 
     __slots__ = (
+        "ends",
         "epoch",
         "fetchable",
         "focus",
@@ -107,6 +109,7 @@ class Memory:
         self.focus: Member | None = None
         self.plans: list[Plan] = []
         self.partitions = 1
+        self.ends: dict[int, list[int]] = {}
         self.epoch = 1
         self.topic_count = 0
         self.is_orderly = self.random.random() < 0.6
@@ -186,6 +189,14 @@ class Memory:
         return [name for name in recent if group.members[name] in (0, latest)] or recent
 
     # -- lessons ---------------------------------------------------------------------------
+
+    def learn_records(self, records: Sequence[Json]) -> None:
+        """Remember where the log of each partition ends now, while that is not committed."""
+        for partition, offset in {each["partition"]: each["offset"] for each in records}.items():
+            if self.is_held:
+                self.ends.setdefault(partition, []).append(offset + 1)
+            else:
+                self.ends.pop(partition, None)
 
     def learn(self, api: str, request: Json, data: Json) -> None:
         """Remember who is in, forget who is told that it is not, plan what comes next."""

@@ -168,6 +168,7 @@ class Program:
 
     def learn(self, answer: Json) -> None:
         """Take what the answer to the last command tells, of this request and of earlier ones."""
+        self._memory.learn_records(answer.get("records", ()))
         for reply in answer.get("replies", ()):
             asked = self._asked.pop(reply.get("id", -1), None)
             if asked is not None and "data" in reply:

@@ -48,6 +48,7 @@ class Group:
         pending_sync: Members of this generation that have not synced.
         protocol_counts: Protocol name to the number of members that support it.
         awaiting_join_count: Members with a parked JoinGroup.
+        is_spinning: Nobody rejoined within a rebalance timeout of 0 ms; the first to join ends it.
         current_state_timestamp_ms: Entry into the state, -1 when unknown (old record).
     """
 
@@ -60,6 +61,7 @@ class Group:
         "current_state_timestamp_ms",
         "generation_id",
         "group_id",
+        "is_spinning",
         "leader_id",
         "members",
         "new_member_added",
@@ -94,6 +96,7 @@ class Group:
         self.pending_sync: dict[str, None] = {}
         self.protocol_counts: dict[str, int] = {}
         self.awaiting_join_count = 0
+        self.is_spinning = False
         self.new_member_added = False
         self._ordered: list[Member] | None = None
         self.subscriptions = UNKNOWN_SUBSCRIPTIONS

@@ -13,6 +13,7 @@ from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.join_phase import (
     current_generation,
+    end_spinning,
     group_record,
     maybe_complete_join,
     rebalance_or_complete,
@@ -51,6 +52,8 @@ def handle_join(
         effect = _join_new_member(runtime, group, join)
     else:
         effect = _join_existing_member(runtime, group, join)
+    if group.is_spinning:
+        end_spinning(runtime, group)
     if is_new_group and effect is NO_EFFECT and runtime.profile.records_new_group:
         return Effect(
             records=(group_record(runtime, group, empty_group_value(group)),),

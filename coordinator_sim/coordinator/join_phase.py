@@ -67,11 +67,15 @@ def complete_join(runtime: Runtime, group: Group) -> Effect:
     """End the join phase: a new generation, or nobody left. Source: completeClassicGroupJoin."""
     timers = runtime.timers
     timers.cancel(TimerKey(TimerKind.JOIN, group.group_id))
+    group.is_spinning = False
     _drop_not_rejoined(runtime, group)
     if not group.elect_joined_leader() and group.members:
         # Only static members are left and none rejoined: wait for a session to end, or for one.
-        # DEVIATION: with a rebalance timeout of 0 Kafka spins here; we look again every 1 ms.
-        _arm_join(runtime, group, least_ms=1)
+        if group.rebalance_timeout_ms() == 0:
+            # QUIRK: Kafka looks again at once, and again, until one of them ends or somebody joins.
+            group.is_spinning = True
+        else:
+            _arm_join(runtime, group)
         return NO_EFFECT
     if not group.is_preparing():
         # QUIRK: a timer of a group whose creation was undone finds the group made after it under
@@ -159,10 +163,18 @@ def _arm_initial(runtime: Runtime, group: Group, delay_ms: int, remaining_ms: in
     )
 
 
-def _arm_join(runtime: Runtime, group: Group, least_ms: int = 0) -> None:
+def end_spinning(runtime: Runtime, group: Group) -> None:
+    """Let a group that looks all the time for somebody who joined find the first one."""
+    if group.awaiting_join_count:
+        group.is_spinning = False
+        key = TimerKey(TimerKind.JOIN, group.group_id)
+        runtime.timers.schedule(key, runtime.now_ms, now_ms=runtime.now_ms)
+
+
+def _arm_join(runtime: Runtime, group: Group) -> None:
     runtime.timers.schedule(
         TimerKey(TimerKind.JOIN, group.group_id),
-        runtime.now_ms + max(group.rebalance_timeout_ms(), least_ms),
+        runtime.now_ms + group.rebalance_timeout_ms(),
         now_ms=runtime.now_ms,
     )
 

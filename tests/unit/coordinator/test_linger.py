@@ -6,6 +6,7 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.harness import Harness, Step
 from coordinator_sim.protocol.admin_messages import (
     DeleteGroupsRequest,
+    DeleteGroupsResponse,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
@@ -169,3 +170,28 @@ def test_resignation_drops_the_open_batch() -> None:
     assert errors(world.resign(0)) == [(1_000_000, ErrorCode.NOT_COORDINATOR)]
     assert world.log(0) == ()
     assert errors(world.advance(10)) == []
+
+
+@pytest.mark.parametrize("profile", ["4.3", "4.4"])
+def test_events_that_wait_together_share_a_batch_and_its_failure(profile: str) -> None:
+    """Two deletions go on when one commit has let them: the one append that fails is both's."""
+    world = make(profile)
+    for group_id in ("a", "b"):
+        commit(world, 1, group_id)
+    world.hold(high_watermark=True)
+    commit(world, 1, "other")
+    for group_id in ("a", "b"):
+        assert not world.call(DeleteGroupsRequest(groups_names=(group_id,)), api_version=2).replies
+    world.hold(high_watermark=False)
+    world.fail_appends(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    step = world.commit()
+    refused = [
+        result.error_code
+        for reply in step.replies
+        if isinstance(reply.response, DeleteGroupsResponse)
+        for result in reply.response.results
+    ]
+    assert refused == [ErrorCode.NOT_COORDINATOR] * 2
+    assert not step.batches
+    step = world.call(DeleteGroupsRequest(groups_names=("a", "b")), api_version=2)
+    assert len(step.batches) == 1

@@ -1,0 +1,54 @@
+"""A rebalance to which nobody comes: static members stay, and someone has to look for them."""
+
+import pytest
+
+from coordinator_sim.clock.timer_queue import TimerKind
+from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.harness.group_driver import GroupDriver
+from coordinator_sim.harness.harness import Harness
+from coordinator_sim.protocol.messages import JoinGroupResponse
+from coordinator_sim.protocol.profiles import profile_named
+
+BOTH = pytest.mark.parametrize("profile", ["3.9", "4.4"])
+
+
+def group_of_absent_members(profile: str) -> tuple[GroupDriver, str]:
+    """Static i0 and i1 of rebalance timeout 0, left alone by the one member that had one."""
+    config = CoordinatorConfig(offsets_topic_num_partitions=1, group_initial_rebalance_delay_ms=0)
+    group = GroupDriver(Harness(config, profile_named(profile), start_ms=0))
+    (lead,) = group.stable(1)
+    group.rebalance_timeout_ms = 0
+    steps = [group.join(instance_id="i0"), group.join(instance_id="i1")]
+    group.rebalance_timeout_ms = 5_000
+    steps.append(group.join(lead))
+    ids = {reply.response.member_id for step in steps for reply in step.replies}  # type: ignore[union-attr]
+    (first,) = (name for name in ids if name.startswith("i0"))
+    for member_id in (lead, *sorted(ids - {lead})):
+        group.sync(member_id, group.generation_id, {member_id: b""})
+    assert group.state == "Stable"
+    group.leave((lead, None))
+    return group, first
+
+
+@BOTH
+def test_group_that_looks_all_the_time_needs_no_timer(profile: str) -> None:
+    """With a rebalance timeout of 0 nothing is armed but the sessions, whose end ends the wait."""
+    group, _ = group_of_absent_members(profile)
+    group.harness.advance(1)
+    assert group.state == "PreparingRebalance"
+    assert {timer.key.kind for timer in group.harness.timers()} >= {TimerKind.SESSION}
+    assert all(timer.key.kind is not TimerKind.JOIN for timer in group.harness.timers())
+    group.harness.advance(10_000)
+    assert group.state == "Empty"
+
+
+@BOTH
+def test_first_who_rejoins_ends_the_wait_at_once(profile: str) -> None:
+    """It leads a generation of both: the other, absent still, is static."""
+    group, first = group_of_absent_members(profile)
+    group.harness.advance(7)
+    step = group.join(first, instance_id="i0")
+    (reply,) = step.replies
+    assert isinstance(reply.response, JoinGroupResponse)
+    assert (reply.at_ms, reply.response.leader) == (7, first)
+    assert len(reply.response.members) == 2
