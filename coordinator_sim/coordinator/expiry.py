@@ -53,10 +53,12 @@ def expire_offsets(runtime: Runtime, partition: Partition) -> None:
         keys, is_all = expired_offsets(runtime, partition, group)
         records += offset_tombstones(keys)
         expired += len(keys)
+        if is_looked_through(partition, group):
+            accumulates = runtime.profile.counts_expiry_records
+            runtime.counters.offset_expirations += len(records) if accumulates else len(keys)
         if is_all and group.state is GroupState.EMPTY:
             records.append(group_tombstone(group_id))
             doomed.append(group_id)
-    runtime.counters.offset_expirations += expired
     if expired and runtime.tracing:
         trace_offsets_expired(runtime, partition, expired)
     arm_expiry(runtime, partition)
@@ -96,6 +98,11 @@ def expired_offsets(
             else:
                 is_all = False
     return keys, is_all
+
+
+def is_looked_through(partition: Partition, group: Group) -> bool:
+    """Whether a run looks at single offsets of the group, and counts what it found."""
+    return partition.offsets.has_offsets(group.group_id) and may_expire_offsets(group)
 
 
 def may_expire_offsets(group: Group) -> bool:

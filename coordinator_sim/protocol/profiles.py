@@ -107,6 +107,9 @@ class Profile(Struct, frozen=True, kw_only=True):
         counts_committed_offsets: Offset commits are counted by offset; else by request. Source:
             OffsetMetadataManager.commitOffset; GroupMetadataManager.storeOffsets (Scala), which
             records the number of partitions of the log.
+        counts_expiry_records: The metric of expired offsets grows, with each group that a run looks
+            at, by all tombstones of the run so far. Source: OffsetMetadataManager
+            .cleanupExpiredOffsets, 4.1; before, by the group's offsets.
         log_words: How its log lines read. Source: see `LogWords`.
         log_magic: Format of the offsets log's batches. Source: log.message.format.version.
         append_linger_ms: How long records wait for others to be appended with; -1 until nothing
@@ -240,6 +243,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     static_membership: bool = True
     counts_stable_generations: bool = True
     counts_committed_offsets: bool = True
+    counts_expiry_records: bool = True
     log_words: LogWords = LogWords.JAVA
     log_magic: int = 2
     append_linger_ms: int = -1
@@ -286,6 +290,7 @@ _SCALA: Final = replace(
     name="3.9",
     counts_stable_generations=False,
     counts_committed_offsets=False,
+    counts_expiry_records=False,
     log_words=LogWords.CLIENT_REASONS,
     records_new_group=False,
     extends_initial_delay_only_at_generation_0=True,
@@ -388,6 +393,7 @@ PROFILES: Final[dict[str, Profile]] = {
             name="4.0",
             offset_value_version=3,
             deletes_share_groups_first=False,
+            counts_expiry_records=False,
             append_linger_ms=5,
         ),
         replace(_JAVA_BY_PARTITION, name="4.1", append_linger_ms=5),

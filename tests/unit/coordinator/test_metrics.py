@@ -27,10 +27,10 @@ def harness(profile: str) -> Harness:
     return Harness(config, profile_named(profile))
 
 
-def commit(world: Harness, *partitions: int) -> None:
+def commit(world: Harness, *partitions: int, group_id: str = "simple") -> None:
     """Commit offsets of topic t without being a member."""
     entries = tuple(OffsetCommitPartition(index, 1) for index in partitions)
-    request = OffsetCommitRequest(group_id="simple", topics=(OffsetCommitTopic("t", entries),))
+    request = OffsetCommitRequest(group_id=group_id, topics=(OffsetCommitTopic("t", entries),))
     world.call(request, api_version=8)
 
 
@@ -98,6 +98,19 @@ def test_expired_offsets_are_counted_and_gone() -> None:
 
     metrics = world.coordinator.metrics()
     assert (metrics.num_offsets, metrics.offset_expiration_count) == (0, 2)
+
+
+@pytest.mark.parametrize(("profile", "count"), [("3.9", 2), ("4.0", 2), ("4.1", 4), ("4.4", 4)])
+def test_expiry_counts_its_tombstones_again_and_again_since_4_1(profile: str, count: int) -> None:
+    """An offset, a group and an offset: the second group adds all three tombstones."""
+    world = harness(profile)
+    first, second = [name for name in ("a", "b", "c", "d") if world.partition_of(name) == 1][:2]
+    commit(world, 0, group_id=first)
+    commit(world, 0, group_id=second)
+
+    world.advance(661_000)
+
+    assert world.coordinator.metrics().offset_expiration_count == count
 
 
 def test_partitions_are_counted_by_their_state() -> None:
