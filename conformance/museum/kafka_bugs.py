@@ -59,16 +59,16 @@ KAFKA_BUGS: Final = (
         "KAFKA-9844",
         "While a group prepares, its size limit is not looked at.",
         _CORE + "join",
-        "            return parked_already or group.awaiting_join_count < limit\n",
-        "            return True\n",
+        "return parked_already or group.awaiting_join_count < limit\n",
+        "return True\n",
         "MAX-002 as 4.4",
     ),
     Exhibit(
         "KAFKA-9885",
         "A loaded group over its limit does not rebalance.",
         _CORE + "loading",
-        "    if len(group.members) > limit:\n",
-        "    if False:\n",
+        "len(group.members) > limit:\n",
+        "False:\n",
         "LOAD-006 as 4.4",
     ),
     Exhibit(
@@ -127,8 +127,8 @@ KAFKA_BUGS: Final = (
         "KAFKA-14201",
         "A commit without generation to an Empty group is refused when it names an id.",
         _CORE + "offsets",
-        "    if generation_id < 0 and group.state is GroupState.EMPTY:\n",
-        "    if generation_id < 0 and group.state is GroupState.EMPTY and request.group_instance_id is None:\n",
+        "    if generation_id < 0 and group.state is EMPTY:\n",
+        "    if generation_id < 0 and group.state is EMPTY and request.group_instance_id is None:\n",
         "COMMIT-013 as 3.9",
     ),
     Exhibit(
@@ -201,8 +201,8 @@ KAFKA_BUGS: Final = (
         "KAFKA-8386",
         "A Dead group says that the member is unknown.",
         _CORE + "membership",
-        ("    if state is GroupState.DEAD:\n        return dead_error(runtime.profile)\n"),
-        ("    if state is GroupState.DEAD:\n        return ErrorCode.UNKNOWN_MEMBER_ID\n"),
+        ("    if state is DEAD:\n        return dead_error(runtime.profile)\n"),
+        ("    if state is DEAD:\n        return ErrorCode.UNKNOWN_MEMBER_ID\n"),
         "HB-010 as 4.4",
     ),
     Exhibit(
@@ -217,7 +217,7 @@ KAFKA_BUGS: Final = (
         "KAFKA-6773",
         "The empty group id is let into JoinGroup.",
         _CORE + "coordinator",
-        "        if not request.group_id and not isinstance(request, OffsetCommitRequest):\n",
+        "        if not request.group_id and not isinstance(request, self._nameless):\n",
         "        if request.group_id is None:\n",
         "JOIN-GROUP-ID as 4.4",
     ),
@@ -236,8 +236,8 @@ KAFKA_BUGS: Final = (
         "KAFKA-10134",
         "A heartbeat in the sync phase is told to rejoin.",
         _CORE + "membership",
-        "    return _HEARTBEAT_REBALANCE if state is GroupState.PREPARING_REBALANCE else HEARTBEAT_OK\n",
-        "    return HEARTBEAT_OK if state is GroupState.STABLE else _HEARTBEAT_REBALANCE\n",
+        "    return _HEARTBEAT_REBALANCE if state is PREPARING_REBALANCE else HEARTBEAT_OK\n",
+        "    return HEARTBEAT_OK if state is STABLE else _HEARTBEAT_REBALANCE\n",
         "HB-006 as 4.4",
     ),
     Exhibit(
@@ -245,10 +245,10 @@ KAFKA_BUGS: Final = (
         "An offset whose metadata is too long is stored with the others.",
         _CORE + "offset_records",
         (
-            "                outcomes.append(PartitionError(p.partition, ErrorCode.OFFSET_METADATA_TOO_LARGE))\n"
+            "                outcomes.append(PartitionError(index, ErrorCode.OFFSET_METADATA_TOO_LARGE))\n"
             "                continue\n"
         ),
-        "                outcomes.append(PartitionError(p.partition, ErrorCode.OFFSET_METADATA_TOO_LARGE))\n",
+        "                outcomes.append(PartitionError(index, ErrorCode.OFFSET_METADATA_TOO_LARGE))\n",
         "LOG-NEW-SYNC as 4.4",
     ),
     Exhibit(

@@ -11,10 +11,10 @@ PORT_FAULTS: Final = (
         "tombstone-takes-all",
         "At a load, the tombstone of one group takes the offsets of every group away.",
         _CORE + "loading",
-        "                _remove_group(partition, key.group_id, seen_from)\n",
+        "                partition.remove_group(key.group_id, batch.base_offset)\n",
         (
-            "                _remove_group(partition, key.group_id, seen_from)\n"
-            "                partition.offsets = OffsetStore()\n"
+            "                partition.remove_group(key.group_id, batch.base_offset)\n"
+            "                partition.offsets = type(partition.offsets)()\n"
         ),
         "OLOAD-005.before as 4.4",
     ),
@@ -49,11 +49,8 @@ PORT_FAULTS: Final = (
         "commit-is-no-heartbeat",
         "An accepted commit does not restart the session.",
         _CORE + "offsets",
-        (
-            "    start_session(runtime, group, group.members[request.member_id])\n"
-            "    return ErrorCode.NONE\n"
-        ),
-        "    return ErrorCode.NONE\n",
+        "    start_session(runtime, group, member)\n",
+        "",
         "HB-015 as 4.4",
     ),
     Exhibit(
@@ -77,23 +74,17 @@ PORT_FAULTS: Final = (
         (
             "    if generation_id != group.generation_id:\n"
             "        return ErrorCode.ILLEGAL_GENERATION\n"
-            "    if group.state is GroupState.AWAITING_SYNC:\n"
+            "    if group.state is AWAITING_SYNC:\n"
         ),
-        "    if group.state is GroupState.AWAITING_SYNC:\n",
+        "    if group.state is AWAITING_SYNC:\n",
         "COMMIT-007 as 4.4",
     ),
     Exhibit(
         "commit-in-the-sync-phase",
         "A commit in the sync phase is accepted.",
         _CORE + "offsets",
-        (
-            "    if group.state is GroupState.AWAITING_SYNC:\n"
-            "        return ErrorCode.REBALANCE_IN_PROGRESS\n"
-        ),
-        (
-            "    if group.state is GroupState.DEAD:\n"
-            "        return ErrorCode.REBALANCE_IN_PROGRESS\n"
-        ),
+        ("    if group.state is AWAITING_SYNC:\n        return ErrorCode.REBALANCE_IN_PROGRESS\n"),
+        ("    if group.state is DEAD:\n        return ErrorCode.REBALANCE_IN_PROGRESS\n"),
         "COMMIT-009 as 4.4",
     ),
     Exhibit(
@@ -132,8 +123,8 @@ PORT_FAULTS: Final = (
         "leader-rejoin-is-repeated",
         "A leader that rejoins a Stable group unchanged starts no rebalance.",
         _CORE + "join",
-        "    if state is GroupState.STABLE and is_leader:\n",
-        "    if state is GroupState.STABLE and is_leader and member.protocols != join.request.protocols:\n",
+        "    if state is STABLE and is_leader:\n",
+        "    if state is STABLE and is_leader and member.protocols != join.request.protocols:\n",
         "JOIN-020 as 4.4",
     ),
     Exhibit(
@@ -216,12 +207,11 @@ PORT_FAULTS: Final = (
         "An answer leaves before its record is committed.",
         _CORE + "writes",
         (
-            "    if partition.high_watermark < partition.end_offset:\n"
             "        partition.deferred.append((partition.end_offset, write))\n"
             "        runtime.arm_write_timeout(write)\n"
             "    elif"
         ),
-        ("    if False:\n        runtime.arm_write_timeout(write)\n    elif"),
+        "        runtime.conclude(parked, effect, NO_ERROR)\n    elif",
         "LOG-DEFERRED as 4.4",
     ),
     Exhibit(
