@@ -93,7 +93,7 @@ def _group(memory: Memory, group_id: str) -> LogRecord:
 
 
 def _member(memory: Memory, name: str, version: int) -> GroupMetadataMember:
-    is_static = version == 3 and memory.chance(0.3)
+    is_static = version == 3 and memory.chance(0.3) and memory.has_static_members
     return GroupMetadataMember(
         member_id=name,
         group_instance_id="i1" if is_static and name == "f1" else None,

@@ -92,16 +92,14 @@ def refused_fetch(
 
     Source: OffsetFetchRequest.getErrorResponse, which has a HashMap of partitions.
     """
-    error = group.error_code
     places = [
-        TopicPartition(topic.name, each) for topic in wanted or () for each in topic.partitions
+        TopicPartition(topic.name, index) for topic in wanted or () for index in topic.partitions
     ]
-    hashed = java_hash_order(places, hash_of=topic_partition_hash)
-    topics = tuple(
-        FetchedTopic(place.topic, (FetchedOffset(place.partition, error_code=error),))
-        for place in hashed
-    )
-    return answered_fetch(maps, replace(group, topics=topics))
+    found = {
+        place: FetchedOffset(place.partition, error_code=group.error_code)
+        for place in java_hash_order(places, hash_of=topic_partition_hash)
+    }
+    return _gathered(maps, group, found)
 
 
 def answered_fetch(maps: OffsetMaps, group: FetchedGroup) -> FetchedGroup:
@@ -111,13 +109,18 @@ def answered_fetch(maps: OffsetMaps, group: FetchedGroup) -> FetchedGroup:
         for topic in group.topics
         for offset in topic.partitions
     }
+    if maps is OffsetMaps.JAVA:
+        ordered = old_scala_set_order(found, hash_of=topic_partition_hash)
+        found = {place: found[place] for place in ordered}
+    return _gathered(maps, group, found)
+
+
+def _gathered(
+    maps: OffsetMaps, group: FetchedGroup, found: dict[TopicPartition, FetchedOffset]
+) -> FetchedGroup:
+    """The group with these offsets, topic by topic."""
     topics: dict[str, FetchedTopic] = {}
-    places = (
-        old_scala_set_order(found, hash_of=topic_partition_hash)
-        if maps is OffsetMaps.JAVA
-        else found
-    )
-    for place in by_topic(maps, places):
+    for place in by_topic(maps, found):
         before = topics.get(place.topic)
         earlier = () if before is None else before.partitions
         topics[place.topic] = FetchedTopic(place.topic, (*earlier, found[place]))

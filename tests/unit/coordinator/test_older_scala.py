@@ -1,0 +1,69 @@
+"""What 2.8 and 0.10.2 do otherwise with a group: one switch of the profile a story."""
+
+from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.harness.group_driver import GroupDriver, answer
+from coordinator_sim.harness.harness import Harness
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    LeavingMember,
+)
+from coordinator_sim.protocol.profiles import profile_named
+
+
+def drive(profile: str, max_size: int = 100) -> GroupDriver:
+    """One group on a broker of that profile, without initial delay."""
+    config = CoordinatorConfig(
+        offsets_topic_num_partitions=1, group_initial_rebalance_delay_ms=0, group_max_size=max_size
+    )
+    return GroupDriver(Harness(config, profile_named(profile), start_ms=0))
+
+
+def beat(profile: str, instance_id: str) -> ErrorCode:
+    """What a heartbeat of a member is told that names an instance id of nobody."""
+    group = drive(profile)
+    (member_id,) = group.stable(1)
+    request = HeartbeatRequest(
+        group_id=group.group_id, generation_id=1, member_id=member_id, group_instance_id=instance_id
+    )
+    step = group.harness.call(request, api_version=4)
+    return answer(step, HeartbeatResponse).error_code
+
+
+def test_an_unknown_instance_id_is_not_looked_at_in_2_8() -> None:
+    """Kafka 2.8 fences by known instance ids alone; later every one is checked."""
+    assert beat("2.8", "nobody") is ErrorCode.NONE
+    assert beat("3.9", "nobody") is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def leave_pending(profile: str) -> LeaveGroupResponse:
+    """A pending id that leaves with an instance id."""
+    group = drive(profile)
+    pending = answer(group.join(), JoinGroupResponse).member_id
+    entry = LeavingMember(member_id=pending, group_instance_id="i")
+    request = LeaveGroupRequest(group_id=group.group_id, members=(entry,))
+    return answer(group.harness.call(request, api_version=4), LeaveGroupResponse)
+
+
+def test_a_pending_static_leaver_fails_the_whole_request_in_2_8() -> None:
+    """Kafka 2.8 throws; later the instance id does not matter."""
+    assert leave_pending("2.8").error_code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert leave_pending("3.9").members[0].error_code is ErrorCode.NONE
+
+
+def test_0_10_2_knows_no_largest_size() -> None:
+    """group.max.size came with 2.2."""
+    group = drive("0.10.2", max_size=1)
+    assert len(group.stable(2)) == 2
+
+
+def test_0_10_2_refuses_an_empty_group_id_to_joins_alone() -> None:
+    """A heartbeat of the group without a name is of an unknown member, not of an invalid group."""
+    harness = Harness(CoordinatorConfig(), profile_named("0.10.2"), start_ms=0)
+    request = HeartbeatRequest(group_id="", generation_id=1, member_id="m")
+    step = harness.call(request, api_version=0)
+    assert answer(step, HeartbeatResponse).error_code is ErrorCode.UNKNOWN_MEMBER_ID
