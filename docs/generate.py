@@ -142,11 +142,14 @@ def profiles_page() -> str:
     """What each profile switches, with the meaning and the source of every switch."""
     names = list(PROFILES)
     aliases = ", ".join(f"`{alias}` is {name}" for alias, name in ALIASES.items())
+    transcripts = ", ".join(
+        f"[{alias}](../scenarios/transcripts/family-{alias}.txt)" for alias in ALIASES
+    )
     lines = [
         HEADER.format(source="coordinator_sim/protocol/profiles.py"),
         "# Behaviour profiles\n\n",
-        f"A profile behaves like the Kafka it is named after; {aliases}. What one story of\n",
-        "commands does under each family is in `scenarios/transcripts/family-*.txt`.\n\n",
+        f"A profile behaves like the Kafka it is named after; {aliases}. To see the families\n",
+        f"differ, compare what one story of commands does under each: {transcripts}.\n\n",
         f"| switch | {' | '.join(names)} |\n|---|{'---|' * len(names)}\n",
     ]
     told = list(switches())

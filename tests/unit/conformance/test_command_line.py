@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from conformance.cli.main import app, main
 from conformance.script.play import read_cases
 
-COMMANDS = ("list", "run", "coverage")
+COMMANDS = ("list", "run", "coverage", "differ", "museum")
 
 
 def output_of(*arguments: str | Path, code: int = 0) -> str:
