@@ -67,7 +67,7 @@ class Timer:
         data: What its owner wants back when it fires.
         bucket: Where it waits; None while it is ready to fire.
         bucket_end_ms: First instant after the bucket.
-        wheel_ms: The wheel's time when the bucket was chosen.
+        tick_ms: The bucket's span.
     """
 
     key: TimerKey
@@ -76,7 +76,7 @@ class Timer:
     data: object = None
     bucket: "Bucket | None" = None
     bucket_end_ms: int = 0
-    wheel_ms: int = 0
+    tick_ms: int = 0
     active: bool = True
 
 
@@ -144,8 +144,9 @@ class TimerQueue:
         """Move an active timer's deadline; next to no work while it stays in its bucket."""
         if (
             timer.deadline_ms <= deadline_ms < timer.bucket_end_ms
-            and timer.wheel_ms == self._wheel_ms
+            and deadline_ms >= self._wheel_ms + timer.tick_ms
         ):
+            # As far ahead as a whole slot, it is beyond the reach of every finer wheel.
             timer.deadline_ms = deadline_ms
             self._seq = timer.arm_seq = self._seq + 1
             return
@@ -226,8 +227,8 @@ class TimerQueue:
         bucket = self._bucket_for(deadline_ms)
         bucket.timers[timer] = None
         timer.bucket = bucket
+        timer.tick_ms = bucket.tick_ms
         timer.bucket_end_ms = bucket.start_ms + bucket.tick_ms
-        timer.wheel_ms = wheel_ms
 
     def _bucket_for(self, deadline_ms: int) -> Bucket:
         """The bucket of a deadline ahead of the wheel, queued from now on."""

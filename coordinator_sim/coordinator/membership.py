@@ -55,14 +55,16 @@ def handle_heartbeat(
         # QUIRK: the generation is not even looked at.
         is_member = request.member_id in group.members
         return _HEARTBEAT_REBALANCE if is_member else _HEARTBEAT_UNKNOWN
-    error = group.validate_member(request.member_id, request.group_instance_id)
-    if error is not NO_ERROR:
-        return error
+    member = group.members.get(request.member_id)
+    if member is None or request.group_instance_id is not None:
+        error = group.validate_member(request.member_id, request.group_instance_id)
+        if member is None or error is not NO_ERROR:
+            return error
     if request.generation_id != group.generation_id:
         return ErrorCode.ILLEGAL_GENERATION
     if state is EMPTY:
         return _HEARTBEAT_UNKNOWN
-    start_session(runtime, group, group.members[request.member_id])
+    start_session(runtime, group, member)
     return _HEARTBEAT_REBALANCE if state is PREPARING_REBALANCE else HEARTBEAT_OK
 
 
