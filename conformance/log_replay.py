@@ -22,6 +22,10 @@ from coordinator_sim.protocol.messages import (
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.records import LogBatch
 from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.wire.compaction import DELETE_RETENTION_MS, CleaningPass, compacted
+from coordinator_sim.wire.log_batches import decode_batches, encode_log, form_of
+from coordinator_sim.wire.record_batches import encode_record_batch
+from coordinator_sim.wire.segments import SegmentReader
 
 _FETCH_VERSION: Final = 9
 _UNUSED_TOKEN: Final = (1 << 62) + 9
@@ -60,6 +64,33 @@ def replayed(
     for partition in range(count):
         coordinator.finish_load(partition, ErrorCode.NONE, now_ms)
     return coordinator
+
+
+def compacted_log(
+    batches: Iterable[LogBatch], profile: Profile, now_ms: int, passes: int = 2
+) -> list[LogBatch]:
+    """What the log cleaner leaves of these batches, partition by partition, through their bytes.
+
+    Args:
+        batches: In log order within each partition.
+        profile: Whose form the bytes have.
+        now_ms: Instant of the first pass.
+        passes: How many, each after the tombstones that the one before it saw have had their time.
+    """
+    logs: dict[int, list[LogBatch]] = {}
+    for batch in batches:
+        logs.setdefault(batch.partition, []).append(batch)
+    form = form_of(profile)
+    cleaned: list[LogBatch] = []
+    for partition, log in logs.items():
+        written = b"".join(encoded.data for encoded in encode_log(log, form))
+        stored = [batch.decoded() for batch in SegmentReader(written)]
+        for turn in range(passes):
+            at_ms = now_ms + turn * (DELETE_RETENTION_MS + 1)
+            stored = compacted(stored, CleaningPass(now_ms=at_ms))
+        left = b"".join(encode_record_batch(batch) for batch in stored)
+        cleaned += decode_batches(left, partition)
+    return cleaned
 
 
 def differences(
@@ -117,10 +148,12 @@ def _projected(group: Group) -> tuple[object, ...]:
         )
         for member in sorted(group.members.values(), key=lambda member: member.member_id)
     ]
+    # What 0.10.2 stores of the protocol type, its loads do not read.
+    is_forgotten = not members and group.runtime.profile.empty_load_forgets_protocol_type
     return (
         group.state.value,
         group.generation_id,
-        group.protocol_type or "",
+        "" if is_forgotten else group.protocol_type or "",
         group.protocol_name,
         group.leader_id if members else None,
         tuple(members),
