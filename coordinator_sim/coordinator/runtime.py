@@ -299,19 +299,30 @@ class Runtime:
         has_batch = bool(effect.records) or effect.marker is not None or effect.is_empty_batch
         if has_batch:
             error = self._append(partition, effect)
+            if self.config.idle_timers and self.profile.replies_wait_for_log:
+                self._touch_timeout(effect, error)
             if error is not NO_ERROR:
                 self.conclude(parked, effect, error)
                 if self.profile.replies_wait_for_log:
                     self.release(partition)
                 return
-            if self.config.idle_timers and self.profile.replies_wait_for_log:
-                self.timers.touch(self.now_ms + self.config.offsets_commit_timeout_ms)
         if self.profile.replies_wait_for_log:
             settle_by_position(self, partition, parked, effect)
         elif has_batch:
             settle_by_batch(self, partition, parked, effect)
         else:
             self.conclude(parked, effect, NO_ERROR)
+
+    def _touch_timeout(self, effect: Effect, error: ErrorCode) -> None:
+        """Turn the wheel by the timeout of a write that is over before it waits for anything.
+
+        A refused one has a timeout too where its batch is appended by an event of its own.
+
+        Source: CoordinatorWriteEvent.run, which arms the timeout unless the write has ended.
+        """
+        is_alone = effect.transactional or effect.marker is not None
+        if error is NO_ERROR or (self.linger_ms == ADAPTIVE and not is_alone):
+            self.timers.touch(self.now_ms + self.config.offsets_commit_timeout_ms)
 
     def append_unacknowledged(self, partition: Partition, records: tuple[LogRecord, ...]) -> None:
         """Append records that nobody waits for: no append fault, no high watermark, no timeout.
