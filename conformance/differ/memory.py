@@ -14,7 +14,6 @@ Json = dict[str, Any]
 T = TypeVar("T")
 
 INSTANCES: Final = ("i1", "i2", "i3")
-PROTOCOL_TYPES: Final = ("consumer", "connect", "")
 _UNKNOWN_MEMBER: Final = 25
 _FENCED: Final = 82
 _MEMBER_ID_REQUIRED: Final = 79

@@ -35,7 +35,9 @@ def list_scenarios(
     for name, scenario in scenarios.items():
         table.add_row(name, f"{scenario.duration_ms // 1000} s", scenario.title)
     Console().print(table)
-    typer.echo("Run one:  coordinator-sim run NAME    See it as data:  coordinator-sim show NAME")
+    typer.echo(
+        "Run one:  coordinator-sim run NAME    See it as data:  coordinator-sim show NAME --json"
+    )
 
 
 def show(

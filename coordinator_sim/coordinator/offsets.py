@@ -28,7 +28,6 @@ from coordinator_sim.trace.events import Event
 _EXPIRY_VALUE_VERSION = 1
 _TOPIC_ID_VALUE_VERSION = 4
 _NOT_FOUND_VERSION = 9
-_NO_RETENTION = -1
 
 
 def handle_commit(

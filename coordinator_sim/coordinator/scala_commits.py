@@ -49,8 +49,6 @@ from coordinator_sim.protocol.transaction_messages import (
 
 NO_PRODUCER_ID = -1
 
-CommitRequest = OffsetCommitRequest | TxnOffsetCommitRequest
-
 
 def scala_commit(
     runtime: Runtime,

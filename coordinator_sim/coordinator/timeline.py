@@ -12,10 +12,8 @@ Source: kafka trunk, server-common/.../timeline/{BaseHashTable,SnapshottableHash
 SnapshotRegistry}.java and coordinator-common/.../runtime/SnapshottableCoordinator.java.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final, Generic, TypeVar
-
-from coordinator_sim.protocol.partitioning import java_string_hash
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -36,27 +34,6 @@ def timeline_capacity(size: int) -> int:
     while size * 3 > capacity * 4:
         capacity *= 2
     return capacity
-
-
-def timeline_order(
-    keys: Iterable[K],
-    capacity: int | None = None,
-    *,
-    hash_of: Callable[[K], int] = java_string_hash,  # type: ignore[assignment]
-) -> list[K]:
-    """The keys slot by slot; those that share a slot from the newest to the oldest.
-
-    Args:
-        keys: In order of insertion, without repetition.
-        capacity: Slots of the table; by default those of one that grew to hold the keys.
-        hash_of: The keys' Java hash; by default that of strings.
-    """
-    listed = list(keys)
-    if len(listed) < 2:  # noqa: PLR2004 - nothing to order
-        return listed
-    slots = timeline_capacity(len(listed)) if capacity is None else capacity
-    listed.reverse()
-    return sorted(listed, key=lambda key: _slot(hash_of(key), slots))
 
 
 def _slot(hashed: int, capacity: int) -> int:

@@ -1,7 +1,5 @@
 """The unions of requests and responses: what may go where."""
 
-from typing import Final
-
 from coordinator_sim.protocol.admin_messages import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
@@ -59,14 +57,6 @@ SpanningRequest = (
     OffsetFetchRequest | DescribeGroupsRequest | ListGroupsRequest | DeleteGroupsRequest
 )
 """The requests of several groups, which may belong to several offsets partitions."""
-
-SPANNING_REQUESTS: Final = (
-    OffsetFetchRequest,
-    DescribeGroupsRequest,
-    ListGroupsRequest,
-    DeleteGroupsRequest,
-)
-"""The same, for a quick `isinstance`."""
 
 GroupRequest = OneGroupRequest | SpanningRequest
 """What a group coordinator is asked."""
