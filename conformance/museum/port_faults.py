@@ -38,10 +38,7 @@ PORT_FAULTS: Final = (
         "heartbeat-keeps-nobody-alive",
         "A heartbeat does not restart the session.",
         _CORE + "membership",
-        (
-            "    start_session(runtime, group, group.members[request.member_id])\n"
-            "    return _HEARTBEAT_REBALANCE"
-        ),
+        ("    start_session(runtime, group, member)\n    return _HEARTBEAT_REBALANCE"),
         "    return _HEARTBEAT_REBALANCE",
         "REB-006 as 4.4",
     ),
