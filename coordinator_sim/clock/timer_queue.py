@@ -33,6 +33,7 @@ class TimerKind(Enum):
     """What a timer is for."""
 
     SESSION = "session"
+    REPEAT = "repeat"
     JOIN = "join"
     SYNC = "sync"
     WRITE = "write"

@@ -18,7 +18,7 @@ from coordinator_sim.coordinator.linger import OpenBatch, expire_linger
 from coordinator_sim.coordinator.membership import (
     expire_own_session,
     expire_pending_sync,
-    expire_sessions,
+    expire_session,
 )
 from coordinator_sim.coordinator.runtime import (
     NO_EFFECT,
@@ -34,6 +34,7 @@ from coordinator_sim.coordinator.scala_cleanup import (
     materialise,
     scala_expire,
 )
+from coordinator_sim.coordinator.sessions import OwnSession
 from coordinator_sim.errors import OperationAborted
 
 
@@ -82,6 +83,8 @@ def fire(runtime: Runtime, timer: Timer, partition_of: Callable[[str], int]) -> 
 
 def _fire_in_group(runtime: Runtime, timer: Timer) -> Effect:
     key, data = timer.key, timer.data
+    if isinstance(data, OwnSession):
+        return expire_own_session(runtime, data.group, data.member_id)
     if isinstance(data, Group):
         return expire_own_session(runtime, data, key.member_id)
     group = runtime.groups.get(key.group_id)
@@ -89,7 +92,7 @@ def _fire_in_group(runtime: Runtime, timer: Timer) -> Effect:
         return NO_EFFECT
     match key.kind:
         case TimerKind.SESSION:
-            return expire_sessions(runtime, group, key.member_id, data)
+            return expire_session(runtime, group, key.member_id)
         case TimerKind.SYNC:
             return expire_pending_sync(runtime, group, data)
         case _:

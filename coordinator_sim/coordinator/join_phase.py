@@ -13,7 +13,11 @@ from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.refusals import metadata_append_error
 from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Runtime
-from coordinator_sim.coordinator.sessions import start_session
+from coordinator_sim.coordinator.sessions import (
+    cancel_session,
+    disown_session,
+    start_session,
+)
 from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
 from coordinator_sim.protocol.messages import JoinGroupResponse, SyncGroupResponse
 from coordinator_sim.protocol.records import GroupMetadataKey, GroupMetadataValue, LogRecord
@@ -121,8 +125,10 @@ def _drop_not_rejoined(runtime: Runtime, group: Group) -> None:
         if member.awaiting_join is None and member.group_instance_id is None
     ]
     for member in dropped:
-        if not runtime.profile.stale_session_rebalances:
-            runtime.timers.cancel(TimerKey(TimerKind.SESSION, group.group_id, member.member_id))
+        if runtime.profile.stale_session_rebalances:
+            disown_session(runtime, group, member.member_id)
+        else:
+            cancel_session(runtime, group, member.member_id)
         if runtime.tracing:
             group.emit(
                 Event.MEMBER_KICKED,

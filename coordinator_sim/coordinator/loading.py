@@ -15,7 +15,7 @@ from coordinator_sim.coordinator.linger import fail_open_batch
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.scala_cleanup import forget_producers, install_offsets
 from coordinator_sim.coordinator.scala_offsets import LoadedOffsets
-from coordinator_sim.coordinator.sessions import start_session
+from coordinator_sim.coordinator.sessions import OwnSession, start_session
 from coordinator_sim.coordinator.subscriptions import subscriptions_of
 from coordinator_sim.coordinator.tracing import trace_member_loaded
 from coordinator_sim.protocol.errors import ErrorCode
@@ -37,7 +37,8 @@ from coordinator_sim.protocol.states import GroupState
 from coordinator_sim.protocol.table_order import HashOrder
 from coordinator_sim.trace.events import Event, RebalanceReason
 
-_GROUP_TIMERS = frozenset({TimerKind.SESSION, TimerKind.JOIN, TimerKind.SYNC})
+_SESSIONS = frozenset({TimerKind.SESSION, TimerKind.REPEAT})
+_GROUP_TIMERS = _SESSIONS | {TimerKind.JOIN, TimerKind.SYNC}
 
 
 def replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> None:
@@ -237,9 +238,9 @@ def _cancel_timers(runtime: Runtime, partition: Partition) -> None:
     timers.cancel(expiry_key(partition))
     timers.cancel(gauge_key(partition))
     for timer in _group_timers(runtime, partition):
-        if timer.key.kind is not TimerKind.SESSION or not runtime.profile.sessions_outlive_group:
+        if timer.key.kind not in _SESSIONS or not runtime.profile.sessions_outlive_group:
             timers.cancel(timer.key)
-        elif not isinstance(timer.data, Group):
+        elif not isinstance(timer.data, Group | OwnSession):
             timer.data = runtime.groups.get(timer.key.group_id)
 
 

@@ -6,7 +6,6 @@ expireClassicGroupMemberHeartbeat, expirePendingSync.
 
 from msgspec.structs import replace
 
-from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.join_phase import (
     complete_join,
@@ -17,7 +16,7 @@ from coordinator_sim.coordinator.join_phase import (
 )
 from coordinator_sim.coordinator.refusals import dead_error
 from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Partition, Runtime
-from coordinator_sim.coordinator.sessions import start_session
+from coordinator_sim.coordinator.sessions import cancel_session, start_session
 from coordinator_sim.coordinator.tracing import trace_fenced_leave
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
@@ -138,7 +137,7 @@ def _leave(runtime: Runtime, group: Group, entry: LeavingMember) -> LeftMember:
             )
         group.remove(entry.member_id)
         if runtime.profile.pending_leave_cancels_timer:
-            _cancel_session(runtime, group, entry.member_id)
+            cancel_session(runtime, group, entry.member_id)
     else:
         error = group.validate_member(entry.member_id, entry.group_instance_id)
         if error is NO_ERROR:
@@ -167,7 +166,7 @@ def _is_static_leaver(runtime: Runtime, group: Group, entry: LeavingMember) -> b
 def _remove_leaver(runtime: Runtime, group: Group, member: Member, entry: LeavingMember) -> None:
     """Source: removeCurrentMemberFromClassicGroup."""
     # QUIRK: a SyncGroup that the leaver parked is never answered.
-    _cancel_session(runtime, group, member.member_id)
+    cancel_session(runtime, group, member.member_id)
     if runtime.tracing:
         group.emit(
             Event.MEMBER_LEFT,
@@ -192,23 +191,6 @@ def _remove_member(runtime: Runtime, group: Group, member: Member) -> None:
     group.remove(member.member_id)
 
 
-def _cancel_session(runtime: Runtime, group: Group, member_id: str) -> None:
-    runtime.timers.cancel(TimerKey(TimerKind.SESSION, group.group_id, member_id))
-
-
-def expire_sessions(runtime: Runtime, group: Group, member_id: str, repeats: object) -> Effect:
-    """A session ran out, in older Scala perhaps several of one member at one instant.
-
-    Source: GroupCoordinator.shouldKeepMemberAlive, which lets two of one deadline stand.
-    """
-    effect = expire_session(runtime, group, member_id)
-    for _ in range(repeats if isinstance(repeats, int) else 0):
-        # A group that has become Empty, which is all that is stored here, does not change again.
-        again = expire_session(runtime, group, member_id)
-        effect = again if effect is NO_EFFECT else effect
-    return effect
-
-
 def expire_own_session(runtime: Runtime, group: Group, member_id: str) -> Effect:
     """A timer ran out that belongs to this very group: of a handed-out id, or of what was unloaded.
 
@@ -218,7 +200,7 @@ def expire_own_session(runtime: Runtime, group: Group, member_id: str) -> Effect
         if runtime.tracing:
             group.tell(Event.LIFECYCLE, member_id=member_id, reason_text="session of a dead group")
         return NO_EFFECT
-    if member_id in group.pending_members:
+    if member_id in group.pending_members or runtime.profile.stale_session_rebalances:
         return expire_session(runtime, group, member_id)
     # QUIRK: an id that left or was refused meanwhile is removed, and told of, once more.
     if runtime.tracing:
@@ -274,7 +256,7 @@ def expire_pending_sync(runtime: Runtime, group: Group, generation: object) -> E
         if runtime.profile.sync_expiry_stops_at_replaced_member and member_id not in group.members:
             group.remove_all(evicted[: evicted.index(member_id)])
             raise OperationAborted(f"{member_id} is no member any more")
-        _cancel_session(runtime, group, member_id)
+        cancel_session(runtime, group, member_id)
         # QUIRK: a static member that was replaced before it synced is still here under its old id,
         # though it is no member any more. Source: ClassicGroup.replaceStaticMember.
         member = group.members.get(member_id)

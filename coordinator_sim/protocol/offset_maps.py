@@ -123,9 +123,13 @@ def answered_order(
         refused: Those that it was not asked for.
         transactional: Whether it is a TxnOffsetCommit.
     """
-    together = [*found, *scala_map_order(refused, hash_of=_hash)]
     if maps is OffsetMaps.JAVA:
+        told = dict.fromkeys(found)
+        # What is refused keeps the order of the request's own map, of which it is a part.
+        asked = requested_order(maps, [*told, *refused])
+        together = [*told, *(place for place in asked if place not in told)]
         return by_topic(maps, old_scala_set_order(together, hash_of=_hash))
+    together = [*found, *scala_map_order(refused, hash_of=_hash)]
     if transactional:
         return by_topic(maps, scala_map_order(together, hash_of=_hash))
     return by_topic(maps, scala_set_order(together, hash_of=_hash))

@@ -67,3 +67,15 @@ def test_0_10_2_refuses_an_empty_group_id_to_joins_alone() -> None:
     request = HeartbeatRequest(group_id="", generation_id=1, member_id="m")
     step = harness.call(request, api_version=0)
     assert answer(step, HeartbeatResponse).error_code is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_0_10_2_keeps_the_older_of_two_sessions_that_end_at_one_instant() -> None:
+    """A heartbeat at the instant of another arms one more; a later one calls both off."""
+    group = drive("0.10.2")
+    (member_id,) = group.stable(1)
+    armed = []
+    for wait_ms in (1, 0, 0, 1):
+        group.harness.advance(wait_ms)
+        group.heartbeat(member_id, group.generation_id)
+        armed.append(len(group.harness.timers()))
+    assert [count - armed[0] for count in armed] == [0, 1, 2, 0]

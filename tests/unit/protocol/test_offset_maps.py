@@ -70,3 +70,10 @@ def test_a_trie_of_2_12_begins_with_the_fifth_key() -> None:
     assert old_scala_set_order("dcba") == ["d", "c", "b", "a"]
     assert sorted(old_scala_set_order("edcba")) == ["a", "b", "c", "d", "e"]
     assert old_scala_set_order("edcba") == old_scala_set_order("abcde")
+
+
+def test_0_10_2_answers_what_it_refused_in_the_order_of_the_request_map() -> None:
+    """Kafka 0.10.2.2 told of `nope` before `u`, whose names share a bucket, as it was asked."""
+    asked = (Place("nope", 1), Place("u", 1))
+    answered = answered_order(OffsetMaps.JAVA, (), asked, transactional=False)
+    assert answered == list(asked)

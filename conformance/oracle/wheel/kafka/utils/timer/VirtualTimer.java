@@ -12,16 +12,15 @@ import scala.runtime.BoxedUnit;
 
 /** Kafka's own timing wheel (1 ms tick, 20 slots) over a virtual clock: exact ties, no threads. */
 public final class VirtualTimer implements Timer {
-    /** The wheel only offers buckets; they are taken out here by expiration, first come first served. */
+    /** The wheel only offers buckets; they are taken out here by expiration, ties as the heap of a DelayQueue has them. */
     private static final class Buckets extends DelayQueue<TimerTaskList> {
-        private record Entry(long expiration, long order, TimerTaskList bucket) { }
+        private record Entry(long expiration, TimerTaskList bucket) { }
 
         private final PriorityQueue<Entry> heap =
-            new PriorityQueue<>(Comparator.comparingLong(Entry::expiration).thenComparingLong(Entry::order));
-        private long order;
+            new PriorityQueue<>(Comparator.comparingLong(Entry::expiration));
 
         @Override public boolean offer(TimerTaskList bucket) {
-            return heap.add(new Entry(bucket.getExpiration(), order++, bucket));
+            return heap.add(new Entry(bucket.getExpiration(), bucket));
         }
     }
 
