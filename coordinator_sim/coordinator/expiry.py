@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.offset_records import group_tombstone, offset_tombstones
+from coordinator_sim.coordinator.refusals import NOT_LED
 from coordinator_sim.coordinator.runtime import Effect, Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.subscriptions import is_consumer, is_subscribed_to
 from coordinator_sim.coordinator.tracing import trace_offsets_expired
@@ -24,8 +25,6 @@ from coordinator_sim.protocol.records import (
 )
 from coordinator_sim.protocol.states import GroupState
 from coordinator_sim.trace.events import Event
-
-_NOT_LED = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
 
 
 def expiry_key(partition: Partition) -> TimerKey:
@@ -180,7 +179,7 @@ class ExpiryRetry:
 
     def finish(self, error: ErrorCode) -> None:
         """Arm the timer anew, counted from the failure."""
-        if error is ErrorCode.NONE or error in _NOT_LED:
+        if error is ErrorCode.NONE or error in NOT_LED:
             return
         if self.partition.state is PartitionState.ACTIVE:
             arm_expiry(self.runtime, self.partition)

@@ -11,13 +11,12 @@ EventBasedCoordinatorTimer.schedule.
 from dataclasses import dataclass
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
+from coordinator_sim.coordinator.refusals import NOT_LED
 from coordinator_sim.coordinator.runtime import Effect, Partition, PartitionState, Runtime
 from coordinator_sim.protocol.errors import ErrorCode
 
 _RETRY_MS = 500
 """How soon a failed run is repeated. Source: CoordinatorTimer.schedule without a retry backoff."""
-
-_NOT_LED = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
 
 
 @dataclass(slots=True, frozen=True)
@@ -57,7 +56,7 @@ class GaugeRetry:
 
     def finish(self, error: ErrorCode) -> None:
         """Arm the timer for the retry, replacing the next run."""
-        if error is ErrorCode.NONE or error in _NOT_LED:
+        if error is ErrorCode.NONE or error in NOT_LED:
             return
         if self.partition.state is PartitionState.ACTIVE:
             arm_gauge(self.runtime, self.partition, _RETRY_MS)

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from typing import Final
 
 from coordinator_sim.coordinator.group import Group, Member
-from coordinator_sim.coordinator.offset_store import LATEST
 from coordinator_sim.coordinator.runtime import (
     Partition,
     PartitionState,
     Runtime,
     partition_error,
 )
+from coordinator_sim.coordinator.timeline import LATEST
 from coordinator_sim.protocol.admin_messages import (
     DescribedGroup,
     DescribedMember,

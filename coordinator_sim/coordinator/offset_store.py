@@ -18,8 +18,6 @@ from coordinator_sim.protocol.iteration_order import integer_hash, long_hash
 from coordinator_sim.protocol.partitioning import java_string_hash
 from coordinator_sim.protocol.records import LogBatch, OffsetCommitKey, OffsetCommitValue
 
-__all__ = ["LATEST", "OffsetStore", "Stored"]
-
 NO_PRODUCER_ID: Final = -1
 
 

@@ -1,4 +1,7 @@
-"""OffsetCommit and OffsetFetch.
+"""OffsetCommit and OffsetFetch of the Java coordinator.
+
+`handle_commit` is also where a commit turns off to `scala_commits`, which is lent the checks of the
+member: they are the same in both.
 
 Source: kafka trunk, OffsetMetadataManager.java and ClassicGroup.validateOffsetCommit.
 """
@@ -8,10 +11,11 @@ from functools import partial
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.join import create_group
 from coordinator_sim.coordinator.offset_records import commit_records
-from coordinator_sim.coordinator.offset_store import LATEST
+from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
 from coordinator_sim.coordinator.scala_commits import scala_commit
 from coordinator_sim.coordinator.sessions import start_session
+from coordinator_sim.coordinator.timeline import LATEST
 from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
 from coordinator_sim.protocol.messages import (
     FetchedGroup,
@@ -20,13 +24,12 @@ from coordinator_sim.protocol.messages import (
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetFetchGroup,
+    OffsetFetchTopic,
 )
 from coordinator_sim.protocol.records import OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.protocol.states import AWAITING_SYNC, DEAD, EMPTY
 from coordinator_sim.trace.events import Event
 
-_EXPIRY_VALUE_VERSION = 1
-_TOPIC_ID_VALUE_VERSION = 4
 _NOT_FOUND_VERSION = 9
 
 
@@ -124,38 +127,71 @@ def fetch_group(
     is_visible = partition.group_as_of(wanted.group_id, committed) is not None
     # An open transaction shows to those only who ask for stable offsets.
     is_open = sees_uncommitted and store.has_open_transactions(wanted.group_id)
-    if wanted.topics is None:
-        if not is_visible:
-            return FetchedGroup(group_id=wanted.group_id)
-        return FetchedGroup(
-            group_id=wanted.group_id,
-            topics=tuple(
-                FetchedTopic(
-                    name,
-                    tuple(
-                        unstable(index)
-                        if is_open and store.is_open(OffsetCommitKey(wanted.group_id, name, index))
-                        else _fetched(index, value)
-                        for index, value in found
-                    ),
-                )
-                for name, found in store.all_of(wanted.group_id, committed)
+    if wanted.topics is not None:
+        topics = [
+            _read_topic(
+                store,
+                wanted.group_id,
+                topic,
+                position=committed if is_visible else None,
+                shows_open=is_open,
+            )
+            for topic in wanted.topics
+        ]
+    elif is_visible:
+        topics = _read_all(store, wanted.group_id, committed, shows_open=is_open)
+    else:
+        topics = []
+    return FetchedGroup(group_id=wanted.group_id, topics=tuple(topics))
+
+
+def _read_topic(
+    store: OffsetStore,
+    group_id: str,
+    topic: OffsetFetchTopic,
+    *,
+    position: int | None,
+    shows_open: bool,
+) -> FetchedTopic:
+    """The partitions asked for. Source: OffsetMetadataManager.fetchOffsets.
+
+    Args:
+        store: The offsets of the group's partition.
+        group_id: Whose offsets.
+        topic: Its name, id and partitions.
+        position: The log position to read at; None for a group that is not there to the reader.
+        shows_open: Whether an offset of an open transaction is told to be unstable.
+    """
+    offsets: list[FetchedOffset] = []
+    for index in topic.partitions:
+        key = OffsetCommitKey(group_id, topic.name, index)
+        if shows_open and store.is_open(key):
+            offsets.append(unstable(index))
+            continue
+        value = None if position is None else store.get(key, position)
+        if value is None or _is_of_another(value.topic_id, topic.topic_id):
+            offsets.append(FetchedOffset(index))
+        else:
+            offsets.append(_fetched(index, value))
+    return FetchedTopic(topic.name, tuple(offsets))
+
+
+def _read_all(
+    store: OffsetStore, group_id: str, position: int, *, shows_open: bool
+) -> list[FetchedTopic]:
+    """Every committed offset of a group. Source: OffsetMetadataManager.fetchAllOffsets."""
+    return [
+        FetchedTopic(
+            name,
+            tuple(
+                unstable(index)
+                if shows_open and store.is_open(OffsetCommitKey(group_id, name, index))
+                else _fetched(index, value)
+                for index, value in found
             ),
         )
-    topics: list[FetchedTopic] = []
-    for topic in wanted.topics:
-        offsets: list[FetchedOffset] = []
-        for index in topic.partitions:
-            key = OffsetCommitKey(wanted.group_id, topic.name, index)
-            if is_open and store.is_open(key):
-                offsets.append(unstable(index))
-                continue
-            value = store.get(key, committed) if is_visible else None
-            if value is not None and _is_of_another(value.topic_id, topic.topic_id):
-                value = None
-            offsets.append(FetchedOffset(index) if value is None else _fetched(index, value))
-        topics.append(FetchedTopic(topic.name, tuple(offsets)))
-    return FetchedGroup(group_id=wanted.group_id, topics=tuple(topics))
+        for name, found in store.all_of(group_id, position)
+    ]
 
 
 def _is_of_another(stored: bytes | None, asked: bytes | None) -> bool:

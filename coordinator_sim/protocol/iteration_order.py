@@ -1,12 +1,14 @@
-"""The order in which Java's HashMap and HashSet hand out their keys.
+"""The order in which the hash maps and sets of Java and of Scala hand out their keys.
 
 Kafka iterates hash maps where order shows: leader choice, member lists, who keeps the extra
 partition. Here are the hashes, the table sizes and the orders; nothing here decides anything.
 
-A table keeps its keys by bucket, and inside a bucket in the order of insertion, also across
+A table of Java keeps its keys by bucket, and inside a bucket in the order of insertion, also across
 resizing. So the order of iteration is a stable sort of the insertion sequence by bucket number.
+Scala's (`scala_*`, and `old_scala_*` of 2.12) sort a bucket, or branch by bits of the hash.
 
-Source: OpenJDK, java.util.HashMap (hash, resize, tableSizeFor) and HashSet(Collection).
+Source: OpenJDK, java.util.HashMap (hash, resize, tableSizeFor), HashSet(Collection) and
+ConcurrentHashMap; scala 2.13, collection.mutable.HashMap, collection.immutable.{Map,Set,HashMap}.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator

@@ -52,13 +52,13 @@ class Profile(Struct, frozen=True, kw_only=True):
             Source: GroupMetadataManager.appendGroupMetadataErrorToResponseError.
         offsets_follow_log: Offsets change as soon as the log has taken their records, and change
             back when it refuses them; otherwise they are pending until committed, in one slot a
-            partition. Source: CoordinatorRuntime.CoordinatorContext.append; GroupMetadata
-            .prepareOffsetCommit (Scala).
+            partition. Groups go the same way as their offsets. Source: CoordinatorRuntime
+            .CoordinatorContext.append; GroupMetadata.prepareOffsetCommit (Scala).
         replies_wait_for_log: Any answer waits for the partition's earlier writes.
             Source: CoordinatorRuntime.CoordinatorContext.append.
         checks_ids_of_simple_commit: OffsetCommit without a generation must name no member of an
-            Empty group. Source: GroupCoordinator.validateOffsetCommit of 3.0 to 3.2; KAFKA-14201
-            took it back.
+            Empty group. No profile has it; it is set by hand for 3.0 to 3.2. Source:
+            GroupCoordinator.validateOffsetCommit of 3.0 to 3.2; KAFKA-14201 took it back.
         commit_checks_member_first: OffsetCommit while the leader's assignment is awaited tells a
             stranger and a wrong generation so, and only then REBALANCE_IN_PROGRESS.
             Source: GroupCoordinator.doCommitOffsets up to 2.3, validateOffsetCommit since.
