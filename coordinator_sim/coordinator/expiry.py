@@ -1,6 +1,7 @@
 """Offsets that nobody needs any more, and groups that are left without any.
 
-Each loaded partition is looked through at an interval, the first time one interval after its load.
+Java looks through each loaded partition at an interval, the first time one interval after its load.
+Scala has one job for all, in `scala_cleanup`; what may expire is decided here for both.
 
 Source: kafka trunk, GroupCoordinatorShard.cleanupGroupMetadata, OffsetMetadataManager
 .cleanupExpiredOffsets, ClassicGroup.offsetExpirationCondition, OffsetExpirationConditionImpl.

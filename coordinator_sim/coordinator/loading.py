@@ -34,7 +34,6 @@ from coordinator_sim.protocol.records import (
     OpaqueKey,
 )
 from coordinator_sim.protocol.states import GroupState
-from coordinator_sim.protocol.table_order import HashOrder
 from coordinator_sim.trace.events import Event, RebalanceReason
 
 _SESSIONS = frozenset({TimerKind.SESSION, TimerKind.REPEAT})
@@ -160,11 +159,10 @@ def _trace_load_done(runtime: Runtime, partition: Partition) -> None:
 
 def _load_order(runtime: Runtime, partition: Partition) -> list[str]:
     """The loaded groups in the order in which Kafka opens them."""
-    match runtime.profile.hash_order:
-        case HashOrder.JAVA:
-            return partition.group_ids()
-        case HashOrder.SCALA_2_13 | HashOrder.SCALA_2_12:
-            return list(partition.groups)
+    if runtime.profile.offsets_follow_log:
+        return partition.group_ids()
+    # `install_offsets` has put them in order.
+    return list(partition.groups)
 
 
 def _unload_order(runtime: Runtime, partition: Partition) -> list[str]:
@@ -172,7 +170,7 @@ def _unload_order(runtime: Runtime, partition: Partition) -> list[str]:
 
     Source: in Scala GroupMetadataManager.removeGroupsForPartition goes through all its groups.
     """
-    if runtime.profile.hash_order is HashOrder.JAVA:
+    if runtime.profile.offsets_follow_log:
         return partition.group_ids()
     return [
         group.group_id

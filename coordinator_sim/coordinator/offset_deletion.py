@@ -1,4 +1,6 @@
-"""Offsets that go by name: OffsetDelete, and deleted topics.
+"""Offsets that go by name in the Java coordinator: OffsetDelete, and deleted topics.
+
+Both begin here in every profile; those whose groups keep the offsets go on in `scala_cleanup`.
 
 Source: kafka trunk, OffsetMetadataManager.deleteOffsets and onTopicsDeleted,
 ClassicGroup.validateOffsetDelete.

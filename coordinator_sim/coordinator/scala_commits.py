@@ -164,28 +164,34 @@ def _store(
     store.values = kept = {place: values[place] for place in ordered}
     # QUIRK: what was refused may be prepared too, and then nothing ever takes it back.
     prepared = values if runtime.profile.overlong_metadata_stays_pending else kept
-    if producer_id == NO_PRODUCER_ID:
+    if not is_txn:
         group.offsets.prepare(prepared)
     else:
         runtime.open_groups.setdefault(producer_id, {})[group.group_id] = None
         group.offsets.prepare_txn(producer_id, prepared)
-    records = tuple(
+    effect = Effect(
+        records=_records(runtime, group, kept),
+        follow=store,
+        apply=store,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        transactional=is_txn,
+    )
+    runtime.submit(partition, None, effect)
+
+
+def _records(
+    runtime: Runtime, group: Group, values: dict[Place, OffsetCommitValue]
+) -> tuple[LogRecord, ...]:
+    """What the log gets. Source: GroupMetadataManager.offsetCommitKey and offsetCommitValue."""
+    return tuple(
         LogRecord(
             OffsetCommitKey(group.group_id, place.topic, place.partition),
             value,
             offset_value_version(runtime, value.expire_timestamp_ms),
         )
-        for place, value in kept.items()
+        for place, value in values.items()
     )
-    effect = Effect(
-        records=records,
-        follow=store,
-        apply=store,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        transactional=producer_id != NO_PRODUCER_ID,
-    )
-    runtime.submit(partition, None, effect)
 
 
 @dataclass(slots=True, eq=False)

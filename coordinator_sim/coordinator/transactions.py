@@ -1,5 +1,8 @@
 """Offsets committed in transactions: TxnOffsetCommit, and the end of the transaction.
 
+Both begin here in every profile. Where groups keep the offsets, a commit goes on in
+`scala_commits`, and what follows a marker in `scala_cleanup`.
+
 Source: kafka trunk, GroupCoordinatorService.commitTransactionalOffsets and completeTransaction,
 OffsetMetadataManager.commitTransactionalOffset, CoordinatorContext.completeTransaction.
 """
