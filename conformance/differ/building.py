@@ -1,4 +1,4 @@
-"""Building a reference with Maven the first time it is asked for."""
+"""Building a reference with Maven when it is asked for first, or its sources are newer."""
 
 import shutil
 import subprocess
@@ -11,6 +11,10 @@ from coordinator_sim.errors import DataError, MissingDependencyError
 
 ORACLE: Final = Path(__file__).parents[1] / "oracle"
 """Where the harnesses are, in a checkout of the project; a wheel has none."""
+SHARED: Final = ("wheel", "ids")
+"""Folders of sources that several harnesses compile."""
+BUILT: Final = "built"
+"""A file whose time is that of the last whole build."""
 JVM_OPTIONS: Final = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
@@ -28,10 +32,22 @@ def built(reference: Reference, say: Callable[[str], None]) -> tuple[list[str], 
     _require("java", "a Java 17 runtime")
     folder = ORACLE / reference.harness
     target = folder / "target" / f"kafka-{reference.kafka_version}"
-    if not (target / "classes").is_dir() or not (target / "lib").is_dir():
+    if not _is_fresh(target, folder):
         _build(reference, folder, say)
+        (target / BUILT).touch()
     class_path = f"{target / 'classes'}:{target / 'lib'}/*"
     return ["java", *JVM_OPTIONS, "-cp", class_path, reference.main_class], folder
+
+
+def _is_fresh(target: Path, folder: Path) -> bool:
+    """Whether there is a build, and no source of it has changed since."""
+    if not (target / BUILT).is_file():
+        return False
+    sources = [folder / "pom.xml", *(folder / "src").rglob("*.*")]
+    for shared in SHARED:
+        sources += (ORACLE / shared).rglob("*.java")
+    built_at = (target / BUILT).stat().st_mtime
+    return all(source.stat().st_mtime <= built_at for source in sources if source.is_file())
 
 
 def _require(program: str, what: str) -> None:
