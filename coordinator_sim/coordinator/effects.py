@@ -13,7 +13,12 @@ from msgspec import Struct
 from coordinator_sim.clock.timer_queue import TimerKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import RequestContext
-from coordinator_sim.protocol.records import EndTransactionMarker, LogBatch, LogRecord
+from coordinator_sim.protocol.records import (
+    NO_PRODUCER_ID,
+    EndTransactionMarker,
+    LogBatch,
+    LogRecord,
+)
 from coordinator_sim.protocol.requests import Response, WaitingRequest
 
 
@@ -65,7 +70,7 @@ class Effect(Struct, frozen=True):
     response: Response | None = None
     follow: Follow | None = None
     apply: Apply | None = None
-    producer_id: int = -1
+    producer_id: int = NO_PRODUCER_ID
     producer_epoch: int = -1
     transactional: bool = False
     marker: EndTransactionMarker | None = None

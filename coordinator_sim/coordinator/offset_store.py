@@ -11,15 +11,16 @@ replayEndTransactionMarker.
 """
 
 from collections.abc import Iterator
-from typing import Final
 
 from coordinator_sim.coordinator.timeline import LATEST, Timeline, TimelineTable
 from coordinator_sim.protocol.iteration_order import integer_hash, long_hash
 from coordinator_sim.protocol.partitioning import java_string_hash
-from coordinator_sim.protocol.records import LogBatch, OffsetCommitKey, OffsetCommitValue
-
-NO_PRODUCER_ID: Final = -1
-
+from coordinator_sim.protocol.records import (
+    NO_PRODUCER_ID,
+    LogBatch,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
 
 Stored = tuple[OffsetCommitValue, int]
 """An offset and the log offset of its record."""

@@ -36,6 +36,7 @@ from coordinator_sim.protocol.messages import (
 )
 from coordinator_sim.protocol.offset_maps import asked_order, kept_order
 from coordinator_sim.protocol.records import (
+    NO_PRODUCER_ID,
     LogBatch,
     LogRecord,
     OffsetCommitKey,
@@ -46,8 +47,6 @@ from coordinator_sim.protocol.transaction_messages import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
-
-NO_PRODUCER_ID = -1
 
 
 def scala_commit(

@@ -19,6 +19,7 @@ from coordinator_sim.protocol.iteration_order import (
     scala_trie_order,
     topic_partition_hash,
 )
+from coordinator_sim.protocol.offset_maps import SMALL_MAP
 from coordinator_sim.protocol.partitioning import java_string_hash
 from coordinator_sim.protocol.records import (
     GroupMetadataKey,
@@ -30,7 +31,6 @@ from coordinator_sim.protocol.records import (
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.protocol.table_order import old_scala_map_order
 
-_SMALL_MAP: Final = 4
 _FIRST_CAPACITY: Final = 16
 
 Place = TopicPartition
@@ -48,7 +48,7 @@ def immutable_order(places: Iterable[Place]) -> list[Place]:
 def copied_order(places: Iterable[Place]) -> list[Place]:
     """The order of an immutable Map made from a copy of a mutable.HashMap of these."""
     listed = list(places)
-    if len(listed) > _SMALL_MAP:
+    if len(listed) > SMALL_MAP:
         return scala_trie_order(listed, hash_of=partition_hash)
     return sorted(listed, key=lambda place: scala_place(partition_hash(place), _FIRST_CAPACITY))
 

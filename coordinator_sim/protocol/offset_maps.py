@@ -25,7 +25,8 @@ from coordinator_sim.protocol.iteration_order import (
 )
 from coordinator_sim.protocol.resources import TopicPartition
 
-_SMALL_MAP: Final = 4
+SMALL_MAP: Final = 4
+"""Up to so many keys an immutable Map of Scala is no trie."""
 _NO_TOPIC_ID_HASH: Final = 31 * 31
 """What a topic id of zeros adds to the hash of a partition. Source: TopicIdPartition.hashCode."""
 
@@ -92,7 +93,7 @@ def kept_order(
     """What is left of a commit's partitions when some are filtered out, in order."""
     ordered = asked_order(maps, places, transactional=transactional)
     left = tuple(place for place in ordered if place in kept)
-    if maps is OffsetMaps.JAVA or len(ordered) <= _SMALL_MAP:
+    if maps is OffsetMaps.JAVA or len(ordered) <= SMALL_MAP:
         return left
     hash_of = _topic_id_hash if maps is OffsetMaps.TOPIC_IDS else _hash
     return tuple(scala_trie_order(left, hash_of=hash_of))

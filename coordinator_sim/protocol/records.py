@@ -4,7 +4,12 @@ Source: kafka trunk, group-coordinator/src/main/resources/common/message, GroupM
 OffsetCommit* schemas.
 """
 
+from typing import Final
+
 from msgspec import Struct
+
+NO_PRODUCER_ID: Final = -1
+"""The producer of records outside any transaction. Source: RecordBatch.NO_PRODUCER_ID."""
 
 
 class GroupMetadataKey(Struct, frozen=True, gc=False):
@@ -124,7 +129,7 @@ class LogBatch(Struct, frozen=True, kw_only=True, gc=False):
     base_offset: int
     timestamp_ms: int
     records: tuple[LogRecord, ...]
-    producer_id: int = -1
+    producer_id: int = NO_PRODUCER_ID
     producer_epoch: int = -1
     transactional: bool = False
     marker: EndTransactionMarker | None = None
