@@ -50,7 +50,7 @@ class Reference(Struct, frozen=True, kw_only=True):
     @property
     def deletions_wait(self) -> bool:
         """Whether the deletion of a topic blocks until its tombstones are committed."""
-        return PROFILES[self.profile].offsets_follow_log
+        return PROFILES[self.profile].has_coordinator_runtime
 
 
 _COMMON: Final = {

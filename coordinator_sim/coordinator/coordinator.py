@@ -191,7 +191,7 @@ class GroupCoordinator:
             return
         if isinstance(outcome, ErrorCode):
             runtime.refuse(parked, outcome)
-        elif runtime.profile.replies_wait_for_log:
+        elif runtime.profile.has_coordinator_runtime:
             runtime.submit(partition, parked, outcome)
         else:
             _submit_apart(runtime, partition, parked, outcome)
@@ -282,7 +282,7 @@ class GroupCoordinator:
         if type(request) is JoinGroupRequest:
             if not self._is_in_bounds(request.session_timeout_ms):
                 own = ErrorCode.INVALID_SESSION_TIMEOUT
-        elif type(request) is TxnOffsetCommitRequest and profile.offsets_follow_log:
+        elif type(request) is TxnOffsetCommitRequest and profile.has_coordinator_runtime:
             own = verify(self._runtime.verifier, request, api_version)
         if partition is not None and partition.state is ACTIVE:
             return own
@@ -348,7 +348,7 @@ class GroupCoordinator:
             part.high_watermark = min(offset, part.end_offset)
             part.offsets.committed(part.high_watermark)
             # In Scala an append outlives the leadership; its writer then finds its group dead.
-            if part.state is PartitionState.ACTIVE or not runtime.profile.replies_wait_for_log:
+            if part.state is PartitionState.ACTIVE or not runtime.profile.has_coordinator_runtime:
                 runtime.release(part)
         return runtime.take()
 
@@ -380,7 +380,7 @@ class GroupCoordinator:
         runtime = self._runtime
         runtime.now_ms = now_ms
         runtime.timers.start(now_ms)
-        if not runtime.profile.offsets_follow_log:
+        if not runtime.profile.has_coordinator_runtime:
             start_expiry(runtime)
         part = runtime.partitions.get(partition)
         if part is None:

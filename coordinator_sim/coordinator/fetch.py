@@ -46,7 +46,7 @@ class FetchUnderWay:
                 self.found(index, FetchedGroup(group_id=wanted.group_id, error_code=error))
                 continue
             stable = self._request.require_stable
-            if not runtime.profile.offsets_follow_log:
+            if not runtime.profile.has_coordinator_runtime:
                 self.found(index, scala_fetch_group(partition, wanted, require_stable=stable))
                 continue
             group = fetch_group(partition, wanted, sees_uncommitted=stable)

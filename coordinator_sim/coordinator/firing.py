@@ -67,7 +67,7 @@ def fire(runtime: Runtime, timer: Timer, partition_of: Callable[[str], int]) -> 
         return
     group = runtime.groups.get(key.group_id)
     index = partition_of(key.group_id)
-    if group is not None and runtime.profile.offsets_follow_log:
+    if group is not None and runtime.profile.has_coordinator_runtime:
         # A foreign record may have brought a group whose id belongs elsewhere; Java keeps it there.
         index = group.offsets_partition
     partition = runtime.partitions[index]

@@ -102,7 +102,9 @@ class Group:
         self.subscriptions = UNKNOWN_SUBSCRIPTIONS
         is_old = runtime.profile.hash_order is HashOrder.SCALA_2_12
         self.offsets = (
-            NO_OFFSETS if runtime.profile.offsets_follow_log else GroupOffsets(is_old_scala=is_old)
+            NO_OFFSETS
+            if runtime.profile.has_coordinator_runtime
+            else GroupOffsets(is_old_scala=is_old)
         )
         self._table_capacity = MIN_TABLE_CAPACITY
         self._table_rank = 0

@@ -64,7 +64,7 @@ def by_partition(group_ids: tuple[str, ...], partition_of: PartitionOf) -> dict[
 
 def _read_position(runtime: Runtime, partition: Partition) -> int:
     """How far readers see: what is committed; in Scala whatever is in memory."""
-    return partition.high_watermark if runtime.profile.replies_wait_for_log else LATEST
+    return partition.high_watermark if runtime.profile.has_coordinator_runtime else LATEST
 
 
 # -- DescribeGroups ------------------------------------------------------------------------

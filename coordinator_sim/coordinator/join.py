@@ -66,7 +66,7 @@ def create_group(runtime: Runtime, partition: Partition, group_id: str) -> Group
     """Add an Empty group; readers see it once something is committed after it."""
     group = Group(runtime, group_id, partition.index)
     runtime.add_group(group)
-    if runtime.profile.replies_wait_for_log:
+    if runtime.profile.has_coordinator_runtime:
         partition.add_group(group)
         partition.uncommitted_groups.append(group_id)
     else:

@@ -50,7 +50,7 @@ def replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> Non
     end_offset = batch.next_offset
     if end_offset > partition.end_offset:
         partition.end_offset = partition.high_watermark = end_offset
-    follows = runtime.profile.offsets_follow_log
+    follows = runtime.profile.has_coordinator_runtime
     partition.begin(batch.base_offset)
     partition.loaded_records += len(batch.records)
     for record in batch.records:
@@ -81,7 +81,7 @@ def _replay_group(
 ) -> None:
     group = Group(runtime, group_id, partition.index)
     group.restore(value)
-    is_told = runtime.tracing and not runtime.profile.offsets_follow_log
+    is_told = runtime.tracing and not runtime.profile.has_coordinator_runtime
     for stored in value.members:
         member = _member_of(stored, value)
         group.add(member)
@@ -114,7 +114,7 @@ def finish_load(runtime: Runtime, partition: Partition, error: ErrorCode) -> Non
         _fail_load(runtime, partition, error)
         return
     partition.state = PartitionState.ACTIVE
-    if not runtime.profile.offsets_follow_log:
+    if not runtime.profile.has_coordinator_runtime:
         install_offsets(runtime, partition)
     is_first = runtime.profile.over_capacity_rebalances_first
     for group_id in _load_order(runtime, partition):
@@ -128,7 +128,7 @@ def finish_load(runtime: Runtime, partition: Partition, error: ErrorCode) -> Non
             start_session(runtime, group, member)
         if not is_first:
             _shrink(runtime, group)
-    if runtime.profile.offsets_follow_log:
+    if runtime.profile.has_coordinator_runtime:
         arm_expiry(runtime, partition)
     arm_gauge(runtime, partition)
     if runtime.tracing:
@@ -159,7 +159,7 @@ def _trace_load_done(runtime: Runtime, partition: Partition) -> None:
 
 def _load_order(runtime: Runtime, partition: Partition) -> list[str]:
     """The loaded groups in the order in which Kafka opens them."""
-    if runtime.profile.offsets_follow_log:
+    if runtime.profile.has_coordinator_runtime:
         return partition.group_ids()
     # `install_offsets` has put them in order.
     return list(partition.groups)
@@ -170,7 +170,7 @@ def _unload_order(runtime: Runtime, partition: Partition) -> list[str]:
 
     Source: in Scala GroupMetadataManager.removeGroupsForPartition goes through all its groups.
     """
-    if runtime.profile.offsets_follow_log:
+    if runtime.profile.has_coordinator_runtime:
         return partition.group_ids()
     return [
         group.group_id
@@ -208,7 +208,7 @@ def unload(runtime: Runtime, partition: Partition, leader_epoch: int | None) -> 
     if runtime.tracing:
         runtime.emit(Event.COORD_RESIGNED, offsets_partition=partition.index, attrs=epoch)
     _cancel_timers(runtime, partition)
-    if runtime.profile.replies_wait_for_log:
+    if runtime.profile.has_coordinator_runtime:
         runtime.fail_deferred(partition, ErrorCode.NOT_COORDINATOR)
         fail_open_batch(runtime, partition, ErrorCode.NOT_COORDINATOR)
     for group_id in _unload_order(runtime, partition):
@@ -248,7 +248,7 @@ def _orphan_timers(runtime: Runtime, partition: Partition) -> None:
     QUIRK: in Java they run on, whoever leads the partition by then, and find a Dead group.
     Source: CoordinatorContext.unload cancels the timers before it fails the writes.
     """
-    if not runtime.profile.replies_wait_for_log:
+    if not runtime.profile.has_coordinator_runtime:
         _cancel_timers(runtime, partition)
         return
     for timer in _group_timers(runtime, partition):

@@ -44,7 +44,7 @@ def handle_offset_delete(
     if group is None or error is not ErrorCode.NONE:
         runtime.refuse(parked, error)
         return
-    if not runtime.profile.offsets_follow_log:
+    if not runtime.profile.has_coordinator_runtime:
         scala_offset_delete(runtime, group, request, parked)
         return
     doomed: list[OffsetCommitKey] = []
@@ -91,7 +91,7 @@ def topics_deleted(runtime: Runtime, topics: Mapping[str, DeletedTopic]) -> None
 
     Source: GroupCoordinatorService.onMetadataUpdate, CoordinatorRuntime.scheduleWriteAllOperation.
     """
-    if not runtime.profile.offsets_follow_log:
+    if not runtime.profile.has_coordinator_runtime:
         gone = [
             TopicPartition(name, index)
             for name, topic in topics.items()

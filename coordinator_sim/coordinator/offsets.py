@@ -37,7 +37,7 @@ def handle_commit(
     runtime: Runtime, partition: Partition, request: OffsetCommitRequest, parked: Parked
 ) -> None:
     """Store offsets. Source: OffsetMetadataManager.commitOffset."""
-    if not runtime.profile.offsets_follow_log:
+    if not runtime.profile.has_coordinator_runtime:
         validate = partial(_validate_in, runtime, request)
         scala_commit(runtime, partition, request, parked, validate)
         return

@@ -152,7 +152,7 @@ def _refused_commit(
     *,
     transactional: bool = False,
 ) -> tuple[OffsetCommitTopicResult, ...]:
-    if profile.offsets_follow_log:
+    if profile.has_coordinator_runtime:
         return same_outcomes(topics, operation_error(error, profile))
     places = tuple(
         TopicPartition(topic.name, p.partition) for topic in topics for p in topic.partitions

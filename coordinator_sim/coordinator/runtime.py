@@ -183,7 +183,7 @@ class Runtime:
         linger_ms = config.group_coordinator_append_linger_ms
         if linger_ms is None:
             linger_ms = profile.append_linger_ms
-        self.linger_ms = linger_ms if profile.replies_wait_for_log else ADAPTIVE
+        self.linger_ms = linger_ms if profile.has_coordinator_runtime else ADAPTIVE
         self.gathering: list[Partition] | None = None
         self.now_ms = 0
         self.timers = TimerQueue()
@@ -240,7 +240,7 @@ class Runtime:
         Events that wait together share a batch of their partition, if it lingers for them.
         """
         due, self.scheduled = self.scheduled, []
-        if len(due) == 1 or self.linger_ms != ADAPTIVE or not self.profile.replies_wait_for_log:
+        if len(due) == 1 or self.linger_ms != ADAPTIVE or not self.profile.has_coordinator_runtime:
             for step in due:
                 step.run(self)
             return
@@ -299,14 +299,14 @@ class Runtime:
         has_batch = bool(effect.records) or effect.marker is not None or effect.is_empty_batch
         if has_batch:
             error = self._append(partition, effect)
-            if self.config.idle_timers and self.profile.replies_wait_for_log:
+            if self.config.idle_timers and self.profile.has_coordinator_runtime:
                 self._touch_timeout(effect, error)
             if error is not NO_ERROR:
                 self.conclude(parked, effect, error)
-                if self.profile.replies_wait_for_log:
+                if self.profile.has_coordinator_runtime:
                     self.release(partition)
                 return
-        if self.profile.replies_wait_for_log:
+        if self.profile.has_coordinator_runtime:
             settle_by_position(self, partition, parked, effect)
         elif has_batch:
             settle_by_batch(self, partition, parked, effect)
@@ -341,7 +341,7 @@ class Runtime:
         if self.append_policy is not None:
             verdict = self.append_policy.verdict(batch)
             if verdict is not NO_ERROR:
-                if self.profile.offsets_follow_log:
+                if self.profile.has_coordinator_runtime:
                     partition.refused(batch)
                     self.undo_groups(partition)
                 return verdict
@@ -350,7 +350,7 @@ class Runtime:
         self._put(partition, batch)
         if effect.apply is not None:
             effect.apply.applied(batch, batch.base_offset)
-        if self.profile.offsets_follow_log:
+        if self.profile.has_coordinator_runtime:
             partition.offsets.appended(batch, partition.high_watermark)
         partition.uncommitted_groups.clear()
         return NO_ERROR

@@ -35,7 +35,7 @@ def handle_txn_commit(
 
     Source: OffsetMetadataManager.commitTransactionalOffset.
     """
-    if not runtime.profile.offsets_follow_log:
+    if not runtime.profile.has_coordinator_runtime:
         scala_txn_commit(runtime, partition, request, parked)
         return
     error = _validate(runtime, partition, request)
@@ -69,7 +69,7 @@ def handle_complete(
 ) -> None:
     """Write the marker: the offsets held for the producer count from there on, or are dropped."""
     follow = None
-    if not runtime.profile.offsets_follow_log:
+    if not runtime.profile.has_coordinator_runtime:
         due = Materialisation(partition.index, request.producer_id, request.committed)
         follow = MaterialiseLater(runtime, due)
     marker = EndTransactionMarker(

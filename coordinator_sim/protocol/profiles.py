@@ -50,12 +50,12 @@ class Profile(Struct, frozen=True, kw_only=True):
             Source: GroupCoordinator.handleSyncGroup; Java answers COORDINATOR_LOAD_IN_PROGRESS.
         append_timeout_is_not_available: A write that times out is COORDINATOR_NOT_AVAILABLE.
             Source: GroupMetadataManager.appendGroupMetadataErrorToResponseError.
-        offsets_follow_log: Offsets change as soon as the log has taken their records, and change
-            back when it refuses them; otherwise they are pending until committed, in one slot a
-            partition. Groups go the same way as their offsets. Source: CoordinatorRuntime
+        has_coordinator_runtime: The coordinator is Java's, whose state follows its partition's log:
+            offsets change as soon as the log has taken their records, and back when it refuses
+            them, and any answer waits for the partition's earlier writes. In Scala offsets are
+            pending until their own append is through, in one slot a partition, and only what
+            appended waits. Groups go the same way as their offsets. Source: CoordinatorRuntime
             .CoordinatorContext.append; GroupMetadata.prepareOffsetCommit (Scala).
-        replies_wait_for_log: Any answer waits for the partition's earlier writes.
-            Source: CoordinatorRuntime.CoordinatorContext.append.
         checks_ids_of_simple_commit: OffsetCommit without a generation must name no member of an
             Empty group. No profile has it; it is set by hand for 3.0 to 3.2. Source:
             GroupCoordinator.validateOffsetCommit of 3.0 to 3.2; KAFKA-14201 took it back.
@@ -219,8 +219,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     pending_leave_rebalances: bool = True
     sync_loading_is_rebalance: bool = False
     append_timeout_is_not_available: bool = True
-    offsets_follow_log: bool = True
-    replies_wait_for_log: bool = True
+    has_coordinator_runtime: bool = True
     checks_ids_of_simple_commit: bool = False
     commit_checks_member_first: bool = True
     offsets_carry_expiry: bool = False
@@ -303,8 +302,7 @@ _SCALA: Final = replace(
     pending_leave_rebalances=False,
     sync_loading_is_rebalance=True,
     append_timeout_is_not_available=False,
-    offsets_follow_log=False,
-    replies_wait_for_log=False,
+    has_coordinator_runtime=False,
     unknown_group_commit_is_not_found=False,
     answers_by_partition=False,
     describes_old_assignment=False,

@@ -327,7 +327,11 @@ def check(steps: list[tuple[str, int, int]], profile: Profile = DEFAULT_PROFILE)
     for what, index, number in steps:
         # In Scala the log does not tell that an offset of an open transaction was deleted: the
         # recorded answers `kafka-3.9.2-deleted_in_transaction` show a load that brings it back.
-        if open_transactions and what in {"delete", "topic"} and not profile.offsets_follow_log:
+        if (
+            open_transactions
+            and what in {"delete", "topic"}
+            and not profile.has_coordinator_runtime
+        ):
             continue
         if what == "txn":
             open_transactions[index] = None
@@ -336,7 +340,7 @@ def check(steps: list[tuple[str, int, int]], profile: Profile = DEFAULT_PROFILE)
         world.step(what, world.clients[index], number)
         world.settle()
         check_log(world, world.log)
-    if hides_a_transaction(world.log) and not profile.offsets_follow_log:
+    if hides_a_transaction(world.log) and not profile.has_coordinator_runtime:
         # The cleaner takes what a later tombstone hides; in Scala the marker would have stored it.
         return
     for passes in (1, 2):
