@@ -7,36 +7,23 @@ Source: kafka 2.8.2, core/.../coordinator/group: GroupCoordinator.scala, GroupMe
 from collections.abc import Iterator
 from typing import Final
 
-from coordinator_sim.log_lines.entries import ERROR, INFO, WARN, Entry
+from coordinator_sim.log_lines.entries import ERROR, Entry
+from coordinator_sim.log_lines.every_scala import EveryScalaWords
 from coordinator_sim.log_lines.reasons import scala_2_reason, told
 from coordinator_sim.log_lines.scala import ScalaWords
 from coordinator_sim.log_lines.scala_values import member_metadata, option
-from coordinator_sim.log_lines.words import OPERATIONS, Words, raw_error
-from coordinator_sim.protocol.error_texts import error_message, exception_name
+from coordinator_sim.log_lines.words import OPERATIONS, offsets_log
+from coordinator_sim.protocol.error_texts import error_message
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.profiles import Profile
-from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.trace.events import TraceEvent
 
-_TOPIC: Final = "__consumer_offsets"
+_NOT_STORED: Final = {"empty generation": "write empty"}
 
 
 class Scala2Words(ScalaWords):
     """The coordinator of 2.8: no client reasons, departures first, little of joins at INFO."""
 
     holds_departures = False
-
-    def __init__(self, profile: Profile) -> None:
-        super().__init__(profile)
-        self.texts |= {
-            Event.MEMBER_ADDED: self._added_2,
-            Event.MEMBER_LEFT: self._left_2,
-            Event.STATIC_REPLACED: self._replaced_2,
-            Event.SYNC_LEADER: self._assignment_2,
-            Event.COORD_RESIGNED: self._resigned_2,
-            Event.UNLOAD_DONE: self._unload_done_2,
-            **dict.fromkeys(OPERATIONS, self._fenced_2),
-        }
-        del self.texts[Event.MEMBER_ID_ASSIGNED]
 
     def member(self, event: TraceEvent) -> str:
         """The member of an event with all that is known of it."""
@@ -46,7 +33,12 @@ class Scala2Words(ScalaWords):
         """Why the group rebalances."""
         return scala_2_reason(told(event, self.shown("AwaitingSync"), leaver))
 
-    def _added_2(self, event: TraceEvent) -> Iterator[Entry]:
+    def _tell_member_id_assigned(self, event: TraceEvent) -> Iterator[Entry]:
+        """That is not told at INFO."""
+        del event
+        yield from ()
+
+    def _tell_member_added(self, event: TraceEvent) -> Iterator[Entry]:
         if event.attrs.get("member_id_was") == "pending":
             return
         instance = event.group_instance_id
@@ -64,7 +56,7 @@ class Scala2Words(ScalaWords):
                 f"member id {event.member_id}.",
             )
 
-    def _left_2(self, event: TraceEvent) -> Iterator[Entry]:
+    def _tell_member_left(self, event: TraceEvent) -> Iterator[Entry]:
         if event.attrs.get("pending"):
             text = f"Pending member {event.member_id} is leaving group {event.group_id}."
         else:
@@ -74,28 +66,24 @@ class Scala2Words(ScalaWords):
             )
         yield self.coordinator(event, text)
 
-    def _replaced_2(self, event: TraceEvent) -> Iterator[Entry]:
-        if event.attrs.get("undone"):
-            return
-        yield self.coordinator(
-            event,
+    def replaced(self, event: TraceEvent) -> str:
+        """A static member came back without its id."""
+        return (
             f"Static member {option(event.group_instance_id)} of group {event.group_id} with "
             f"unknown member id rejoins, assigning new member id {event.member_id}, while old "
-            f"member id {event.attrs.get('old_member_id')} will be removed.",
+            f"member id {event.attrs.get('old_member_id')} will be removed."
         )
-        yield from self.quiet_return(event)
 
-    def _fenced_2(self, event: TraceEvent) -> Iterator[Entry]:
-        current = event.attrs.get("current_member_id")
-        if current is not None:
-            text = (
-                f"given member.id {event.member_id} is identified as a known static member "
-                f"{event.group_instance_id}, but not matching the expected member.id {current} "
-                f"during {OPERATIONS[event.event]}, will respond with instance fenced error"
-            )
-            yield Entry(f"{self.coordinator_logger[:-11]}Metadata", text, ERROR)
+    def fenced(self, event: TraceEvent, current: str) -> Entry:
+        """Source: GroupMetadata.isStaticMemberFenced."""
+        text = (
+            f"given member.id {event.member_id} is identified as a known static member "
+            f"{event.group_instance_id}, but not matching the expected member.id {current} "
+            f"during {OPERATIONS[event.event]}, will respond with instance fenced error"
+        )
+        return self.metadata(text, ERROR)
 
-    def _assignment_2(self, event: TraceEvent) -> Iterator[Entry]:
+    def _tell_sync_leader(self, event: TraceEvent) -> Iterator[Entry]:
         yield self.coordinator(
             event,
             f"Assignment received from leader for group {event.group_id} for generation "
@@ -107,45 +95,17 @@ class Scala2Words(ScalaWords):
         """A leader epoch that need not be known."""
         return option(event.attrs.get("epoch"))
 
-    def _resigned_2(self, event: TraceEvent) -> Iterator[Entry]:
-        partition, epoch = event.offsets_partition, option(event.attrs.get("epoch"))
-        yield self.coordinator(
-            event, f"Resigned as the group coordinator for partition {partition} in epoch {epoch}"
-        )
-        yield self.manager(
-            event,
-            f"Scheduling unloading of offsets and group metadata from {_TOPIC}-{partition}",
-        )
 
-    def _unload_done_2(self, event: TraceEvent) -> Iterator[Entry]:
-        yield self.manager(
-            event,
-            f"Finished unloading {_TOPIC}-{event.offsets_partition} for coordinator epoch "
-            f"{option(event.attrs.get('epoch'))}. Removed {event.attrs.get('offsets', 0)} cached "
-            f"offsets and {event.attrs.get('groups', 0)} cached groups.",
-        )
-
-
-class LegacyWords(Words):
+class LegacyWords(EveryScalaWords):
     """The coordinator of 0.10.2: states of groups, nothing of members, no reasons."""
 
-    def __init__(self, profile: Profile) -> None:
-        super().__init__(profile)
-        self.texts = {
-            Event.JOIN_COMPLETE: self._stabilized,
-            Event.SYNC_LEADER: self._assignment,
-            Event.GROUP_EMPTY: self._empty,
-            Event.STORE_FAILED: self._store_failed,
-            Event.GROUP_LOADED: self._loaded,
-            Event.GROUP_UNLOADED: self._unloaded,
-            Event.LOAD_START: self._load_start,
-            Event.LOAD_DONE: self._load_done,
-            Event.LOAD_FAILED: self._load_failed,
-            Event.UNLOAD_DONE: self._unload_done,
-            Event.GROUP_DEAD: self._dead,
-            Event.OFFSET_EXPIRED: self._offsets_expired,
-            Event.OFFSET_TOMBSTONE: self._offsets_deleted,
-        }
+    package = "kafka.coordinator"
+    manager_prefix = "[Group Metadata Manager on Broker {}]: "
+    not_stored = _NOT_STORED
+
+    def error_text(self, code: ErrorCode) -> str:
+        """The message of an error, as it was then."""
+        return _MESSAGES.get(code) or error_message(code)
 
     def removed(self, events: list[TraceEvent]) -> Iterator[Entry]:
         """Members that did not rejoin are dropped in silence."""
@@ -155,111 +115,54 @@ class LegacyWords(Words):
     def rebalancing(self, event: TraceEvent, leaver: TraceEvent | None) -> Iterator[Entry]:
         """A rebalance, without its reason. Source: GroupCoordinator.prepareRebalance."""
         del leaver
-        yield _coordinator(
+        yield self.coordinator(
             event,
             f"Preparing to restabilize group {event.group_id} with old generation "
             f"{event.generation}",
         )
 
-    def _stabilized(self, event: TraceEvent) -> Iterator[Entry]:
-        yield _coordinator(
+    def _tell_join_complete(self, event: TraceEvent) -> Iterator[Entry]:
+        yield self.coordinator(
             event, f"Stabilized group {event.group_id} generation {event.generation}"
         )
 
-    def _assignment(self, event: TraceEvent) -> Iterator[Entry]:
-        yield _coordinator(
+    def _tell_sync_leader(self, event: TraceEvent) -> Iterator[Entry]:
+        yield self.coordinator(
             event,
             f"Assignment received from leader for group {event.group_id} for generation "
             f"{event.generation}",
         )
 
-    def _empty(self, event: TraceEvent) -> Iterator[Entry]:
-        yield _coordinator(
+    def _tell_group_empty(self, event: TraceEvent) -> Iterator[Entry]:
+        yield self.coordinator(
             event, f"Group {event.group_id} with generation {event.generation} is now empty"
         )
 
-    def _store_failed(self, event: TraceEvent) -> Iterator[Entry]:
-        """Source: GroupMetadataManager.prepareStoreGroup, then onCompleteJoin's callback."""
-        raw = raw_error(event)
-        append = (
-            f"Appending metadata message for group {event.group_id} generation {event.generation} "
-        )
-        if raw in _TOO_LARGE:
-            text = (
-                f"failed due to {exception_name(raw)}, returning UNKNOWN error code to the client"
-            )
-            yield _manager(event, append + text, ERROR)
-        elif raw not in _EXPECTED:
-            text = f"failed due to unexpected error: {exception_name(raw)}"
-            yield _manager(event, append + text, ERROR)
-        if event.attrs.get("what") == "empty generation":
-            code = event.error_code or ErrorCode.UNKNOWN_SERVER_ERROR
-            message = _MESSAGES.get(code) or error_message(code)
-            text = f"Failed to write empty metadata for group {event.group_id}: {message}"
-            yield _coordinator(event, text, WARN)
+    def _tell_load_start(self, event: TraceEvent) -> Iterator[Entry]:
+        place = offsets_log(event)
+        yield self.manager(event, f"Loading offsets and group metadata from {place}")
 
-    def _loaded(self, event: TraceEvent) -> Iterator[Entry]:
-        yield _coordinator(
+    def _tell_load_done(self, event: TraceEvent) -> Iterator[Entry]:
+        yield self.manager(
             event,
-            f"Loading group metadata for {event.group_id} with generation {event.generation}",
-        )
-
-    def _unloaded(self, event: TraceEvent) -> Iterator[Entry]:
-        yield _coordinator(
-            event,
-            f"Unloading group metadata for {event.group_id} with generation {event.generation}",
-        )
-
-    def _load_start(self, event: TraceEvent) -> Iterator[Entry]:
-        place = f"{_TOPIC}-{event.offsets_partition}"
-        yield _manager(event, f"Loading offsets and group metadata from {place}")
-
-    def _load_done(self, event: TraceEvent) -> Iterator[Entry]:
-        yield _manager(
-            event,
-            f"Finished loading offsets from {_TOPIC}-{event.offsets_partition} in "
+            f"Finished loading offsets from {offsets_log(event)} in "
             f"{(event.latency_us or 0) // 1_000} milliseconds.",
         )
 
-    def _load_failed(self, event: TraceEvent) -> Iterator[Entry]:
-        place = f"{_TOPIC}-{event.offsets_partition}"
-        yield _manager(event, f"Error loading offsets from {place}", ERROR)
-
-    def _unload_done(self, event: TraceEvent) -> Iterator[Entry]:
+    def _tell_unload_done(self, event: TraceEvent) -> Iterator[Entry]:
         """Source: GroupMetadataManager.removeGroupsForPartition; zero is not worth a line."""
-        place = f"{_TOPIC}-{event.offsets_partition} on follower transition."
+        place = f"{offsets_log(event)} on follower transition."
         for what in ("offsets", "groups"):
             count = event.attrs.get(what, "0")
             if count != "0":
-                yield _manager(event, f"Removed {count} cached {what} for {place}")
+                yield self.manager(event, f"Removed {count} cached {what} for {place}")
 
-    def _dead(self, event: TraceEvent) -> Iterator[Entry]:
-        if event.attrs.get("cause") == "no offsets":
-            text = f"Group {event.group_id} transitioned to Dead in generation {event.generation}"
-            yield _manager(event, text)
-
-    def _offsets_deleted(self, event: TraceEvent) -> Iterator[Entry]:
+    def _tell_offset_tombstone(self, event: TraceEvent) -> Iterator[Entry]:
         """Source: GroupMetadataManager.cleanupGroupMetadata, which calls them expired."""
         if event.group_id is None:
-            yield from self._offsets_expired(event)
-
-    def _offsets_expired(self, event: TraceEvent) -> Iterator[Entry]:
-        count = event.attrs.get("count")
-        yield _manager(event, f"Removed {count} expired offsets in 0 milliseconds.")
+            yield from self._tell_offset_expired(event)
 
 
-_TOO_LARGE: Final = frozenset(
-    {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.INVALID_FETCH_SIZE}
-)
-_EXPECTED: Final = frozenset(
-    {
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.NOT_ENOUGH_REPLICAS,
-        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-        ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        ErrorCode.REQUEST_TIMED_OUT,
-    }
-)
 _MESSAGES: Final = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE: "The group coordinator is not available.",
     ErrorCode.NOT_COORDINATOR: "This is not the correct coordinator for this group.",
@@ -268,13 +171,3 @@ _MESSAGES: Final = {
     ),
 }
 """Messages that read otherwise in 0.10.2. Source: its Errors.java."""
-
-
-def _coordinator(event: TraceEvent, text: str, level: str = INFO) -> Entry:
-    prefix = f"[GroupCoordinator {event.broker_id}]: "
-    return Entry("kafka.coordinator.GroupCoordinator", prefix + text, level)
-
-
-def _manager(event: TraceEvent, text: str, level: str = INFO) -> Entry:
-    prefix = f"[Group Metadata Manager on Broker {event.broker_id}]: "
-    return Entry("kafka.coordinator.GroupMetadataManager", prefix + text, level)

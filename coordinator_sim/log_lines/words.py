@@ -1,11 +1,15 @@
-"""What the words of every generation of coordinators have in common: a function for each event."""
+"""What the words of every generation of coordinators have in common.
+
+A class tells of an event by a method `_tell_` and the event's name; without one it says nothing.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from coordinator_sim.log_lines.entries import Entry
+from coordinator_sim.log_lines.entries import INFO, Entry
 from coordinator_sim.log_lines.reasons import NOT_PROVIDED
 from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.trace.events import Event, TraceEvent
 
@@ -16,6 +20,9 @@ OPERATIONS: Final = {
     Event.MEMBER_FENCED: "leave-group",
 }
 """What a coordinator calls a request whose static member is fenced."""
+
+Teller = Callable[[TraceEvent], Iterator[Entry]]
+"""Yields what is logged of one event."""
 
 
 class Words:
@@ -30,11 +37,12 @@ class Words:
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
-        self.texts: dict[Event, Callable[[TraceEvent], Iterator[Entry]]] = {}
+        told = ((event, getattr(self, f"_tell_{event.name.lower()}", None)) for event in Event)
+        self._tellers: dict[Event, Teller] = {event: tell for event, tell in told if tell}
 
     def entries(self, event: TraceEvent) -> Iterator[Entry]:
         """What is logged of an event: nothing, one entry or several."""
-        tell = self.texts.get(event.event)
+        tell = self._tellers.get(event.event)
         return iter(()) if tell is None else tell(event)
 
     def removed(self, events: list[TraceEvent]) -> Iterator[Entry]:
@@ -48,6 +56,10 @@ class Words:
             event: The rebalance.
             leaver: The departure that caused it, where the coordinator logs that one later.
         """
+        raise NotImplementedError
+
+    def coordinator(self, event: TraceEvent, text: str, level: str = INFO) -> Entry:
+        """An entry of the class that keeps groups, with the prefix that it gives its messages."""
         raise NotImplementedError
 
     def state(self, event: TraceEvent) -> str:
@@ -73,6 +85,11 @@ def partitions_deleted(event: TraceEvent) -> str:
         f"Removed {event.attrs.get('count')} offsets associated with deleted partitions: "
         f"{event.attrs.get('partitions')}."
     )
+
+
+def offsets_log(event: TraceEvent) -> str:
+    """The offsets partition of an event, by its name."""
+    return f"{OFFSETS_TOPIC}-{event.offsets_partition}"
 
 
 def client_reason(event: TraceEvent) -> str:

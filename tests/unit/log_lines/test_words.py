@@ -5,6 +5,10 @@ import re
 import pytest
 
 from coordinator_sim.ingest.messages import find
+from coordinator_sim.log_lines.java import JavaWords
+from coordinator_sim.log_lines.scala import ScalaWords
+from coordinator_sim.log_lines.scala_before_3 import LegacyWords, Scala2Words
+from coordinator_sim.log_lines.words import Words
 from coordinator_sim.log_lines.writer import broker_log
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.profiles import profile_named
@@ -301,3 +305,10 @@ def of(message: str) -> Event | None:
     found = find(message)
     assert found is not None, message
     return found[0].event
+
+
+@pytest.mark.parametrize("words", [JavaWords, ScalaWords, Scala2Words, LegacyWords])
+def test_every_teller_has_an_event(words: type[Words]) -> None:
+    """No class has words for an event that does not exist, `fenced` apart, which serves several."""
+    told = {name.removeprefix("_tell_") for name in dir(words) if name.startswith("_tell_")}
+    assert told - {"fenced"} <= {event.name.lower() for event in Event}
