@@ -211,12 +211,14 @@ def unload(runtime: Runtime, partition: Partition, leader_epoch: int | None) -> 
     if runtime.profile.has_coordinator_runtime:
         runtime.fail_deferred(partition, ErrorCode.NOT_COORDINATOR)
         fail_open_batch(runtime, partition, ErrorCode.NOT_COORDINATOR)
+        _orphan_timers(runtime, partition)
     for group_id in _unload_order(runtime, partition):
         group = partition.groups[group_id]
         runtime.remove_group(group_id)
         forget_producers(runtime, group_id)
         _kill(runtime, group)
-    _orphan_timers(runtime, partition)
+    if not runtime.profile.has_coordinator_runtime:
+        _cancel_timers(runtime, partition)
     offsets = partition.offsets.count() + sum(
         len(group.offsets.committed) for group in partition.groups.values()
     )
@@ -245,12 +247,9 @@ def _cancel_timers(runtime: Runtime, partition: Partition) -> None:
 def _orphan_timers(runtime: Runtime, partition: Partition) -> None:
     """The follow-up of a write that failed with the unload may have armed timers again.
 
-    QUIRK: in Java they run on, whoever leads the partition by then, and find a Dead group.
+    QUIRK: they run on, whoever leads the partition by then, and find a Dead group.
     Source: CoordinatorContext.unload cancels the timers before it fails the writes.
     """
-    if not runtime.profile.has_coordinator_runtime:
-        _cancel_timers(runtime, partition)
-        return
     for timer in _group_timers(runtime, partition):
         name = TimerKey(TimerKind.ORPHAN, timer.key.group_id, str(timer.arm_seq))
         runtime.timers.rename(timer, name)

@@ -27,9 +27,9 @@ def armed_after_resigning(profile: str) -> list[TimerKind]:
     return kinds
 
 
-def test_java_follow_up_of_a_failed_write_arms_a_timer_that_runs_in_vain() -> None:
-    """The timers are cancelled first, then the assignment fails and restarts the session."""
-    assert armed_after_resigning("4.1") == [TimerKind.ORPHAN]
+def test_java_follow_up_of_a_failed_write_arms_timers_that_run_in_vain() -> None:
+    """The timers are cancelled first, then the assignment fails: a session and a join begin."""
+    assert armed_after_resigning("4.1") == [TimerKind.ORPHAN, TimerKind.ORPHAN]
 
 
 def test_scala_has_no_timer_left() -> None:
