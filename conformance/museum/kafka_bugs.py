@@ -126,7 +126,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-14201",
         "A commit without generation to an Empty group is refused when it names an id.",
-        _CORE + "offsets",
+        _CORE + "commit_validation",
         "    if generation_id < 0 and group.state is EMPTY:\n",
         "    if generation_id < 0 and group.state is EMPTY and request.group_instance_id is None:\n",
         "COMMIT-013 as 3.9",

@@ -45,7 +45,7 @@ PORT_FAULTS: Final = (
     Exhibit(
         "commit-is-no-heartbeat",
         "An accepted commit does not restart the session.",
-        _CORE + "offsets",
+        _CORE + "commit_validation",
         "    start_session(runtime, group, member)\n",
         "",
         "HB-015 as 4.4",
@@ -67,7 +67,7 @@ PORT_FAULTS: Final = (
     Exhibit(
         "any-generation-commits",
         "A commit of an old generation is accepted.",
-        _CORE + "offsets",
+        _CORE + "commit_validation",
         (
             "    if generation_id != group.generation_id:\n"
             "        return ErrorCode.ILLEGAL_GENERATION\n"
@@ -79,7 +79,7 @@ PORT_FAULTS: Final = (
     Exhibit(
         "commit-in-the-sync-phase",
         "A commit in the sync phase is accepted.",
-        _CORE + "offsets",
+        _CORE + "commit_validation",
         ("    if group.state is AWAITING_SYNC:\n        return ErrorCode.REBALANCE_IN_PROGRESS\n"),
         ("    if group.state is DEAD:\n        return ErrorCode.REBALANCE_IN_PROGRESS\n"),
         "COMMIT-009 as 4.4",
@@ -187,7 +187,7 @@ PORT_FAULTS: Final = (
         "open-transactions-look-stable",
         "A require-stable fetch does not see open transactions.",
         _CORE + "offsets",
-        "    is_open = sees_uncommitted and store.has_open_transactions(wanted.group_id)\n",
+        "    is_open = require_stable and store.has_open_transactions(wanted.group_id)\n",
         "    is_open = False\n",
         "FETCH-006 as 4.4",
     ),
@@ -195,7 +195,7 @@ PORT_FAULTS: Final = (
         "fetch-reads-uncommitted",
         "A plain OffsetFetch reads what is not committed.",
         _CORE + "offsets",
-        "    committed = LATEST if sees_uncommitted else partition.high_watermark\n",
+        "    committed = LATEST if require_stable else partition.high_watermark\n",
         "    committed = LATEST\n",
         "LOG-RELOADED as 4.4",
     ),

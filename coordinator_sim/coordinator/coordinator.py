@@ -1,15 +1,15 @@
 """The group coordinator of one broker: the verbs that its drivers call.
 
 A function of (state, request, now): no clock, no sockets, no threads. Requests are routed to the
-offsets partition of their group, checked, and given to the handlers of `join`, `sync`,
-`membership` and `offsets`; timers that came due are given to the same handlers.
+offsets partition of their group, checked, and given to the `handlers` of the profile's coordinator;
+timers that came due are given to `firing`.
 
-Source: kafka trunk, GroupCoordinatorService.java and GroupCoordinatorShard.java.
+Source: kafka trunk, GroupCoordinatorService.java.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from coordinator_sim.clock.timer_queue import Timer
 from coordinator_sim.coordinator.contract import (
@@ -25,13 +25,11 @@ from coordinator_sim.coordinator.deletion import delete_groups
 from coordinator_sim.coordinator.fetch import FetchUnderWay
 from coordinator_sim.coordinator.firing import fire
 from coordinator_sim.coordinator.group import Group
+from coordinator_sim.coordinator.handlers import Handler, handlers_of
 from coordinator_sim.coordinator.inspection import describe_groups, list_groups
-from coordinator_sim.coordinator.join import handle_join
 from coordinator_sim.coordinator.loading import finish_load, replay_batch, unload
-from coordinator_sim.coordinator.membership import handle_heartbeat, handle_leave
+from coordinator_sim.coordinator.membership import handle_heartbeat
 from coordinator_sim.coordinator.metrics import CoordinatorMetrics, measured
-from coordinator_sim.coordinator.offset_deletion import handle_offset_delete, topics_deleted
-from coordinator_sim.coordinator.offsets import handle_commit
 from coordinator_sim.coordinator.runtime import (
     ACTIVE,
     Effect,
@@ -41,19 +39,14 @@ from coordinator_sim.coordinator.runtime import (
     Runtime,
     partition_error,
 )
-from coordinator_sim.coordinator.scala_cleanup import (
-    start_expiry,
-)
-from coordinator_sim.coordinator.sync import handle_sync
+from coordinator_sim.coordinator.scala_expiry import start_expiry
 from coordinator_sim.coordinator.tracing import trace_request, trace_stale_resignation
-from coordinator_sim.coordinator.transactions import handle_complete, handle_txn_commit
 from coordinator_sim.coordinator.txn_validation import verify
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.protocol.admin_messages import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     ListGroupsRequest,
-    OffsetDeleteRequest,
 )
 from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
 from coordinator_sim.protocol.messages import (
@@ -89,33 +82,6 @@ _NAMELESS_BUT_JOIN: Final = (*_NAMELESS, SyncGroupRequest, HeartbeatRequest, Lea
 
 _partition_of: Final = lru_cache(maxsize=65_536)(partition_for)
 
-_Handler = Callable[[Runtime, Partition, Any, Parked], Effect | ErrorCode | None]
-
-
-def _handle_heartbeat(
-    runtime: Runtime, partition: Partition, request: HeartbeatRequest, _parked: Parked
-) -> Effect | ErrorCode:
-    answer = handle_heartbeat(runtime, partition.groups.get(request.group_id), request)
-    return answer if isinstance(answer, ErrorCode) else Effect(response=answer)
-
-
-def _handle_leave(
-    runtime: Runtime, partition: Partition, request: LeaveGroupRequest, _parked: Parked
-) -> Effect | ErrorCode:
-    return handle_leave(runtime, partition, request)
-
-
-_HANDLERS: Final[dict[type, _Handler]] = {
-    JoinGroupRequest: handle_join,
-    SyncGroupRequest: handle_sync,
-    HeartbeatRequest: _handle_heartbeat,
-    LeaveGroupRequest: _handle_leave,
-    OffsetCommitRequest: handle_commit,
-    TxnOffsetCommitRequest: handle_txn_commit,
-    OffsetDeleteRequest: handle_offset_delete,
-}
-"""Who takes a request of one group; a handler that answers None has seen to its write itself."""
-
 
 class GroupCoordinator:
     """One broker's group coordinator.
@@ -126,7 +92,7 @@ class GroupCoordinator:
         verifier: Asked before a TxnOffsetCommit is looked at; None verifies all.
     """
 
-    __slots__ = ("_nameless", "_runtime")
+    __slots__ = ("_handlers", "_nameless", "_runtime")
 
     def __init__(
         self,
@@ -138,6 +104,7 @@ class GroupCoordinator:
         verifier: TransactionVerifier | None = None,
     ) -> None:
         self._runtime = Runtime(config, profile, ids, append_policy, verifier)
+        self._handlers = handlers_of(profile)
         self._nameless: tuple[type[OneGroupRequest], ...] = _NAMELESS
         if profile.only_join_checks_group_id:
             self._nameless = _NAMELESS_BUT_JOIN
@@ -166,7 +133,7 @@ class GroupCoordinator:
             result = self._heartbeat_at_once(request, context)
             if result is not None:
                 return result
-        handler = _HANDLERS.get(type(request))
+        handler = self._handlers.of_group.get(type(request))
         if handler is None:
             self._span(request, context)
         else:
@@ -174,7 +141,7 @@ class GroupCoordinator:
             self._take(handler, request, context)  # type: ignore[arg-type]
         return runtime.take()
 
-    def _take(self, handler: _Handler, request: OneGroupRequest, context: RequestContext) -> None:
+    def _take(self, handler: Handler, request: OneGroupRequest, context: RequestContext) -> None:
         """Check a request of one group, and give it to its handler."""
         runtime = self._runtime
         parked = Parked(request, context)
@@ -210,7 +177,8 @@ class GroupCoordinator:
         runtime = self._runtime
         match request:
             case OffsetFetchRequest():
-                FetchUnderWay(runtime, request, context).start(self._partition_index)
+                fetch = FetchUnderWay(runtime, request, context, self._handlers.fetch_group)
+                fetch.start(self._partition_index)
             case DescribeGroupsRequest():
                 describe_groups(runtime, request, context, self._partition_index)
             case ListGroupsRequest():
@@ -235,7 +203,7 @@ class GroupCoordinator:
         if partition is None or partition.state is not PartitionState.ACTIVE:
             runtime.refuse(parked, partition_error(partition))
         else:
-            handle_complete(runtime, partition, request, parked)
+            self._handlers.complete(runtime, partition, request, parked)
         return runtime.take()
 
     def topics_deleted(self, topics: Mapping[str, DeletedTopic], now_ms: int) -> CoordinatorResult:
@@ -247,7 +215,7 @@ class GroupCoordinator:
         """
         runtime = self._runtime
         runtime.now_ms = now_ms
-        topics_deleted(runtime, topics)
+        self._handlers.delete_topics(runtime, topics)
         return runtime.take()
 
     def _heartbeat_at_once(

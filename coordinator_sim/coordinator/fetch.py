@@ -7,50 +7,73 @@ Source: kafka trunk, KafkaApis.handleOffsetFetchRequest and GroupCoordinatorServ
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
-from coordinator_sim.coordinator.offsets import fetch_group
 from coordinator_sim.coordinator.refusals import fetch_error
-from coordinator_sim.coordinator.runtime import Effect, PartitionState, Runtime, partition_error
-from coordinator_sim.coordinator.scala_commits import scala_fetch_group
+from coordinator_sim.coordinator.runtime import (
+    Effect,
+    Partition,
+    PartitionState,
+    Runtime,
+    partition_error,
+)
 from coordinator_sim.coordinator.tracing import trace_fetch
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
     FetchedGroup,
+    OffsetFetchGroup,
     OffsetFetchRequest,
     OffsetFetchResponse,
     RequestContext,
 )
 
 
-class FetchUnderWay:
-    """One OffsetFetch and the groups of it that are read."""
+class FetchGroup(Protocol):
+    """Reads one group's offsets."""
 
-    __slots__ = ("_context", "_found", "_missing_count", "_request", "_runtime")
+    def __call__(
+        self, partition: Partition, wanted: OffsetFetchGroup, *, require_stable: bool
+    ) -> FetchedGroup:
+        """What is there now; with `require_stable` not what an open transaction may change."""
+        ...
+
+
+class FetchUnderWay:
+    """One OffsetFetch and the groups of it that are read.
+
+    Args:
+        fetch_group: How this coordinator reads a group.
+    """
+
+    __slots__ = ("_context", "_fetch_group", "_found", "_missing_count", "_request", "_runtime")
 
     def __init__(
-        self, runtime: Runtime, request: OffsetFetchRequest, context: RequestContext
+        self,
+        runtime: Runtime,
+        request: OffsetFetchRequest,
+        context: RequestContext,
+        fetch_group: FetchGroup,
     ) -> None:
         self._runtime = runtime
+        self._fetch_group = fetch_group
         self._request = request
         self._context = context
         self._found: list[FetchedGroup | None] = [None] * len(request.groups)
         self._missing_count = len(request.groups)
 
     def start(self, partition_of: Callable[[str], int]) -> None:
-        """Read every group; a require-stable read waits for the writes before it."""
+        """Read every group; in Java a require-stable read waits for the writes before it."""
         runtime = self._runtime
+        stable = self._request.require_stable
+        waits = stable and runtime.profile.has_coordinator_runtime
         for index, wanted in enumerate(self._request.groups):
             partition = runtime.partitions.get(partition_of(wanted.group_id))
             if partition is None or partition.state is not PartitionState.ACTIVE:
                 error = partition_error(partition)
                 self.found(index, FetchedGroup(group_id=wanted.group_id, error_code=error))
                 continue
-            stable = self._request.require_stable
-            if not runtime.profile.has_coordinator_runtime:
-                self.found(index, scala_fetch_group(partition, wanted, require_stable=stable))
-                continue
-            group = fetch_group(partition, wanted, sees_uncommitted=stable)
-            if stable:
+            group = self._fetch_group(partition, wanted, require_stable=stable)
+            if waits:
                 runtime.submit(partition, None, Effect(follow=FetchOne(self, index, group)))
             else:
                 self.found(index, group)

@@ -13,8 +13,9 @@ from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.join_phase import complete_join_of, prepare_rebalance
 from coordinator_sim.coordinator.linger import fail_open_batch
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
-from coordinator_sim.coordinator.scala_cleanup import forget_producers, install_offsets
+from coordinator_sim.coordinator.scala_loading import install_offsets
 from coordinator_sim.coordinator.scala_offsets import LoadedOffsets
+from coordinator_sim.coordinator.scala_transactions import forget_producers
 from coordinator_sim.coordinator.sessions import OwnSession, start_session
 from coordinator_sim.coordinator.subscriptions import subscriptions_of
 from coordinator_sim.coordinator.tracing import trace_member_loaded

@@ -1,6 +1,6 @@
 """Offsets that go by name in the Java coordinator: OffsetDelete, and deleted topics.
 
-Both begin here in every profile; those whose groups keep the offsets go on in `scala_cleanup`.
+The Scala coordinator's are in `scala_offset_deletion`; what refuses an OffsetDelete is the same.
 
 Source: kafka trunk, OffsetMetadataManager.deleteOffsets and onTopicsDeleted,
 ClassicGroup.validateOffsetDelete.
@@ -12,10 +12,6 @@ from coordinator_sim.coordinator.contract import DeletedTopic
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.offset_records import offset_tombstones
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, PartitionState, Runtime
-from coordinator_sim.coordinator.scala_cleanup import (
-    scala_offset_delete,
-    scala_partitions_deleted,
-)
 from coordinator_sim.coordinator.subscriptions import is_consumer, is_subscribed_to
 from coordinator_sim.coordinator.tracing import trace_offsets_deleted
 from coordinator_sim.protocol.admin_messages import (
@@ -43,9 +39,6 @@ def handle_offset_delete(
     error = offset_delete_error(group)
     if group is None or error is not ErrorCode.NONE:
         runtime.refuse(parked, error)
-        return
-    if not runtime.profile.has_coordinator_runtime:
-        scala_offset_delete(runtime, group, request, parked)
         return
     doomed: list[OffsetCommitKey] = []
     outcomes: list[DeletedOffsetTopic] = []
@@ -82,7 +75,7 @@ def offset_delete_error(group: Group | None) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def topics_deleted(runtime: Runtime, topics: Mapping[str, DeletedTopic]) -> None:
+def delete_topics(runtime: Runtime, topics: Mapping[str, DeletedTopic]) -> None:
     """Remove the offsets of deleted topics, one write for each partition led here.
 
     Args:
@@ -91,14 +84,6 @@ def topics_deleted(runtime: Runtime, topics: Mapping[str, DeletedTopic]) -> None
 
     Source: GroupCoordinatorService.onMetadataUpdate, CoordinatorRuntime.scheduleWriteAllOperation.
     """
-    if not runtime.profile.has_coordinator_runtime:
-        gone = [
-            TopicPartition(name, index)
-            for name, topic in topics.items()
-            for index in range(topic.partition_count)
-        ]
-        scala_partitions_deleted(runtime, gone)
-        return
     places = [TopicPartition(OFFSETS_TOPIC, index) for index in runtime.partitions]
     counts = {name: topic.partition_count for name, topic in topics.items()}
     ids = {name: topic.topic_id for name, topic in topics.items()}

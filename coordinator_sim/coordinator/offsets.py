@@ -1,20 +1,15 @@
 """OffsetCommit and OffsetFetch of the Java coordinator.
 
-`handle_commit` is also where a commit turns off to `scala_commits`, which is lent the checks of the
-member: they are the same in both.
+The Scala coordinator's are in `scala_commits`.
 
 Source: kafka trunk, OffsetMetadataManager.java and ClassicGroup.validateOffsetCommit.
 """
 
-from functools import partial
-
-from coordinator_sim.coordinator.group import Group
+from coordinator_sim.coordinator.commit_validation import validate_commit
 from coordinator_sim.coordinator.join import create_group
 from coordinator_sim.coordinator.offset_records import commit_records
 from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
-from coordinator_sim.coordinator.scala_commits import scala_commit
-from coordinator_sim.coordinator.sessions import start_session
 from coordinator_sim.coordinator.timeline import LATEST
 from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
 from coordinator_sim.protocol.messages import (
@@ -27,7 +22,6 @@ from coordinator_sim.protocol.messages import (
     OffsetFetchTopic,
 )
 from coordinator_sim.protocol.records import OffsetCommitKey, OffsetCommitValue
-from coordinator_sim.protocol.states import AWAITING_SYNC, DEAD, EMPTY
 from coordinator_sim.trace.events import Event
 
 _NOT_FOUND_VERSION = 9
@@ -37,10 +31,6 @@ def handle_commit(
     runtime: Runtime, partition: Partition, request: OffsetCommitRequest, parked: Parked
 ) -> None:
     """Store offsets. Source: OffsetMetadataManager.commitOffset."""
-    if not runtime.profile.has_coordinator_runtime:
-        validate = partial(_validate_in, runtime, request)
-        scala_commit(runtime, partition, request, parked, validate)
-        return
     error = _validate(runtime, partition, request, parked.context.api_version)
     if error is not NO_ERROR:
         runtime.refuse(parked, error)
@@ -74,59 +64,25 @@ def _validate(
         if api_version >= _NOT_FOUND_VERSION and runtime.profile.unknown_group_commit_is_not_found:
             return ErrorCode.GROUP_ID_NOT_FOUND
         return ErrorCode.ILLEGAL_GENERATION
-    return _validate_in(runtime, request, group)
-
-
-def _validate_in(runtime: Runtime, request: OffsetCommitRequest, group: Group) -> ErrorCode:
-    """Check the member, and restart its session. Source: ClassicGroup.validateOffsetCommit."""
-    generation_id, profile = request.generation_id, runtime.profile
-    if group.state is DEAD:
-        is_unknown = profile.dead_group_is_unknown
-        return ErrorCode.UNKNOWN_MEMBER_ID if is_unknown else ErrorCode.COORDINATOR_NOT_AVAILABLE
-    if generation_id < 0 and group.state is EMPTY:
-        has_ids = bool(request.member_id) or request.group_instance_id is not None
-        if not (has_ids and profile.checks_ids_of_simple_commit):
-            return NO_ERROR
-    if group.state is AWAITING_SYNC and not profile.commit_checks_member_first:
-        return ErrorCode.REBALANCE_IN_PROGRESS
-    return _validate_member(runtime, group, request)
-
-
-def _validate_member(runtime: Runtime, group: Group, request: OffsetCommitRequest) -> ErrorCode:
-    generation_id = request.generation_id
-    instance_id = request.group_instance_id
-    if generation_id < 0 and not request.member_id and instance_id is None:
-        return ErrorCode.UNKNOWN_MEMBER_ID
-    member = group.members.get(request.member_id)
-    if member is None or instance_id is not None:
-        error = group.validate_member(request.member_id, instance_id)
-        if member is None or error is not NO_ERROR:
-            return error
-    if generation_id != group.generation_id:
-        return ErrorCode.ILLEGAL_GENERATION
-    if group.state is AWAITING_SYNC:
-        return ErrorCode.REBALANCE_IN_PROGRESS
-    # A commit counts as a heartbeat, even if nothing comes of it.
-    start_session(runtime, group, member)
-    return NO_ERROR
+    return validate_commit(runtime, request, group)
 
 
 def fetch_group(
-    partition: Partition, wanted: OffsetFetchGroup, *, sees_uncommitted: bool
+    partition: Partition, wanted: OffsetFetchGroup, *, require_stable: bool
 ) -> FetchedGroup:
     """Read one group's offsets. Source: fetchOffsets and fetchAllOffsets.
 
     Args:
         partition: The offsets partition of the group.
         wanted: The group and its topics.
-        sees_uncommitted: A require-stable fetch is a write that reads everything applied and waits
-            until it is committed; any other reads what is committed.
+        require_stable: Such a fetch is a write that reads everything applied and waits until it is
+            committed; any other reads what is committed.
     """
-    committed = LATEST if sees_uncommitted else partition.high_watermark
+    committed = LATEST if require_stable else partition.high_watermark
     store = partition.offsets
     is_visible = partition.group_as_of(wanted.group_id, committed) is not None
     # An open transaction shows to those only who ask for stable offsets.
-    is_open = sees_uncommitted and store.has_open_transactions(wanted.group_id)
+    is_open = require_stable and store.has_open_transactions(wanted.group_id)
     if wanted.topics is not None:
         topics = [
             _read_topic(

@@ -7,9 +7,10 @@ Source: kafka 3.9, GroupCoordinator.scala (handleCommitOffsets, handleTxnCommitO
 handleFetchOffsets), GroupMetadataManager.storeOffsets and getOffsets, GroupCoordinatorAdapter.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from coordinator_sim.coordinator.commit_validation import validate_commit
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.join import create_group
 from coordinator_sim.coordinator.offset_records import (
@@ -54,26 +55,15 @@ def scala_commit(
     partition: Partition,
     request: OffsetCommitRequest,
     parked: Parked,
-    validate: Callable[[Group], ErrorCode],
 ) -> None:
-    """Store offsets.
-
-    Args:
-        runtime: The workbench.
-        partition: The offsets partition of the group.
-        request: What to store.
-        parked: Whose request it is.
-        validate: Checks the member against a group that exists, and restarts its session.
-
-    Source: handleCommitOffsets and doCommitOffsets.
-    """
+    """Store offsets. Source: handleCommitOffsets and doCommitOffsets."""
     group = partition.groups.get(request.group_id)
     if group is None and request.generation_id >= 0:
         runtime.refuse(parked, ErrorCode.ILLEGAL_GENERATION)
         return
     if group is None:
         group = create_group(runtime, partition, request.group_id)
-    error = validate(group)
+    error = validate_commit(runtime, request, group)
     if error is not ErrorCode.NONE:
         runtime.refuse(parked, error)
         return

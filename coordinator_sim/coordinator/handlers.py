@@ -1,0 +1,114 @@
+"""Who takes what in each of Kafka's two coordinators: one table for Java's, one for Scala's.
+
+What both do alike is in both tables; a module of the one imports none of the other's handlers.
+
+Source: kafka trunk, GroupCoordinatorShard.java; kafka 3.9, GroupCoordinator.scala.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from coordinator_sim.coordinator.contract import DeletedTopic
+from coordinator_sim.coordinator.fetch import FetchGroup
+from coordinator_sim.coordinator.join import handle_join
+from coordinator_sim.coordinator.membership import handle_heartbeat, handle_leave
+from coordinator_sim.coordinator.offset_deletion import delete_topics, handle_offset_delete
+from coordinator_sim.coordinator.offsets import fetch_group, handle_commit
+from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
+from coordinator_sim.coordinator.scala_commits import (
+    scala_commit,
+    scala_fetch_group,
+    scala_txn_commit,
+)
+from coordinator_sim.coordinator.scala_offset_deletion import (
+    scala_delete_topics,
+    scala_offset_delete,
+)
+from coordinator_sim.coordinator.scala_transactions import scala_complete
+from coordinator_sim.coordinator.sync import handle_sync
+from coordinator_sim.coordinator.transactions import handle_complete, handle_txn_commit
+from coordinator_sim.protocol.admin_messages import OffsetDeleteRequest
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    OffsetCommitRequest,
+    SyncGroupRequest,
+)
+from coordinator_sim.protocol.profiles import Profile
+from coordinator_sim.protocol.transaction_messages import (
+    CompleteTransaction,
+    TxnOffsetCommitRequest,
+)
+
+Handler = Callable[[Runtime, Partition, Any, Parked], Effect | ErrorCode | None]
+"""Takes a request of one group; one that answers None has seen to its write itself."""
+
+
+@dataclass(slots=True, frozen=True)
+class Handlers:
+    """What one coordinator does with what it is given.
+
+    Args:
+        of_group: Who takes a request of one group, by its type.
+        fetch_group: Reads the offsets of one group of an OffsetFetch.
+        complete: Writes the marker of a transaction.
+        delete_topics: Removes the offsets of deleted topics.
+    """
+
+    of_group: Mapping[type, Handler]
+    fetch_group: FetchGroup
+    complete: Callable[[Runtime, Partition, CompleteTransaction, Parked], None]
+    delete_topics: Callable[[Runtime, Mapping[str, DeletedTopic]], None]
+
+
+def _handle_heartbeat(
+    runtime: Runtime, partition: Partition, request: HeartbeatRequest, _parked: Parked
+) -> Effect | ErrorCode:
+    answer = handle_heartbeat(runtime, partition.groups.get(request.group_id), request)
+    return answer if isinstance(answer, ErrorCode) else Effect(response=answer)
+
+
+def _handle_leave(
+    runtime: Runtime, partition: Partition, request: LeaveGroupRequest, _parked: Parked
+) -> Effect | ErrorCode:
+    return handle_leave(runtime, partition, request)
+
+
+_OF_MEMBERS: Final[dict[type, Handler]] = {
+    JoinGroupRequest: handle_join,
+    SyncGroupRequest: handle_sync,
+    HeartbeatRequest: _handle_heartbeat,
+    LeaveGroupRequest: _handle_leave,
+}
+
+_JAVA: Final = Handlers(
+    of_group={
+        **_OF_MEMBERS,
+        OffsetCommitRequest: handle_commit,
+        TxnOffsetCommitRequest: handle_txn_commit,
+        OffsetDeleteRequest: handle_offset_delete,
+    },
+    fetch_group=fetch_group,
+    complete=handle_complete,
+    delete_topics=delete_topics,
+)
+
+_SCALA: Final = Handlers(
+    of_group={
+        **_OF_MEMBERS,
+        OffsetCommitRequest: scala_commit,
+        TxnOffsetCommitRequest: scala_txn_commit,
+        OffsetDeleteRequest: scala_offset_delete,
+    },
+    fetch_group=scala_fetch_group,
+    complete=scala_complete,
+    delete_topics=scala_delete_topics,
+)
+
+
+def handlers_of(profile: Profile) -> Handlers:
+    """The handlers of the coordinator that a profile is of."""
+    return _JAVA if profile.has_coordinator_runtime else _SCALA
