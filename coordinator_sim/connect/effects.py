@@ -1,0 +1,286 @@
+"""What a Connect worker asks of its driver besides group membership: topics, work, HTTP.
+
+Group membership is `clients.effects`. Every struct with a `token` is answered once, by
+`answered(token, value, error)`; the docstring says which value. Errors are names of Kafka's
+exceptions, such as `TimeoutException`.
+"""
+
+from enum import Enum, unique
+
+from msgspec import Struct
+
+from coordinator_sim.clients.effects import Effect
+from coordinator_sim.protocol.resources import ConnectorTaskId
+
+# -- topics ----------------------------------------------------------------------------------
+
+
+class TopicRecord(Struct, frozen=True, kw_only=True, gc=False):
+    """A record of an internal topic, as on disk.
+
+    Args:
+        offset: Its offset in its partition.
+        timestamp_ms: Of creation.
+    """
+
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    timestamp_ms: int = 0
+
+
+class RecordRun(Struct, frozen=True, kw_only=True, gc=False):
+    """Many records that are only counted: read at their cost, kept by nobody.
+
+    Args:
+        first_offset: Of the first; the others follow without a hole.
+        count: How many.
+        size_bytes: Keys and values of all together.
+    """
+
+    partition: int
+    first_offset: int
+    count: int
+    size_bytes: int
+
+
+class Fetched(Struct, frozen=True, kw_only=True):
+    """What one poll of a log's consumer brought; the driver hands it to `fetched`.
+
+    Args:
+        positions: Partition -> the offset to be read next, past holes and markers too.
+    """
+
+    topic: str
+    records: tuple[TopicRecord | RecordRun, ...]
+    positions: dict[int, int]
+
+
+class DescribeCluster(Struct, frozen=True, gc=False):
+    """One round trip of the admin client; the value is the cluster id (str)."""
+
+    token: int
+
+
+class CreateTopic(Struct, frozen=True, kw_only=True):
+    """Create a topic unless it exists; the value is whether it was created (bool)."""
+
+    token: int
+    topic: str
+    partitions: int
+    replication_factor: int
+    configs: dict[str, str]
+
+
+class DescribeTopic(Struct, frozen=True, gc=False):
+    """The value is the number of partitions (int), 0 while the topic is unknown."""
+
+    token: int
+    topic: str
+
+
+class StartReading(Struct, frozen=True, gc=False):
+    """Read all partitions of the topic from the beginning, for ever; `Fetched` arrives.
+
+    Args:
+        read_committed: Whether records of open and aborted transactions stay hidden.
+    """
+
+    topic: str
+    read_committed: bool = False
+
+
+class StopReading(Struct, frozen=True, gc=False):
+    """Close the topic's consumer."""
+
+    topic: str
+
+
+class ListEndOffsets(Struct, frozen=True, gc=False):
+    """The value is dict[int, int]: partition -> end offset."""
+
+    token: int
+    topic: str
+    read_committed: bool = False
+
+
+class Produce(Struct, frozen=True, kw_only=True):
+    """Write one record (partition by the key's murmur2 hash); the value is its offset (int).
+
+    Records of one worker and topic are written in the order asked (one in flight).
+    """
+
+    token: int
+    topic: str
+    key: bytes | None
+    value: bytes | None
+
+
+class InitTransactions(Struct, frozen=True, gc=False):
+    """Fence older producers of this transactional id and be its producer; no value."""
+
+    token: int
+    transactional_id: str
+
+
+class ProduceInTransaction(Struct, frozen=True, kw_only=True):
+    """Begin, write all the (key, value) pairs, commit; no value.
+
+    `ProducerFencedException` when another process has taken the transactional id since.
+    """
+
+    token: int
+    transactional_id: str
+    topic: str
+    records: tuple[tuple[bytes, bytes | None], ...]
+
+
+class FenceProducers(Struct, frozen=True, gc=False):
+    """Fence the producers of these transactional ids (admin client); no value."""
+
+    token: int
+    transactional_ids: tuple[str, ...]
+
+
+# -- work ------------------------------------------------------------------------------------
+
+
+@unique
+class TargetState(Enum):
+    """What a connector is wanted to do."""
+
+    STARTED = "STARTED"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"
+
+
+class StartConnector(Struct, frozen=True, kw_only=True):
+    """Run a connector; no value. An error is the trace of its FAILED status."""
+
+    token: int
+    connector: str
+    config: dict[str, str]
+    target_state: TargetState
+
+
+class StartTask(Struct, frozen=True, kw_only=True):
+    """Run a task; no value. An error is the trace of its FAILED status.
+
+    Args:
+        generation: Of the group when the task was given.
+    """
+
+    token: int
+    task: ConnectorTaskId
+    config: dict[str, str]
+    connector_config: dict[str, str]
+    target_state: TargetState
+    generation: int
+
+
+class StopConnector(Struct, frozen=True, gc=False):
+    """Stop a connector; no value. After the graceful timeout nobody waits any more."""
+
+    token: int
+    connector: str
+
+
+class StopTask(Struct, frozen=True, gc=False):
+    """Stop a task; no value. After the graceful timeout it is cancelled (`CancelTask`)."""
+
+    token: int
+    task: ConnectorTaskId
+
+
+class CancelTask(Struct, frozen=True, gc=False):
+    """A task that did not stop in time is abandoned: nothing of it counts from now on."""
+
+    task: ConnectorTaskId
+
+
+class ChangeTargetState(Struct, frozen=True, gc=False):
+    """Pause, resume or stop the connector and those of its tasks that run here."""
+
+    connector: str
+    target_state: TargetState
+
+
+# -- HTTP ------------------------------------------------------------------------------------
+
+
+class HttpRequest(Struct, frozen=True, kw_only=True):
+    """A request of Connect's REST API.
+
+    Args:
+        target: Path and query, such as `/connectors?expand=status`.
+        headers: By lower-case name.
+    """
+
+    method: str
+    target: str
+    headers: dict[str, str] = {}
+    body: bytes = b""
+
+
+class HttpResponse(Struct, frozen=True, kw_only=True):
+    """Its answer."""
+
+    status: int
+    headers: dict[str, str] = {}
+    body: bytes = b""
+
+
+class CallHttp(Struct, frozen=True, kw_only=True):
+    """Send a request to another worker; the value is an HttpResponse.
+
+    Args:
+        url: `http://host:port`, without the path.
+    """
+
+    token: int
+    url: str
+    request: HttpRequest
+
+
+class AnswerHttp(Struct, frozen=True, kw_only=True):
+    """Answer the request that the driver handed over under this number."""
+
+    exchange: int
+    response: HttpResponse
+
+
+class Ready(Struct, frozen=True, gc=False):
+    """Start-up is over: the resources of the REST server are in place."""
+
+
+class Died(Struct, frozen=True, gc=False):
+    """The process ends by itself with exit code 1; `reason` names what escaped."""
+
+    reason: str
+
+
+WorkerEffect = (
+    Effect
+    | DescribeCluster
+    | CreateTopic
+    | DescribeTopic
+    | StartReading
+    | StopReading
+    | ListEndOffsets
+    | Produce
+    | InitTransactions
+    | ProduceInTransaction
+    | FenceProducers
+    | StartConnector
+    | StartTask
+    | StopConnector
+    | StopTask
+    | CancelTask
+    | ChangeTargetState
+    | CallHttp
+    | AnswerHttp
+    | Ready
+    | Died
+)
+"""Everything a Connect worker asks of its driver."""

@@ -1,0 +1,149 @@
+"""A worker's Java threads as generators: where Java blocks, the generator yields a `Wait`.
+
+The herder's tick, start-up and a REST call read as their Java methods do, check by check; no clock,
+socket or thread is here. A driver answers what was asked (`Outbox.answered`), sets the time, and
+lets the threads run on (`Thread.run`) until each waits for something that has not come yet.
+"""
+
+from collections.abc import Callable, Generator
+from typing import Generic, TypeVar
+
+from coordinator_sim.clients.network import FOREVER
+from coordinator_sim.connect.effects import WorkerEffect
+from coordinator_sim.errors import InvariantViolation
+
+T = TypeVar("T")
+
+
+class Pending(Generic[T]):
+    """Something a thread may wait for: an answer, or a failure named by `error`.
+
+    Args:
+        token: What the driver answers to; 0 when no driver is asked.
+    """
+
+    __slots__ = ("done", "error", "token", "value")
+
+    def __init__(self, token: int = 0) -> None:
+        self.token = token
+        self.done = False
+        self.value: T | None = None
+        self.error: str | None = None
+
+    def complete(self, value: T | None = None, error: str | None = None) -> None:
+        """Succeed with a value, or fail with an error. The first outcome stays."""
+        if not self.done:
+            self.done, self.value, self.error = True, value, error
+
+    def result(self) -> T:
+        """The value of what succeeded.
+
+        Raises:
+            InvariantViolation: it has failed or is not done; look at `error` first.
+        """
+        if self.value is None:
+            raise InvariantViolation(f"no result: done={self.done}, error={self.error}")
+        return self.value
+
+
+class Wait:
+    """What a thread blocks on: until one of these is done, or until the instant has come.
+
+    Args:
+        until_ms: The instant at which waiting ends in any case.
+        pending: Any of them done ends the wait.
+    """
+
+    __slots__ = ("pending", "until_ms")
+
+    def __init__(self, *pending: Pending[object], until_ms: int = FOREVER) -> None:
+        self.pending = pending
+        self.until_ms = until_ms
+
+    def is_over(self, now_ms: int) -> bool:
+        """Whether the thread may run on."""
+        return now_ms >= self.until_ms or any(each.done for each in self.pending)
+
+
+Blocking = Generator[Wait, None, T]
+"""A Java method that may block, called with `yield from`; returns a T."""
+
+
+class Thread:
+    """One Java thread. It runs when told to, from one wait to the next.
+
+    Args:
+        main: What it does; created, not yet begun.
+    """
+
+    __slots__ = ("_main", "_wait", "is_finished")
+
+    def __init__(self, main: Blocking[None]) -> None:
+        self._main = main
+        self._wait = Wait(until_ms=0)
+        self.is_finished = False
+
+    def run(self, now_ms: int) -> bool:
+        """Run on as far as possible; whether it moved at all."""
+        moved = False
+        while not self.is_finished and self._wait.is_over(now_ms):
+            moved = True
+            try:
+                self._wait = next(self._main)
+            except StopIteration:
+                self.is_finished = True
+        return moved
+
+    def kill(self) -> None:
+        """End the thread where it stands, as the death of its process does."""
+        self._main.close()
+        self.is_finished = True
+
+    @property
+    def deadline_ms(self) -> int:
+        """When the thread runs on by itself; FOREVER when only an answer can move it."""
+        return FOREVER if self.is_finished else self._wait.until_ms
+
+
+class Outbox:
+    """What all parts of one worker ask of its driver, in the order they asked.
+
+    Attributes:
+        now_ms: The present instant; whoever drives the worker sets it before anything else.
+    """
+
+    __slots__ = ("_effects", "_next_token", "_pending", "now_ms")
+
+    def __init__(self) -> None:
+        self.now_ms = 0
+        self._effects: list[WorkerEffect] = []
+        self._pending: dict[int, Pending[object]] = {}
+        self._next_token = 1
+
+    def tell(self, effect: WorkerEffect) -> None:
+        """Have something done that nobody waits for."""
+        self._effects.append(effect)
+
+    def ask(self, effect_of: Callable[[int], WorkerEffect]) -> Pending[object]:
+        """Have something done and get what its answer will complete.
+
+        Args:
+            effect_of: Makes the effect, given its token.
+        """
+        pending: Pending[object] = Pending(self._next_token)
+        self._next_token += 1
+        self._pending[pending.token] = pending
+        self._effects.append(effect_of(pending.token))
+        return pending
+
+    def answered(self, token: int, value: object = None, error: str | None = None) -> None:
+        """The driver's answer. One whose question is no longer known is ignored."""
+        pending = self._pending.pop(token, None)
+        if pending is not None:
+            pending.complete(value, error)
+
+    def take(self) -> tuple[WorkerEffect, ...]:
+        """What was asked since the last call."""
+        effects = tuple(self._effects)
+        self._effects.clear()
+        return effects

@@ -1,0 +1,66 @@
+"""Threads as generators: what ends a wait, and that answers reach the one who asked."""
+
+import pytest
+
+from coordinator_sim.connect.effects import DescribeCluster
+from coordinator_sim.connect.thread import Blocking, Outbox, Pending, Thread, Wait
+from coordinator_sim.errors import InvariantViolation
+
+
+def test_a_thread_runs_until_it_waits_and_goes_on_when_answered() -> None:
+    """The question leaves through the outbox; its answer moves the thread to its end."""
+    outbox = Outbox()
+    told: list[object] = []
+
+    def main() -> Blocking[None]:
+        asked = outbox.ask(DescribeCluster)
+        yield Wait(asked, until_ms=500)
+        told.append(asked.result())
+
+    thread = Thread(main())
+    assert thread.run(0)
+    assert (outbox.take(), thread.deadline_ms) == ((DescribeCluster(1),), 500)
+    assert not thread.run(499)
+    outbox.answered(1, "cluster")
+    assert thread.run(499)
+    assert (told, thread.is_finished) == (["cluster"], True)
+
+
+def test_a_wait_ends_at_its_instant() -> None:
+    """A deadline moves the thread though nothing was answered; a late answer changes nothing."""
+    pending: Pending[object] = Pending()
+    seen: list[bool] = []
+
+    def main() -> Blocking[None]:
+        yield Wait(pending, until_ms=10)
+        seen.append(pending.done)
+
+    thread = Thread(main())
+    thread.run(0)
+    thread.run(10)
+    pending.complete("late")
+    assert (seen, thread.is_finished) == ([False], True)
+
+
+def test_the_first_outcome_stays_and_a_failure_has_no_result() -> None:
+    """Completing twice keeps the first; asking a failure for its value is a bug."""
+    pending: Pending[object] = Pending()
+    pending.complete(error="TimeoutException")
+    pending.complete("value")
+    assert pending.error == "TimeoutException"
+    with pytest.raises(InvariantViolation, match="TimeoutException"):
+        pending.result()
+
+
+def test_a_killed_thread_never_runs_again() -> None:
+    """Its process died: no deadline, no step."""
+
+    def main() -> Blocking[None]:
+        yield Wait(until_ms=5)
+        raise AssertionError
+
+    thread = Thread(main())
+    thread.run(0)
+    thread.kill()
+    assert not thread.run(5)
+    assert thread.deadline_ms > 1 << 60
