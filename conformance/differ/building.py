@@ -11,7 +11,7 @@ from coordinator_sim.errors import DataError, MissingDependencyError
 
 ORACLE: Final = Path(__file__).parents[1] / "oracle"
 """Where the harnesses are, in a checkout of the project; a wheel has none."""
-SHARED: Final = ("wheel", "ids")
+SHARED: Final = ("lines", "broker", "batches", "wheel")
 """Folders of sources that several harnesses compile."""
 BUILT: Final = "built"
 """A file whose time is that of the last whole build."""

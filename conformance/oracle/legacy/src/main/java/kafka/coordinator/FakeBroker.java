@@ -11,15 +11,15 @@ import kafka.utils.KafkaScheduler;
 import kafka.utils.ZkUtils;
 import kafka.utils.timer.Alarm;
 
+import oracle.Unbuilt;
+
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.record.FileRecords;
 import org.apache.kafka.common.record.MemoryRecords;
 import org.apache.kafka.common.requests.ProduceResponse.PartitionResponse;
 
-import java.lang.reflect.Field;
 import java.nio.ByteBuffer;
-import java.util.ArrayDeque;
 import java.util.concurrent.TimeUnit;
 
 import scala.Function0;
@@ -35,18 +35,6 @@ import scala.runtime.BoxedUnit;
 final class FakeBroker {
     private FakeBroker() { }
 
-    @SuppressWarnings("unchecked")
-    static <T> T allocate(Class<T> type) {
-        try {
-            Class<?> unsafe = Class.forName("sun.misc.Unsafe");
-            Field field = unsafe.getDeclaredField("theUnsafe");
-            field.setAccessible(true);
-            return (T) unsafe.getMethod("allocateInstance", Class.class).invoke(field.get(null), type);
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException(e);
-        }
-    }
-
     static final class Replicas extends ReplicaManager {
         MemoryLog log;
         private Replicas() { super(null, null, null, null, null, null, null, null, null); }
@@ -54,13 +42,13 @@ final class FakeBroker {
         @Override public Option<Object> getMagic(TopicPartition tp) { return new Some<>((byte) 1); }
         @Override public Option<Object> getHighWatermark(TopicPartition tp) { return new Some<>(log.end(tp.partition())); }
         @Override public Option<Log> getLog(TopicPartition tp) {
-            Reader reader = allocate(Reader.class);
+            Reader reader = Unbuilt.of(Reader.class);
             reader.log = log;
             reader.partition = tp.partition();
             return new Some<>(reader);
         }
         @Override public Option<kafka.cluster.Partition> getPartition(TopicPartition tp) {
-            Tombstones tombstones = allocate(Tombstones.class);
+            Tombstones tombstones = Unbuilt.of(Tombstones.class);
             tombstones.log = log;
             tombstones.partition = tp.partition();
             return new Some<>(tombstones);
@@ -119,7 +107,7 @@ final class FakeBroker {
         @Override public Option<Object> read$default$3() { return Option.empty(); }
         @Override public boolean read$default$4() { return false; }
         @Override public FetchDataInfo read(long offset, int max, Option<Object> maxOffset, boolean minOne) {
-            Segment segment = allocate(Segment.class);
+            Segment segment = Unbuilt.of(Segment.class);
             segment.bytes = log.read(partition, offset);
             return new FetchDataInfo(new LogOffsetMetadata(offset, 0, 0), segment, false);
         }
@@ -144,7 +132,7 @@ final class FakeBroker {
         private java.util.Map<String, Integer> topics;
         private Topics() { super(0); }
         static Topics of(java.util.Map<String, Integer> topics) {
-            Topics cache = allocate(Topics.class);
+            Topics cache = Unbuilt.of(Topics.class);
             cache.topics = topics;
             return cache;
         }
@@ -156,7 +144,7 @@ final class FakeBroker {
         private Sink sink;
         private Channel() { super(0, 0); }
         static Channel to(Sink sink) {
-            Channel channel = allocate(Channel.class);
+            Channel channel = Unbuilt.of(Channel.class);
             channel.sink = sink;
             return channel;
         }
@@ -164,7 +152,6 @@ final class FakeBroker {
     }
 
     static final class Scheduler extends KafkaScheduler {
-        final ArrayDeque<Runnable> ready = new ArrayDeque<>();
         private final World world;
         Scheduler(World world) { super(1, "unused-", true); this.world = world; }
         @Override public void startup() { }
@@ -172,7 +159,7 @@ final class FakeBroker {
         @Override public void schedule(String name, Function0<BoxedUnit> task, long delay, long period, TimeUnit unit) {
             Runnable run = task::apply;
             if (period >= 0) run = () -> { task.apply(); schedule(name, task, period, period, unit); };
-            if (delay <= 0) ready.add(run);
+            if (delay <= 0) world.scheduled.add(run);
             else world.timer.add(new Alarm(unit.toMillis(delay), run));
         }
     }

@@ -1,6 +1,5 @@
 package kafka.coordinator;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
@@ -60,7 +59,4 @@ final class RecordJson {
         from.get(data);
         return Base64.getEncoder().encodeToString(data);
     }
-
-    /** A base64 text, or null where the record has no value. */
-    static byte[] raw(JsonNode node) { return node != null && node.isTextual() ? Base64.getDecoder().decode(node.asText()) : null; }
 }

@@ -1,5 +1,7 @@
 package kafka.coordinator;
 
+import oracle.Bytes;
+
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
@@ -107,16 +109,10 @@ final class StructJson {
             return items;
         }
         if (value instanceof Struct struct) return write(api, struct);
-        if (value instanceof ByteBuffer bytes) return JSON.textNode(base64(bytes));
+        if (value instanceof ByteBuffer bytes) return JSON.textNode(Bytes.base64(bytes));
         if (value instanceof Short number) return JSON.numberNode(number);
         if (value instanceof Integer number) return JSON.numberNode(number);
         if (value instanceof Long number) return JSON.numberNode(number);
         return JSON.textNode(value.toString());
-    }
-
-    static String base64(ByteBuffer bytes) {
-        byte[] copy = new byte[bytes.remaining()];
-        bytes.duplicate().get(copy);
-        return Base64.getEncoder().encodeToString(copy);
     }
 }

@@ -13,6 +13,9 @@ import kafka.server.ZkMetadataCache;
 import kafka.utils.KafkaScheduler;
 import kafka.utils.timer.Alarm;
 
+import oracle.MemoryLog;
+import oracle.Unbuilt;
+
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
@@ -20,12 +23,9 @@ import org.apache.kafka.common.record.MemoryRecords;
 import org.apache.kafka.common.record.RecordConversionStats;
 import org.apache.kafka.common.requests.ProduceResponse.PartitionResponse;
 
-import java.lang.reflect.Field;
-import java.util.ArrayDeque;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Lock;
-import java.util.function.Consumer;
 
 import scala.Function0;
 import scala.Function1;
@@ -39,33 +39,21 @@ import scala.runtime.BoxedUnit;
 final class FakeBroker {
     private FakeBroker() { }
 
-    @SuppressWarnings("unchecked")
-    static <T> T allocate(Class<T> type) {
-        try {
-            Class<?> unsafe = Class.forName("sun.misc.Unsafe");
-            Field field = unsafe.getDeclaredField("theUnsafe");
-            field.setAccessible(true);
-            return (T) unsafe.getMethod("allocateInstance", Class.class).invoke(field.get(null), type);
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException(e);
-        }
-    }
-
     static final class Replicas extends ReplicaManager {
         MemoryLog log;
         private Replicas() { super(null, null, null, null, null, null, null, null, null, null, null, null, null, null); }
 
         @Override public Option<Object> getMagic(TopicPartition tp) { return new Some<>((byte) 2); }
-        @Override public Option<Object> getLogEndOffset(TopicPartition tp) { return new Some<>(log.part(tp.partition()).end); }
+        @Override public Option<Object> getLogEndOffset(TopicPartition tp) { return new Some<>(log.end(tp.partition())); }
         @Override public void tryCompleteActions() { }
         @Override public Option<Log> getLog(TopicPartition tp) {
-            Reader reader = allocate(Reader.class);
+            Reader reader = Unbuilt.of(Reader.class);
             reader.log = log;
             reader.partition = tp.partition();
             return new Some<>(reader);
         }
         @Override public Option<kafka.cluster.Partition> onlinePartition(TopicPartition tp) {
-            Tombstones tombstones = allocate(Tombstones.class);
+            Tombstones tombstones = Unbuilt.of(Tombstones.class);
             tombstones.log = log;
             tombstones.partition = tp.partition();
             return new Some<>(tombstones);
@@ -76,31 +64,7 @@ final class FakeBroker {
                 Function1<Map<TopicPartition, RecordConversionStats>, BoxedUnit> stats) {
             Tuple2<TopicPartition, MemoryRecords> only = entries.iterator().next();
             TopicPartition tp = only._1();
-            append(tp, only._2(), timeout, response -> callback.apply(new scala.collection.immutable.Map.Map1<>(tp, response)));
-        }
-
-        void append(TopicPartition tp, MemoryRecords records, long timeout, Consumer<PartitionResponse> done) {
-            if (log.failCount > 0) {
-                log.failCount--;
-                done.accept(new PartitionResponse(log.fail));
-                return;
-            }
-            long base = log.write(tp.partition(), records);
-            if (!log.hold) {
-                done.accept(new PartitionResponse(Errors.NONE, base, -1L, 0L));
-                return;
-            }
-            boolean[] isDone = {false};
-            Alarm late = new Alarm(timeout, () -> {
-                isDone[0] = true;
-                done.accept(new PartitionResponse(Errors.REQUEST_TIMED_OUT));
-            });
-            log.part(tp.partition()).parked.add(() -> {
-                if (isDone[0]) return;
-                late.cancel();
-                done.accept(new PartitionResponse(Errors.NONE, base, -1L, 0L));
-            });
-            log.timer.add(late);
+            log.append(tp.partition(), only._2(), timeout, response -> callback.apply(new scala.collection.immutable.Map.Map1<>(tp, response)));
         }
     }
 
@@ -128,7 +92,7 @@ final class FakeBroker {
         private java.util.Map<String, Integer> topics;
         private Topics() { super(0); }
         static Topics of(java.util.Map<String, Integer> topics) {
-            Topics cache = allocate(Topics.class);
+            Topics cache = Unbuilt.of(Topics.class);
             cache.topics = topics;
             return cache;
         }
@@ -141,7 +105,7 @@ final class FakeBroker {
         private Sink sink;
         private Channel() { super(0, null, null, null); }
         static Channel to(Sink sink) {
-            Channel channel = allocate(Channel.class);
+            Channel channel = Unbuilt.of(Channel.class);
             channel.sink = sink;
             return channel;
         }
@@ -157,14 +121,13 @@ final class FakeBroker {
     }
 
     static final class Scheduler extends KafkaScheduler {
-        final ArrayDeque<Runnable> ready = new ArrayDeque<>();
         private final World world;
         Scheduler(World world) { super(1, "unused-", true); this.world = world; }
         @Override public void startup() { }
         @Override public void shutdown() { }
         @Override public ScheduledFuture<?> schedule(String name, Function0<BoxedUnit> task, long delay, long period, TimeUnit unit) {
             Runnable run = period < 0 ? task::apply : () -> { task.apply(); schedule(name, task, period, period, unit); };
-            if (delay <= 0) ready.add(run);
+            if (delay <= 0) world.scheduled.add(run);
             else world.timer.add(new Alarm(unit.toMillis(delay), run));
             return null;
         }

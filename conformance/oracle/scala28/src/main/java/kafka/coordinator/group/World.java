@@ -6,7 +6,12 @@ import kafka.server.KafkaConfig;
 import kafka.server.QuotaFactory;
 import kafka.server.SimpleApiVersionManager;
 import kafka.server.ZkSupport;
+import kafka.utils.timer.Alarm;
 import kafka.utils.timer.VirtualTimer;
+
+import oracle.MemoryLog;
+import oracle.ScheduledWorld;
+import oracle.Unbuilt;
 
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.internals.Topic;
@@ -15,55 +20,40 @@ import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.record.MemoryRecords;
 import org.apache.kafka.common.requests.TransactionResult;
-import org.apache.kafka.common.utils.Time;
 
 import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalInt;
 import java.util.Properties;
 import java.util.TreeMap;
 import java.util.function.Consumer;
-import java.util.function.Supplier;
 
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** The coordinator of 2.8, and KafkaApis in front of it, over virtual time and a log in memory. */
-final class World {
-    static final class Clock implements Time {
-        long ms;
-        @Override public long milliseconds() { return ms; }
-        @Override public long nanoseconds() { return ms * 1_000_000L; }
-        @Override public void sleep(long d) { throw new IllegalStateException("sleep on the virtual clock"); }
-        @Override public void waitObject(Object o, Supplier<Boolean> c, long d) { throw new IllegalStateException(); }
-    }
-
-    final Clock clock = new Clock();
+final class World extends ScheduledWorld {
     final VirtualTimer timer;
     final MemoryLog log;
     final GroupCoordinator coordinator;
     final KafkaApis apis;
-    final int partitions;
-    private final FakeBroker.Replicas replicas;
     private final long writeTimeoutMs;
-    private final FakeBroker.Scheduler scheduler = new FakeBroker.Scheduler(this);
     private final Map<String, Integer> topics = new TreeMap<>();
 
     World(Map<String, String> config, int partitions, long startMs, MemoryLog.Sink records, FakeBroker.Channel.Sink responses)
             throws ReflectiveOperationException {
-        this.partitions = partitions;
-        clock.ms = startMs;
+        super(partitions, startMs);
         timer = new VirtualTimer(startMs, () -> clock.ms);
-        log = new MemoryLog(records);
-        log.timer = timer;
+        log = new MemoryLog(records, this::alarm);
         Properties properties = new Properties();
         properties.put("zookeeper.connect", "unused:1");
         properties.put("broker.id", "1");
         properties.putAll(config);
         KafkaConfig kafka = KafkaConfig.fromProps(properties, false);
         writeTimeoutMs = kafka.offsetCommitTimeoutMs();
-        replicas = FakeBroker.allocate(FakeBroker.Replicas.class);
+        FakeBroker.Replicas replicas = Unbuilt.of(FakeBroker.Replicas.class);
         replicas.log = log;
         Metrics metrics = new Metrics(clock);
         var heartbeats = new DelayedOperationPurgatory<DelayedHeartbeat>("Heartbeat", timer, 1, 1000, false, true);
@@ -71,38 +61,25 @@ final class World {
         coordinator = GroupCoordinator$.MODULE$.apply(kafka, replicas, heartbeats, rebalances, clock, metrics);
         Field field = GroupMetadataManager.class.getDeclaredField("scheduler");
         field.setAccessible(true);
-        field.set(coordinator.groupManager(), scheduler);
+        field.set(coordinator.groupManager(), new FakeBroker.Scheduler(this));
         FakeBroker.Topics cache = FakeBroker.Topics.of(topics);
-        var quotas = new QuotaFactory.QuotaManagers(null, null, FakeBroker.allocate(FakeBroker.NoQuota.class), null, null, null, null, Option.empty());
+        var quotas = new QuotaFactory.QuotaManagers(null, null, Unbuilt.of(FakeBroker.NoQuota.class), null, null, null, null, Option.empty());
         apis = new KafkaApis(FakeBroker.Channel.to(responses), new ZkSupport(null, null, null, Option.empty(), cache), replicas, coordinator, null, null,
             1, kafka, null, cache, metrics, Option.empty(), quotas, null, null, "cluster", clock, null, new SimpleApiVersionManager(ListenerType.ZK_BROKER));
         coordinator.startup(() -> partitions, true);
         drain();
     }
 
-    void drain() {
-        Runnable task;
-        do {
-            // A broker's timer thread takes a bucket that is due at once, also while the wheel lags behind the clock.
-            timer.runUntil(clock.ms, t -> clock.ms = t, () -> { });
-            task = scheduler.ready.poll();
-            if (task != null) runScheduled(task);
-        } while (task != null);
+    private Runnable alarm(long delayMs, Runnable task) {
+        Alarm alarm = new Alarm(delayMs, task);
+        timer.add(alarm);
+        return alarm::cancel;
     }
 
-    void advanceTo(long target) {
-        drain();
-        timer.runUntil(target, t -> clock.ms = t, this::runScheduled);
-        drain();
-    }
-
-    private void runScheduled() {
-        Runnable task;
-        while ((task = scheduler.ready.poll()) != null) runScheduled(task);
-    }
+    @Override protected void runTimer(long target, Runnable after) { timer.runUntil(target, t -> clock.ms = t, after); }
 
     /** KafkaScheduler logs what a task throws, and goes on. */
-    private void runScheduled(Runnable task) {
+    @Override protected void runTask(Runnable task) {
         try {
             task.run();
         } catch (RuntimeException e) {
@@ -117,15 +94,19 @@ final class World {
             return;
         }
         TopicPartition tp = new TopicPartition(Topic.GROUP_METADATA_TOPIC_NAME, coordinator.partitionFor(group));
-        replicas.append(tp, marker, writeTimeoutMs, response -> {
+        log.append(tp.partition(), marker, writeTimeoutMs, response -> {
             if (response.error == Errors.NONE) coordinator.scheduleHandleTxnCompletion(producerId, CollectionConverters.asScala(List.of(tp)), result);
             done.accept(response.error);
         });
         drain();
     }
 
-    void elect(int partition, int epoch) { coordinator.onElection(partition, epoch); drain(); }
-    void resign(int partition, Option<Object> epoch) { coordinator.onResignation(partition, epoch); drain(); }
+    @Override public int partitionFor(String group) { return coordinator.partitionFor(group); }
+    @Override public void elect(int partition, int epoch) { coordinator.onElection(partition, epoch); drain(); }
+    @Override public void resign(int partition, OptionalInt epoch) {
+        coordinator.onResignation(partition, epoch.isPresent() ? Option.apply(epoch.getAsInt()) : Option.empty());
+        drain();
+    }
     void setTopic(String name, int count) { topics.put(name, count); }
 
     void removeTopic(String name) {

@@ -9,6 +9,10 @@ import kafka.server.DelayedOperationPurgatory;
 import kafka.server.KafkaConfig;
 import kafka.server.KafkaRequestHandler;
 
+import oracle.MemoryLog;
+import oracle.ScheduledWorld;
+import oracle.Unbuilt;
+
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.internals.Topic;
 import org.apache.kafka.common.metrics.Metrics;
@@ -16,7 +20,7 @@ import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.record.MemoryRecords;
 import org.apache.kafka.common.requests.TransactionResult;
 import org.apache.kafka.common.utils.BufferSupplier;
-import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.server.util.timer.TimerTask;
 import org.apache.kafka.server.util.timer.VirtualWheelTimer;
 
 import java.lang.reflect.Field;
@@ -28,38 +32,25 @@ import java.util.Properties;
 import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
 import java.util.function.Consumer;
-import java.util.function.Supplier;
 
 /** The Scala coordinator of 3.9, through its adapter, over virtual time and a log in memory. */
-final class World {
-    static final class Clock implements Time {
-        long ms;
-        @Override public long milliseconds() { return ms; }
-        @Override public long nanoseconds() { return ms * 1_000_000L; }
-        @Override public void sleep(long d) { throw new IllegalStateException("sleep on the virtual clock"); }
-        @Override public void waitObject(Object o, Supplier<Boolean> c, long d) { throw new IllegalStateException(); }
-    }
-
-    final Clock clock = new Clock();
+final class World extends ScheduledWorld {
     final VirtualWheelTimer timer;
     final MemoryLog log;
+    final FakeBroker.Replicas replicas;
     final GroupCoordinator service;
-    final int partitions;
+    long lost;
     private final kafka.coordinator.group.GroupCoordinator coordinator;
-    private final FakeBroker.Replicas replicas;
     private final int writeTimeoutMs;
-    private final FakeBroker.Scheduler scheduler;
     private final Map<String, Integer> topics = new TreeMap<>();
 
     World(Map<String, String> config, int partitions, long startMs, MemoryLog.Sink records) throws ReflectiveOperationException {
-        this.partitions = partitions;
+        super(partitions, startMs);
         // A transaction that is verified goes on in this thread.
         KafkaRequestHandler.setBypassThreadCheck(true);
-        clock.ms = startMs;
-        timer = new VirtualWheelTimer(startMs, () -> clock.ms);
-        scheduler = new FakeBroker.Scheduler(timer);
-        log = new MemoryLog(records, timer);
-        replicas = FakeBroker.allocate(FakeBroker.Replicas.class);
+        timer = new VirtualWheelTimer(startMs, () -> clock.ms, this::runTimed);
+        log = new MemoryLog(records, this::alarm);
+        replicas = Unbuilt.of(FakeBroker.Replicas.class);
         replicas.log = log;
         Properties properties = new Properties();
         properties.put("zookeeper.connect", "unused:1");
@@ -72,32 +63,30 @@ final class World {
         coordinator = GroupCoordinator$.MODULE$.apply(kafka, replicas, heartbeats, rebalances, clock, new Metrics(clock));
         Field field = GroupMetadataManager.class.getDeclaredField("scheduler");
         field.setAccessible(true);
-        field.set(coordinator.groupManager(), scheduler);
+        field.set(coordinator.groupManager(), new FakeBroker.Scheduler(this));
         service = new GroupCoordinatorAdapter(coordinator, clock);
         service.startup(() -> partitions);
         drain();
     }
 
-    void drain() {
-        Runnable task;
-        do {
-            // A broker's timer thread takes a bucket that is due at once, also while the wheel lags behind the clock.
-            timer.runUntil(clock.ms, t -> clock.ms = t, () -> { });
-            task = scheduler.ready.poll();
-            if (task != null) task.run();
-        } while (task != null);
+    Runnable alarm(long delayMs, Runnable task) {
+        TimerTask alarm = new TimerTask(delayMs) { @Override public void run() { task.run(); } };
+        timer.add(alarm);
+        return alarm::cancel;
     }
 
-    void advanceTo(long target) {
-        drain();
-        timer.runUntil(target, t -> clock.ms = t, this::runScheduled);
-        drain();
+    /** A broker's timer executor loses a task that throws, and goes on. */
+    private void runTimed(Runnable task) {
+        try {
+            task.run();
+        } catch (RuntimeException e) {
+            lost++;
+        }
     }
 
-    private void runScheduled() {
-        Runnable task;
-        while ((task = scheduler.ready.poll()) != null) task.run();
-    }
+    @Override protected void runTimer(long target, Runnable after) { timer.runUntil(target, t -> clock.ms = t, after); }
+
+    @Override protected void runTask(Runnable task) { task.run(); }
 
     /** What KafkaApis.handleWriteTxnMarkersRequest does, for one partition of the coordinator's own. */
     void endTransaction(String group, long producerId, MemoryRecords marker, TransactionResult result, Consumer<Errors> done) {
@@ -106,15 +95,16 @@ final class World {
             return;
         }
         TopicPartition tp = new TopicPartition(Topic.GROUP_METADATA_TOPIC_NAME, service.partitionFor(group));
-        replicas.append(tp, marker, writeTimeoutMs, response -> {
+        log.append(tp.partition(), marker, writeTimeoutMs, response -> {
             if (response.error == Errors.NONE) service.onTransactionCompleted(producerId, List.of(tp), result);
             done.accept(response.error);
         });
         drain();
     }
 
-    void elect(int partition, int epoch) { service.onElection(partition, epoch); drain(); }
-    void resign(int partition, OptionalInt epoch) { service.onResignation(partition, epoch); drain(); }
+    @Override public int partitionFor(String group) { return service.partitionFor(group); }
+    @Override public void elect(int partition, int epoch) { service.onElection(partition, epoch); drain(); }
+    @Override public void resign(int partition, OptionalInt epoch) { service.onResignation(partition, epoch); drain(); }
     void setTopic(String name, int count) { topics.merge(name, count, Math::max); }
     boolean hasTopic(String name) { return topics.containsKey(name); }
     boolean hasPartition(String topic, int p) { return p >= 0 && p < topics.getOrDefault(topic, 0); }

@@ -1,4 +1,4 @@
-package kafka.utils.timer;
+package oracle;
 
 import java.nio.ByteBuffer;
 import java.security.Provider;
