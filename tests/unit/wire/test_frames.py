@@ -48,7 +48,7 @@ from coordinator_sim.wire.frames import (
 from coordinator_sim.wire.schemas import SCHEMAS, layout_of
 
 REPO: Final = Path(__file__).resolve().parents[3]
-SAMPLES: Final = REPO.parent / "shared" / "samples" / "wire"
+SAMPLES: Final = REPO / "tests" / "data" / "wire"
 LINES: Final = (Path(__file__).parent / "vectors" / "frames.jsonl").read_text("utf-8").splitlines()
 VECTORS: Final[list[dict[str, Any]]] = [json.loads(line) for line in LINES[1:]]
 ENCODED: Final = [vector for vector in VECTORS if vector["op"] == "encode"]
@@ -160,7 +160,6 @@ def test_kio_agrees_on_responses(vector: dict[str, Any]) -> None:
     assert b64decode(vector["frame"]).endswith(kio_body(vector, response=True))
 
 
-@pytest.mark.skipif(not SAMPLES.is_dir(), reason="needs the shared samples beside the repository")
 @pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.jsonl")), ids=lambda path: path.stem)
 def test_captured_frames_come_back_byte_for_byte(path: Path) -> None:
     """What real clients and a real broker said survives the way through our messages."""

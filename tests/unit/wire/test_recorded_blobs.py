@@ -23,7 +23,7 @@ from coordinator_sim.wire.consumer_protocol import (
     encode_subscription,
 )
 
-WIRE_SAMPLES = Path(__file__).resolve().parents[4] / "shared" / "samples" / "wire"
+WIRE_SAMPLES = Path(__file__).resolve().parents[2] / "data" / "wire"
 API_NAMES = {11: "join_group", 14: "sync_group"}
 RecodesBlob = Callable[[bytes], bytes]
 
@@ -35,10 +35,6 @@ ASSIGNMENT: dict[str, RecodesBlob] = {
     "connect": lambda blob: encode_connect_assignment(decode_connect_assignment(blob)),
     "consumer": lambda blob: encode_assignment(decode_assignment(blob), blob_version(blob)),
 }
-
-pytestmark = pytest.mark.skipif(
-    not WIRE_SAMPLES.is_dir(), reason="the recorded wire samples are not beside the repository"
-)
 
 
 def parse(record: dict[str, Any]) -> Any:  # noqa: ANN401  kio has one class an API version
