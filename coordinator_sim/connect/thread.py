@@ -105,6 +105,46 @@ class Thread:
         return FOREVER if self.is_finished else self._wait.until_ms
 
 
+class Threads:
+    """The live threads of one process, run in the order they were started.
+
+    A thread that ends is forgotten; what waits for nothing costs nothing.
+    """
+
+    __slots__ = ("_threads",)
+
+    def __init__(self) -> None:
+        self._threads: list[Thread] = []
+
+    def start(self, main: Blocking[None]) -> Thread:
+        """A new thread; it begins with the next `run`, or in the present one."""
+        thread = Thread(main)
+        self._threads.append(thread)
+        return thread
+
+    def run(self, now_ms: int) -> None:
+        """Run all threads on until each waits for something that has not come yet."""
+        moved = True
+        while moved:
+            moved = False
+            # Threads that are started meanwhile are reached by the same loop.
+            for thread in self._threads:
+                moved = thread.run(now_ms) or moved
+            if moved:
+                self._threads = [each for each in self._threads if not each.is_finished]
+
+    def kill(self) -> None:
+        """End every thread where it stands."""
+        for thread in self._threads:
+            thread.kill()
+        self._threads = []
+
+    @property
+    def deadline_ms(self) -> int:
+        """When the first of them runs on by itself; FOREVER when only an answer can move one."""
+        return min((each.deadline_ms for each in self._threads), default=FOREVER)
+
+
 class Outbox:
     """What all parts of one worker ask of its driver, in the order they asked.
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from coordinator_sim.clients.network import FOREVER
 from coordinator_sim.connect.effects import DescribeCluster
-from coordinator_sim.connect.thread import Blocking, Outbox, Pending, Thread, Wait
+from coordinator_sim.connect.thread import Blocking, Outbox, Pending, Thread, Threads, Wait
 from coordinator_sim.errors import InvariantViolation
 
 
@@ -64,3 +65,41 @@ def test_a_killed_thread_never_runs_again() -> None:
     thread.kill()
     assert not thread.run(5)
     assert thread.deadline_ms > 1 << 60
+
+
+def test_threads_move_each_other_until_all_wait() -> None:
+    """One starts another and waits for it; both end in one run, and nothing is left to do."""
+    threads = Threads()
+    handed: Pending[object] = Pending()
+    told: list[str] = []
+
+    def worker() -> Blocking[None]:
+        yield Wait(until_ms=5)
+        handed.complete("done")
+        told.append("worker")
+
+    def main() -> Blocking[None]:
+        threads.start(worker())
+        yield Wait(handed)
+        told.append("main")
+
+    threads.start(main())
+    threads.run(0)
+    assert (told, threads.deadline_ms) == ([], 5)
+    threads.run(5)
+    assert (told, threads.deadline_ms) == (["worker", "main"], FOREVER)
+
+
+def test_killed_threads_are_forgotten() -> None:
+    """The process is gone: none of its threads has a deadline any more."""
+    threads = Threads()
+
+    def main() -> Blocking[None]:
+        yield Wait(until_ms=5)
+        raise AssertionError
+
+    threads.start(main())
+    threads.run(0)
+    threads.kill()
+    threads.run(5)
+    assert threads.deadline_ms == FOREVER
