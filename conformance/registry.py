@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
-from typing import Final
+from typing import Final, TypeVar
 
+from conformance.client_cases.case import ClientCase
 from conformance.requirements import Requirement
 from conformance.script.play import Case
 from coordinator_sim.errors import ConfigError
@@ -35,26 +36,44 @@ MODULES: Final = (
     "find_coordinator",
 )
 """The modules of `conformance.cases`, in the order of a report."""
+CLIENT_MODULES: Final = ("discovery",)
+"""The modules of `conformance.client_cases` that hold cases, in the order of a report."""
+
+AnyCase = Case | ClientCase
+"""A case of a coordinator, played on a target, or of a client, played on our own ports."""
+_C = TypeVar("_C", Case, ClientCase, AnyCase)
 
 
 @cache
 def all_cases() -> tuple[Case, ...]:
-    """Every case, by area."""
+    """Every case of a coordinator, by area."""
     modules = [import_module(f"conformance.cases.{name}") for name in MODULES]
     return tuple(case for module in modules for case in module.CASES)
 
 
+@cache
+def all_client_cases() -> tuple[ClientCase, ...]:
+    """Every case of a client, by area."""
+    modules = [import_module(f"conformance.client_cases.{name}") for name in CLIENT_MODULES]
+    return tuple(case for module in modules for case in module.CASES)
+
+
+def any_cases() -> tuple[AnyCase, ...]:
+    """Every case, those of clients last."""
+    return (*all_cases(), *all_client_cases())
+
+
 def all_requirements() -> tuple[Requirement, ...]:
-    """Every requirement once, by area."""
+    """Every requirement once, by area; what clients must do comes last."""
     found: dict[str, Requirement] = {}
-    for case in all_cases():
+    for case in any_cases():
         found.setdefault(case.requirement.requirement_id, case.requirement)
     return tuple(found.values())
 
 
 def chosen(
-    cases: Iterable[Case], *, areas: Iterable[str] = (), wanted: Iterable[str] = ()
-) -> list[Case]:
+    cases: Iterable[_C], *, areas: Iterable[str] = (), wanted: Iterable[str] = ()
+) -> list[_C]:
     """The cases of these areas whose id contains one of the wanted texts.
 
     Args:

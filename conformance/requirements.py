@@ -1,4 +1,4 @@
-"""What a group coordinator must do: one value a requirement, and which Kafkas it is about.
+"""What a coordinator or a member must do: one value a requirement, and which Kafkas it is about.
 
 No case is here: the cases are in `conformance/cases`, and `conformance/registry.py` joins them.
 """
@@ -51,7 +51,7 @@ class Requirement(Struct, frozen=True, kw_only=True):
     Args:
         requirement_id: For good: never used again nor renumbered.
         area: The part of the protocol it belongs to.
-        families: Letters out of `FAMILIES`, oldest first.
+        families: Letters out of `FAMILIES`, oldest first; empty for what a client must do.
         since: First release of Kafka that behaves so; empty for as long as the family exists.
         until: Last release that does; empty when the newest of the family still does.
         sources: Where Kafka says so: file, class or test, and method.
@@ -72,8 +72,13 @@ class Requirement(Struct, frozen=True, kw_only=True):
     verified_on: tuple[str, ...] = ()
 
     @property
+    def is_of_clients(self) -> bool:
+        """Whether it is about a member of a group, and no profile of a coordinator."""
+        return not self.families
+
+    @property
     def profiles(self) -> tuple[str, ...]:
-        """The profiles that must behave so, oldest first."""
+        """The profiles that must behave so, oldest first; none for what clients must do."""
         if self.switches:
             since = _numbers(self.since)
             older = [name for name, release in RELEASES.items() if _numbers(release) < since]

@@ -1,10 +1,11 @@
-"""Plays cases on a target and says how each one ended."""
+"""Plays cases, on a target or on our own ports, and says how each one ended."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum, unique
 
 from msgspec import Struct
 
+from conformance.client_cases.case import CLIENTS, ClientCase
 from conformance.script.play import Case
 from conformance.script.stage import CaseFailed
 from conformance.targets.target import Target, Unsupported
@@ -27,6 +28,7 @@ class Ending(Struct, frozen=True, kw_only=True):
     """How one case ended for one profile.
 
     Args:
+        profile: The Kafka that the coordinator was; `clients` for a case of a client.
         reason: Why it did not pass; empty when it did.
         transcript: What was sent and what came of it, up to the end.
     """
@@ -50,10 +52,19 @@ def play_case(case: Case, target: Target, profile: str, *, trace: bool = False) 
     Raises:
         DataError: the target is gone, so that no other case can be played either.
     """
+    return _ended(case, profile, lambda: case.play(target, profile, trace=trace))
+
+
+def play_client_case(case: ClientCase) -> Ending:
+    """Play one case on fresh ports; whatever happens is its ending."""
+    return _ended(case, CLIENTS, case.play)
+
+
+def _ended(case: Case | ClientCase, profile: str, play: Callable[[], tuple[str, ...]]) -> Ending:
     verdict, reason = Verdict.PASSED, ""
     transcript: tuple[str, ...] = ()
     try:
-        transcript = case.play(target, profile, trace=trace)
+        transcript = play()
     except CaseFailed as failed:
         verdict, reason, transcript = Verdict.FAILED, str(failed), failed.transcript
     except Unsupported as lacking:

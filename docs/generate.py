@@ -92,16 +92,23 @@ def requirements_page() -> str:
     """Every requirement by area: who must meet it, and where Kafka says so."""
     requirements = all_requirements()
     lines = [
-        HEADER.format(source="conformance/cases"),
+        HEADER.format(source="conformance/cases and conformance/client_cases"),
         "# Requirements\n\n",
         f"{len(requirements)} requirements; how to check them: [guide](guides/conformance.md).\n",
         "`must`: a client can tell, by requests, replies and waiting. `model`: it takes exact\n",
         "time, a fault of the log, a failover or a look inside. *Seen*: on these real brokers.\n",
     ]
-    for area in dict.fromkeys(each.area for each in requirements):
+    for area in dict.fromkeys(each.area for each in requirements if not each.is_of_clients):
         lines.append(f"\n## {area}\n\n| id | requirement | level | profiles | seen | source |\n")
         lines.append("|---|---|---|---|---|---|\n")
         lines += [requirement_row(each) for each in requirements if each.area == area]
+    lines.append("\n## Clients\n\n")
+    lines.append(
+        "What a consumer or a Connect worker must do; played on the ports of this project.\n"
+    )
+    for area in dict.fromkeys(each.area for each in requirements if each.is_of_clients):
+        lines.append(f"\n### {area}\n\n| id | requirement | source |\n|---|---|---|\n")
+        lines += [client_row(each) for each in requirements if each.area == area]
     lines.append("\n## Deferred\n\n| id | waits because |\n|---|---|\n")
     lines += [f"| {each} | it {reason} |\n" for each, reason in read_deferred().items()]
     return "".join(lines)
@@ -115,6 +122,11 @@ def requirement_row(each: Requirement) -> str:
         f"| {each.requirement_id} | {each.title} | {each.level.value} | {span(each.profiles)} "
         f"| {span(seen)} | {sources} |\n"
     )
+
+
+def client_row(each: Requirement) -> str:
+    """One line of a table of what clients must do."""
+    return f"| {each.requirement_id} | {each.title} | {'; '.join(each.sources)} |\n"
 
 
 def span(names: tuple[str, ...]) -> str:

@@ -9,8 +9,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from conformance.client_cases.case import CLIENTS
 from conformance.coverage import Coverage, compare, read_catalogue, read_deferred
-from conformance.registry import all_cases, all_requirements, chosen
+from conformance.registry import all_requirements, any_cases, chosen
 from conformance.requirements import Requirement
 from coordinator_sim.cli.ending import EXIT_PROBLEMS_FOUND
 from coordinator_sim.protocol.profiles import profile_named
@@ -33,7 +34,7 @@ def list_requirements(
     """
     found: dict[str, Requirement] = {
         case.requirement.requirement_id: case.requirement
-        for case in chosen(all_cases(), areas=area or ())
+        for case in chosen(any_cases(), areas=area or ())
     }
     if profile is not None:
         name = profile_named(profile).name
@@ -44,7 +45,8 @@ def list_requirements(
         return
     table = Table("id", "level", "profiles", "title", box=box.SIMPLE_HEAD)
     for each in found.values():
-        table.add_row(each.requirement_id, each.level.value, _span(each.profiles), each.title)
+        whose = CLIENTS if each.is_of_clients else _span(each.profiles)
+        table.add_row(each.requirement_id, each.level.value, whose, each.title)
     Console().print(table)
     typer.echo(f"{len(found)} requirements")
 

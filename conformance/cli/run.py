@@ -9,10 +9,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from conformance.registry import all_cases, chosen
+from conformance.client_cases.case import CLIENTS, ClientCase
+from conformance.registry import AnyCase, any_cases, chosen
 from conformance.requirements import RELEASES
-from conformance.running import Ending, Verdict, play_cases
-from conformance.targets.choice import opened
+from conformance.running import Ending, Verdict, play_cases, play_client_case
+from conformance.script.play import Case
+from conformance.targets.choice import SIMULATOR, opened
 from coordinator_sim.cli.ending import EXIT_PROBLEMS_FOUND
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.protocol.profiles import profile_named
@@ -26,7 +28,7 @@ def run(
         typer.Option(
             help="simulator, or Kafka itself: oracle:kafka-4.4.0 and so on.", metavar="TARGET"
         ),
-    ] = "simulator",
+    ] = SIMULATOR,
     profile: Annotated[
         list[str] | None,
         typer.Option(help="Kafka to be; may be given again; all for every one.", metavar="PROFILE"),
@@ -45,16 +47,19 @@ def run(
     """Play the cases on a target; exit 1 when one fails.
 
     A case that fails prints its transcript. A case that wants more than the target offers is
-    skipped.
+    skipped. The cases of clients are about the simulator's own consumers and workers: they are
+    played once, whatever the profiles, and on no other target.
 
     Example: conformance run --target simulator --profile 4.4 --area JOIN
     """
-    cases = chosen(all_cases(), areas=area or (), wanted=wanted or ())
+    cases = chosen(any_cases(), areas=area or (), wanted=wanted or ())
     if not cases:
         raise ConfigError("no case has such an id; `conformance list` prints them")
     with opened(target, _say) as (subject, own_profile):
         profiles = _profiles(profile, own_profile)
-        endings = list(play_cases(cases, subject, profiles))
+        of_brokers = [case for case in cases if isinstance(case, Case)]
+        endings = list(play_cases(of_brokers, subject, profiles))
+    endings += _played_on_ports(cases, target)
     if json:
         typer.echo(msgspec.json.format(msgspec.json.encode(endings)).decode())
     else:
@@ -62,6 +67,20 @@ def run(
         _print_counts(endings, target)
     if any(ending.verdict in _BAD for ending in endings):
         raise typer.Exit(EXIT_PROBLEMS_FOUND)
+
+
+def _played_on_ports(cases: list[AnyCase], target: str) -> list[Ending]:
+    """How the chosen cases of clients ended.
+
+    Raises:
+        ConfigError: there are no others, and the target has no clients of ours.
+    """
+    of_clients = [case for case in cases if isinstance(case, ClientCase)]
+    if target == SIMULATOR:
+        return [play_client_case(case) for case in of_clients]
+    if len(of_clients) == len(cases):
+        raise ConfigError(f"only cases of clients are chosen: play them with --target {SIMULATOR}")
+    return []
 
 
 def _say(message: str) -> None:
@@ -97,4 +116,5 @@ def _print_counts(endings: list[Ending], target: str) -> None:
     for profile in dict.fromkeys(each.profile for each in endings):
         totals = Counter(each.verdict for each in endings if each.profile == profile)
         said = ", ".join(f"{totals[verdict]} {verdict.value}" for verdict in Verdict)
-        typer.echo(f"{target} as {profile}: {said}")
+        whose = "ports of the clients" if profile == CLIENTS else f"{target} as {profile}"
+        typer.echo(f"{whose}: {said}")

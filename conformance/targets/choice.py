@@ -12,6 +12,7 @@ from conformance.targets.simulator import SimulatorTarget
 from conformance.targets.target import Target
 from coordinator_sim.errors import ConfigError
 
+SIMULATOR: Final = "simulator"
 _ORACLE: Final = "oracle:"
 
 
@@ -28,11 +29,11 @@ def opened(name: str, say: Callable[[str], None]) -> Iterator[tuple[Target, str 
         MissingDependencyError: it wants Java or Maven, and they are not installed.
         DataError: its build failed.
     """
-    if name == "simulator":
+    if name == SIMULATOR:
         yield SimulatorTarget(), None
         return
     if not name.startswith(_ORACLE):
-        known = ", ".join(["simulator", *(_ORACLE + each for each in REFERENCES)])
+        known = ", ".join([SIMULATOR, *(_ORACLE + each for each in REFERENCES)])
         raise ConfigError(f"unknown target {name!r}: use one of {known}")
     reference = reference_named(name.removeprefix(_ORACLE))
     command, folder = built(reference, say)

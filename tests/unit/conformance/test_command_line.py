@@ -48,13 +48,20 @@ def test_run_counts_by_area_and_exits_1_when_a_case_fails(
     assert "simulator as 3.9: 2 passed, 0 failed" in shown
 
     wrong = read_cases("PARTITION", "PART-999 wrong\n  @ J model\n  partition otherGroup 35\n")
-    monkeypatch.setattr("conformance.cli.run.all_cases", lambda: wrong)
+    monkeypatch.setattr("conformance.cli.run.any_cases", lambda: wrong)
     shown = output_of("run", code=1)
     assert "failed PART-999 as 4.4" in shown
     assert "partition otherGroup" in shown
-    assert [each["verdict"] for each in json.loads(output_of("run", "--json", code=1))] == [
-        "failed"
-    ]
+    failed = output_of("run", "--json", code=1)
+    assert [each["verdict"] for each in json.loads(failed)] == ["failed"]
+
+
+def test_run_plays_the_cases_of_clients_once_and_only_on_the_simulator() -> None:
+    """They are about our own ports, so that neither profiles nor other targets matter."""
+    shown = output_of("run", "--profile", "4.4", "--profile", "3.9", "-k", "DISC-01")
+    assert "ports of the clients: 1 passed, 0 failed" in shown
+    assert "simulator as" not in shown
+    assert "C-DISC-01" in output_of("list", "--area", "c-disc")
 
 
 def test_list_shows_the_requirements_of_a_profile() -> None:

@@ -1,0 +1,392 @@
+"""Where a client case plays: ports in virtual time, each with a broker that the case speaks for.
+
+A request waits until the case answers it; connections open, and Metadata and FindCoordinator are
+answered, at once unless the case says otherwise. No case is here.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Generic, TypeVar
+
+import msgspec
+
+from conformance.script.stage import CaseFailed
+from coordinator_sim.assignors.contract import ConsumerAssignor
+from coordinator_sim.assignors.registry import make_consumer_assignor
+from coordinator_sim.clients.backoff import NO_JITTER, Jitter
+from coordinator_sim.clients.config import ConsumerConfig
+from coordinator_sim.clients.consumer_coordinator import ConsumerCoordinator
+from coordinator_sim.clients.contract import ClientPort
+from coordinator_sim.clients.effects import (
+    COORDINATOR_NODE_OFFSET,
+    CallbackKind,
+    Closed,
+    CommitCompleted,
+    Connect,
+    Disconnect,
+    Effect,
+    Effects,
+    PollReturned,
+    RunCallback,
+    Send,
+)
+from coordinator_sim.protocol.embedded import ConsumerAssignment
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    CoordinatorOfKey,
+    FetchedGroup,
+    FetchedOffset,
+    FetchedTopic,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    MetadataRequest,
+    MetadataResponse,
+    Node,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    PartitionMetadata,
+    SyncGroupRequest,
+    SyncGroupResponse,
+    TopicMetadata,
+)
+from coordinator_sim.protocol.requests import Request, Response
+from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.wire.consumer_protocol import encode_assignment
+
+Setting = int | str | bool | None
+_UNSAID: Final = (None, "", b"", (), -1, ErrorCode.NONE)
+"""Values that a line of the transcript leaves out."""
+R = TypeVar("R", bound=Request)
+P = TypeVar("P", bound=ClientPort)
+
+BROKER: Final = Node(node_id=1, host="broker", port=9092)
+COORDINATOR: Final = COORDINATOR_NODE_OFFSET - BROKER.node_id
+"""The node id of the connection to the broker as the group's coordinator."""
+GROUP: Final = "g"
+MEMBER: Final = "m"
+"""The member id that the scripted coordinator gives."""
+LEADER: Final = "l"
+"""Who leads unless the case says that the member does."""
+LONG_POLL_MS: Final = 1 << 40
+"""The timeout of a poll that a case does not want to end by itself."""
+
+
+class Bench:
+    """What a case is given: it makes ports and compares.
+
+    Args:
+        transcript: What went over the wire and into the application, line by line.
+    """
+
+    def __init__(self) -> None:
+        self.transcript: list[str] = []
+
+    def expect(self, what: str, seen: object, wanted: object) -> None:
+        """Fail the case unless both are equal.
+
+        Raises:
+            CaseFailed: they differ.
+        """
+        if seen != wanted:
+            raise CaseFailed(f"{what}: wanted {wanted!r}, saw {seen!r}", tuple(self.transcript))
+
+    def port(self, port: P, *, topics: Mapping[str, int] | None = None) -> "PortBench[P]":
+        """Any client port, facing a scripted broker that has these topics and partition counts."""
+        return PortBench(self, port, topics=topics)
+
+    def consumer(
+        self,
+        *topics: str,
+        assignors: Sequence[str | ConsumerAssignor] = ("range",),
+        jitter: Jitter = NO_JITTER,
+        **settings: Setting,
+    ) -> "ConsumerBench":
+        """A consumer of these topics, by default of `t`; auto-commit is off unless said.
+
+        Args:
+            topics: What it subscribes to; the broker has two partitions of each.
+            assignors: Names of built-in ones, or assignors.
+            jitter: Where its chance comes from.
+            settings: Fields of `ConsumerConfig`.
+        """
+        wanted = topics or ("t",)
+        port = ConsumerCoordinator(
+            msgspec.convert({"enable_auto_commit": False, **settings}, ConsumerConfig),
+            client_id="client",
+            group_id=GROUP,
+            topics=wanted,
+            assignors=[
+                make_consumer_assignor(each) if isinstance(each, str) else each
+                for each in assignors
+            ],
+            bootstrap=(BROKER,),
+            jitter=jitter,
+        )
+        return ConsumerBench(self, port, topics=dict.fromkeys(wanted, 2))
+
+
+class PortBench(Generic[P]):
+    """One port, its application and the brokers of its cluster, all by hand.
+
+    Args:
+        bench: Of the case.
+        port: Under test.
+        topics: What Metadata answers: topic and number of partitions.
+
+    Attributes:
+        now_ms: The present instant; begins at 0.
+        returned: What each poll ended with: None, or an exception's name.
+        committed: The completions of commits.
+        callbacks: What the application was told, in order.
+        outcomes: What the application's callbacks raise, by kind; they return otherwise.
+        automatic: What is answered at once: types of requests, `Connect`, `RunCallback`.
+        racks: The racks of every partition's replicas.
+        disconnected: Connections that the port closed, in order.
+        is_closed: Whether the port said that it is closed.
+    """
+
+    def __init__(self, bench: Bench, port: P, *, topics: Mapping[str, int] | None = None) -> None:
+        self.bench = bench
+        self.port = port
+        self.topics = dict(topics or {})
+        self.now_ms = 0
+        self.returned: list[str | None] = []
+        self.committed: list[CommitCompleted] = []
+        self.callbacks: list[RunCallback] = []
+        self.outcomes: dict[CallbackKind, str] = {}
+        self.automatic: set[type] = {Connect, MetadataRequest, FindCoordinatorRequest, RunCallback}
+        self.racks: tuple[str, ...] = ()
+        self.disconnected: list[int] = []
+        self.is_closed = False
+        self._sent: list[tuple[int, Send]] = []
+        self._waiting: list[Send] = []
+
+    # The application.
+
+    def poll(self, timeout_ms: int = LONG_POLL_MS) -> None:
+        """Begin a poll; it ends in `returned`."""
+        self.note(f"poll {timeout_ms}" if timeout_ms < LONG_POLL_MS else "poll")
+        self.do(self.port.poll(self.now_ms, timeout_ms))
+
+    def wakeup(self) -> None:
+        """Interrupt the poll in progress, or the next one."""
+        self.note("wakeup")
+        self.do(self.port.wakeup(self.now_ms))
+
+    def close(self, timeout_ms: int = 30_000) -> None:
+        """Close the client."""
+        self.note("close")
+        self.do(self.port.close(self.now_ms, timeout_ms))
+
+    def complete(self, callback: RunCallback, outcome: str | None = None) -> None:
+        """The application's callback returns, or raises."""
+        self.do(self.port.callback_completed(callback.token, outcome, self.now_ms))
+
+    # Time and the network.
+
+    def advance(self, for_ms: int) -> None:
+        """Let time pass; every deadline of the port fires at its instant."""
+        until_ms = self.now_ms + for_ms
+        while True:
+            deadline_ms = self.port.next_deadline_ms()
+            if deadline_ms is None or deadline_ms > until_ms:
+                self.now_ms = until_ms
+                return
+            self.now_ms = max(self.now_ms, deadline_ms)
+            self.do(self.port.expire(self.now_ms))
+
+    def connect(self, node_id: int) -> None:
+        """The connection to the node is open."""
+        self.do(self.port.on_connected(node_id, self.now_ms))
+
+    def disconnect(self, node_id: int = COORDINATOR) -> None:
+        """The connection to the node breaks; what waited there has no answer any more."""
+        self.note(f"node {self._node(node_id)} disconnects")
+        self._forget(node_id)
+        self.do(self.port.on_disconnected(node_id, self.now_ms))
+
+    def answer(self, request_type: type[Request], response: Response) -> None:
+        """Answer the oldest waiting request of this type.
+
+        Raises:
+            CaseFailed: none waits.
+        """
+        send = next(
+            (each for each in self._waiting if isinstance(each.request, request_type)), None
+        )
+        self.bench.expect(f"a {request_type.__name__} waits", send is not None, wanted=True)
+        if send is not None:
+            self._waiting.remove(send)
+            self.note(f"<- {_shown(response)}")
+            self.do(self.port.on_response(send.correlation_id, response, self.now_ms))
+
+    def sent(self, request_type: type[R]) -> list[R]:
+        """The requests of this type so far."""
+        return [send.request for _, send in self._sent if isinstance(send.request, request_type)]
+
+    def sent_at(self, request_type: type[Request]) -> list[int]:
+        """When they were sent."""
+        return [at_ms for at_ms, send in self._sent if isinstance(send.request, request_type)]
+
+    def waiting(self, request_type: type[Request]) -> int:
+        """How many requests of this type have no answer yet."""
+        return sum(isinstance(send.request, request_type) for send in self._waiting)
+
+    def told(self, kind: CallbackKind) -> list[RunCallback]:
+        """The callbacks of this kind so far."""
+        return [callback for callback in self.callbacks if callback.kind is kind]
+
+    # Answers of the group's coordinator.
+
+    def find(self, error: ErrorCode = ErrorCode.NONE) -> None:
+        """Answer a FindCoordinator: it is the broker, or this error."""
+        found = CoordinatorOfKey(key=GROUP, error_code=error)
+        if error is ErrorCode.NONE:
+            found = CoordinatorOfKey(
+                key=GROUP, node_id=BROKER.node_id, host=BROKER.host, port=BROKER.port
+            )
+        self.answer(FindCoordinatorRequest, FindCoordinatorResponse(coordinators=(found,)))
+
+    def join(self, **fields: object) -> None:
+        """Answer a JoinGroup: a follower of generation 1, but for these fields."""
+        follower = JoinGroupResponse(
+            generation_id=1, protocol_name="range", leader=LEADER, member_id=MEMBER
+        )
+        self.answer(JoinGroupRequest, msgspec.structs.replace(follower, **fields))
+
+    def refuse_join(self, error: ErrorCode, member_id: str = "") -> None:
+        """Answer a JoinGroup with an error."""
+        response = JoinGroupResponse(error_code=error, member_id=member_id)
+        self.answer(JoinGroupRequest, response)
+
+    def sync(self, assignment: bytes = b"", error: ErrorCode = ErrorCode.NONE) -> None:
+        """Answer a SyncGroup."""
+        response = SyncGroupResponse(error_code=error, assignment=assignment)
+        self.answer(SyncGroupRequest, response)
+
+    def beat(self, error: ErrorCode = ErrorCode.NONE) -> None:
+        """Answer a heartbeat."""
+        self.answer(HeartbeatRequest, HeartbeatResponse(error_code=error))
+
+    def metadata(self) -> MetadataResponse:
+        """The cluster: one broker, and the topics of `topics`."""
+        return MetadataResponse(
+            brokers=(BROKER,),
+            topics=tuple(
+                TopicMetadata(name=name, partitions=self._partitions(count))
+                for name, count in self.topics.items()
+            ),
+        )
+
+    def _partitions(self, count: int) -> tuple[PartitionMetadata, ...]:
+        return tuple(
+            PartitionMetadata(partition=p, leader_id=BROKER.node_id, replica_racks=self.racks)
+            for p in range(count)
+        )
+
+    # Effects.
+
+    def note(self, line: str) -> None:
+        """Write one line of the transcript."""
+        self.bench.transcript.append(f"{self.now_ms:>7} {line}")
+
+    def do(self, effects: Effects) -> None:
+        """Carry out effects, and those that follow from them."""
+        for effect in effects:
+            self._do(effect)
+
+    def _do(self, effect: Effect) -> None:
+        match effect:
+            case Connect(node_id=node_id):
+                if Connect in self.automatic:
+                    self.connect(node_id)
+            case Disconnect(node_id=node_id):
+                self.note(f"closes the connection to {self._node(node_id)}")
+                self.disconnected.append(node_id)
+                self._forget(node_id)
+            case Send():
+                self._send(effect)
+            case RunCallback():
+                self._call_back(effect)
+            case PollReturned(error=error):
+                self.note(f"poll ends {error or ''}".rstrip())
+                self.returned.append(error)
+            case CommitCompleted():
+                self.note(f"commit ends {effect.error or ''}".rstrip())
+                self.committed.append(effect)
+            case Closed():
+                self.note("closed")
+                self.is_closed = True
+
+    def _send(self, send: Send) -> None:
+        self.note(f"-> {self._node(send.node_id)} {_shown(send.request)}")
+        self._sent.append((self.now_ms, send))
+        self._waiting.append(send)
+        if type(send.request) not in self.automatic:
+            return
+        if isinstance(send.request, MetadataRequest):
+            self.answer(MetadataRequest, self.metadata())
+        elif isinstance(send.request, FindCoordinatorRequest):
+            self.find()
+
+    def _call_back(self, callback: RunCallback) -> None:
+        about: tuple[object, ...] = callback.partitions
+        about = about or (*callback.connectors, *callback.tasks)
+        self.note(f"{callback.kind.value} {' '.join(map(str, about))}".rstrip())
+        self.callbacks.append(callback)
+        if RunCallback in self.automatic:
+            self.complete(callback, self.outcomes.get(callback.kind))
+
+    def _forget(self, node_id: int) -> None:
+        self._waiting = [send for send in self._waiting if send.node_id != node_id]
+
+    def _node(self, node_id: int) -> str:
+        return "coordinator" if node_id == COORDINATOR else str(node_id)
+
+
+class ConsumerBench(PortBench[ConsumerCoordinator]):
+    """A consumer, which is asked and told of partitions."""
+
+    def assign(self, *partitions: TopicPartition) -> None:
+        """Answer a SyncGroup with these partitions, and the fetch of their offsets with 10."""
+        self.sync(encode_assignment(ConsumerAssignment(partitions=partitions)))
+        if self.waiting(OffsetFetchRequest):
+            self.offsets(dict.fromkeys(partitions, 10))
+
+    def offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Answer an OffsetFetch; -1 for no committed offset."""
+        by_topic: dict[str, list[FetchedOffset]] = {}
+        for (topic, partition), offset in offsets.items():
+            by_topic.setdefault(topic, []).append(FetchedOffset(partition, offset))
+        topics = tuple(FetchedTopic(name, tuple(each)) for name, each in by_topic.items())
+        group = FetchedGroup(group_id=GROUP, topics=topics)
+        self.answer(OffsetFetchRequest, OffsetFetchResponse(groups=(group,)))
+
+    def settle(self, *partitions: TopicPartition, **fields: object) -> None:
+        """Poll, join as `join` says, and be STABLE with these partitions."""
+        self.poll()
+        self.join(**fields)
+        self.assign(*partitions)
+
+    def commit(self, offsets: Mapping[TopicPartition, int], *, sync: bool) -> int:
+        """Begin a commit; answers the token that its completion carries."""
+        self.note(f"commit{'Sync' if sync else 'Async'} {len(offsets)} offsets")
+        token, effects = self.port.commit(offsets, sync=sync, now_ms=self.now_ms)
+        self.do(effects)
+        return token
+
+
+def _shown(message: Request | Response) -> str:
+    """A message by its name and the fields that are not as usual."""
+    told = msgspec.structs.asdict(message).items()
+    fields = [f"{key}={_value(value)}" for key, value in told if value not in _UNSAID]
+    return " ".join([type(message).__name__, *fields])
+
+
+def _value(value: object) -> str:
+    if isinstance(value, ErrorCode):
+        return value.name
+    return f"{len(value)} bytes" if isinstance(value, bytes) else repr(value)
