@@ -82,6 +82,14 @@ class Coordinator(Protocol):
         """From now on, whether what is appended to the partition stays uncommitted."""
         ...
 
+    def advance_high_watermark(self, partition: int, offset: int, now_ms: int) -> CoordinatorResult:
+        """Replication caught up to `offset`, or as far as there is something."""
+        ...
+
+    def end_offset(self, partition: int) -> int:
+        """Where the next record of that offsets partition goes."""
+        ...
+
 
 Handler = Callable[[Request, RequestContext, int], CoordinatorResult]
 """Takes a request with its context and the present instant in ms."""

@@ -131,6 +131,27 @@ class Cluster:
                 outcomes.append(Outcome(broker_id, resigned))
         return tuple(outcomes)
 
+    def hold(self, partition: int) -> None:
+        """From now on the replicas of an offsets partition's leader do not follow, see `release`.
+
+        Its appends stay uncommitted. A leader elected meanwhile has replicas that do.
+        """
+        leader = self.brokers.get(self.leader_of(partition))
+        if leader is not None:
+            leader.coordinator.hold_high_watermark(True, partition)  # noqa: FBT003 - its one flag
+
+    def release(self, partition: int, now_ms: int) -> tuple[Outcome, ...]:
+        """The replicas of an offsets partition's leader have caught up."""
+        for broker in self.brokers.values():
+            broker.coordinator.hold_high_watermark(False, partition)  # noqa: FBT003 - its one flag
+        leader = self.brokers.get(self.leader_of(partition))
+        if leader is None:
+            return ()
+        coordinator = leader.coordinator
+        end = coordinator.end_offset(partition)
+        result = coordinator.advance_high_watermark(partition, end, now_ms)
+        return (Outcome(leader.broker_id, result),)
+
     def finish_load(self, load: Load, now_ms: int) -> tuple[Outcome, ...]:
         """Replay the log into the broker and let it serve the partition.
 

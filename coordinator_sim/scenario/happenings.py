@@ -16,9 +16,15 @@ class _Happening(
 
 
 class StartMember(_Happening, frozen=True, kw_only=True):
-    """Start a process that is not running; one that runs stays as it is."""
+    """Start a process that is not running; one that runs stays as it is.
+
+    Args:
+        settings: Client settings from this incarnation on, over those the member had, also
+            `partition.assignment.strategy` or `connect.protocol`.
+    """
 
     member: str
+    settings: dict[str, str] = {}
 
 
 class StopMember(_Happening, frozen=True, kw_only=True):
@@ -38,11 +44,13 @@ class RestartMember(_Happening, frozen=True, kw_only=True):
 
     Args:
         graceful: True closes the client as StopMember does, False kills it as CrashMember does.
+        settings: Client settings from the new incarnation on, as in StartMember.
     """
 
     member: str
     down_ms: int
     graceful: bool = True
+    settings: dict[str, str] = {}
 
 
 class PauseMember(_Happening, frozen=True, kw_only=True):
@@ -77,6 +85,40 @@ class DropResponse(_Happening, frozen=True, kw_only=True):
     member: str
     api: str
     count: int = 1
+
+
+class DelayResponse(_Happening, frozen=True, kw_only=True):
+    """Let the next `count` responses of an API reach the member `by_ms` late.
+
+    What follows on the same connection is late with them, as TCP keeps its order.
+
+    Args:
+        api: Name of an `ApiKey`, such as `HEARTBEAT`.
+    """
+
+    member: str
+    api: str
+    by_ms: int
+    count: int = 1
+
+
+class LagConfigTopic(_Happening, frozen=True, kw_only=True):
+    """Let a Connect worker read no new record of the config topic for `for_ms`."""
+
+    member: str
+    for_ms: int
+
+
+class HoldReplication(_Happening, frozen=True, kw_only=True):
+    """Leave what is appended to an offsets partition uncommitted for `for_ms`.
+
+    The partition is named itself or by a group of it. Writes that wait longer than
+    `offsets.commit.timeout.ms` are refused.
+    """
+
+    for_ms: int
+    group_id: str | None = None
+    partition: int | None = None
 
 
 class MoveCoordinator(_Happening, frozen=True, kw_only=True):
@@ -143,7 +185,9 @@ MemberHappening = (
     | PauseMember
     | SlowPoll
     | DropResponse
+    | DelayResponse
     | ChangeSubscription
+    | LagConfigTopic
 )
 ConnectorHappening = AddConnector | RemoveConnector | ChangeTaskCount
 Happening = (
@@ -151,6 +195,7 @@ Happening = (
     | ConnectorHappening
     | PartitionNetwork
     | MoveCoordinator
+    | HoldReplication
     | CrashBroker
     | AddPartitions
 )
@@ -163,6 +208,7 @@ def rolling_bounce(
     every_ms: int,
     down_ms: int,
     graceful: bool = True,
+    settings: dict[str, str] | None = None,
 ) -> tuple[RestartMember, ...]:
     """Restart the members one after another, as a deploy does.
 
@@ -172,6 +218,7 @@ def rolling_bounce(
         every_ms: Time between two stops.
         down_ms: How long each process is gone.
         graceful: Whether the clients close in good order.
+        settings: What each new incarnation is configured with, over what it had.
     """
     return tuple(
         RestartMember(
@@ -179,6 +226,7 @@ def rolling_bounce(
             member=member,
             down_ms=down_ms,
             graceful=graceful,
+            settings=settings or {},
         )
         for index, member in enumerate(members)
     )
@@ -201,5 +249,9 @@ def end_of(happening: Happening) -> int:
             return happening.at_ms + happening.down_ms
         case PauseMember() | SlowPoll() | PartitionNetwork() | CrashBroker():
             return happening.at_ms + happening.for_ms
+        case LagConfigTopic() | HoldReplication():
+            return happening.at_ms + happening.for_ms
+        case DelayResponse():
+            return happening.at_ms + happening.by_ms
         case _:
             return happening.at_ms

@@ -30,6 +30,8 @@ from coordinator_sim.scenario.world import (
     NetworkSpec,
     TopicSpec,
     members_of,
+    names_read_by,
+    with_member_settings,
 )
 
 
@@ -167,7 +169,7 @@ def with_settings(scenario: Scenario, settings: dict[str, str]) -> Scenario:
     return msgspec.structs.replace(
         scenario,
         broker_settings={**scenario.broker_settings, **changed},
-        groups=tuple(_group_with(group, settings) for group in scenario.groups),
+        groups=tuple(with_member_settings(group, settings) for group in scenario.groups),
     )
 
 
@@ -202,40 +204,5 @@ def _check_read(scenario: Scenario, name: str) -> None:
         return
     if name not in known_names():
         raise unknown_setting(name)
-    if not any(name in _names_read_by(group) for group in scenario.groups):
+    if not any(name in names_read_by(group) for group in scenario.groups):
         raise ConfigError(f"{name}: no group of scenario {scenario.name!r} reads it; leave it out")
-
-
-def _names_read_by(group: GroupSpec) -> tuple[str, ...]:
-    if isinstance(group, ConsumerGroupSpec):
-        return (*SETTINGS[Scope.CONSUMER], STRATEGY)
-    return (*SETTINGS[Scope.CONNECT], CONNECT_PROTOCOL)
-
-
-def _group_with(group: GroupSpec, settings: dict[str, str]) -> GroupSpec:
-    read = {name: value for name, value in settings.items() if name in _names_read_by(group)}
-    if isinstance(group, ConsumerGroupSpec):
-        strategy = read.pop(STRATEGY, ",".join(group.assignors))
-        return msgspec.structs.replace(
-            group,
-            assignors=tuple(strategy.split(",")),
-            settings={**group.settings, **read},
-            members=tuple(
-                msgspec.structs.replace(member, settings=_without(member.settings, read))
-                for member in group.members
-            ),
-        )
-    protocol = read.pop(CONNECT_PROTOCOL, group.connect_protocol)
-    return msgspec.structs.replace(
-        group,
-        connect_protocol=protocol,
-        settings={**group.settings, **read},
-        workers=tuple(
-            msgspec.structs.replace(worker, settings=_without(worker.settings, read))
-            for worker in group.workers
-        ),
-    )
-
-
-def _without(settings: dict[str, str], names: dict[str, str]) -> dict[str, str]:
-    return {key: value for key, value in settings.items() if key not in names}

@@ -20,8 +20,11 @@ from coordinator_sim.scenario.happenings import (
     ConnectorHappening,
     CrashBroker,
     CrashMember,
+    DelayResponse,
     DropResponse,
     Happening,
+    HoldReplication,
+    LagConfigTopic,
     MoveCoordinator,
     PartitionNetwork,
     PauseMember,
@@ -37,6 +40,7 @@ from coordinator_sim.scenario.settings import (
     Scope,
     check_settings,
     int_setting,
+    unknown_setting,
 )
 from coordinator_sim.scenario.world import (
     ConnectGroupSpec,
@@ -47,6 +51,8 @@ from coordinator_sim.scenario.world import (
     TableLatency,
     UniformLatency,
     members_of,
+    names_read_by,
+    with_member_settings,
 )
 
 if TYPE_CHECKING:
@@ -138,11 +144,15 @@ def _check_groups(scenario: Scenario) -> None:
         for member in members_of(group):
             if member.start_ms is not None:
                 _within(f"start_ms of {member.name!r}", member.start_ms, 0, MAX_TIME_MS)
-        match group:
-            case ConsumerGroupSpec():
-                _check_consumers(scenario, group)
-            case ConnectGroupSpec():
-                _check_connect(group)
+        _check_group(scenario, group)
+
+
+def _check_group(scenario: Scenario, group: GroupSpec) -> None:
+    match group:
+        case ConsumerGroupSpec():
+            _check_consumers(scenario, group)
+        case ConnectGroupSpec():
+            _check_connect(group)
 
 
 def _check_consumers(scenario: Scenario, group: ConsumerGroupSpec) -> None:
@@ -188,18 +198,20 @@ def _check_happening(scenario: Scenario, happening: Happening) -> None:
     kind = type(happening).__name__
     _within(f"at_ms of {kind}", happening.at_ms, 0, scenario.duration_ms)
     match happening:
-        case StartMember() | StopMember() | CrashMember():
+        case StopMember() | CrashMember():
             _check_member(scenario, happening.member)
+        case StartMember():
+            _check_start(scenario, happening)
         case RestartMember():
-            _check_member(scenario, happening.member)
+            _check_start(scenario, happening)
             _within(f"down_ms of {kind}", happening.down_ms, 0, MAX_TIME_MS)
         case PauseMember() | SlowPoll():
             _check_member(scenario, happening.member)
             _within(f"for_ms of {kind}", happening.for_ms, 1, MAX_TIME_MS)
-        case DropResponse():
-            _check_member(scenario, happening.member)
-            _within(f"count of {kind}", happening.count, 1, MAX_PARTITIONS)
-            _known("api", happening.api, [api.name for api in ApiKey])
+        case DropResponse() | DelayResponse():
+            _check_response(scenario, happening)
+        case LagConfigTopic():
+            _check_lag(scenario, happening)
         case ChangeSubscription():
             _check_subscription(scenario, happening)
         case AddConnector() | RemoveConnector() | ChangeTaskCount():
@@ -210,13 +222,16 @@ def _check_happening(scenario: Scenario, happening: Happening) -> None:
 
 def _check_world_happening(
     scenario: Scenario,
-    happening: PartitionNetwork | MoveCoordinator | CrashBroker | AddPartitions,
+    happening: PartitionNetwork | MoveCoordinator | HoldReplication | CrashBroker | AddPartitions,
 ) -> None:
     match happening:
         case PartitionNetwork():
             _check_cut(scenario, happening)
         case MoveCoordinator():
             _check_move(scenario, happening)
+        case HoldReplication():
+            _check_offsets_partition(scenario, happening)
+            _within("for_ms of HoldReplication", happening.for_ms, 1, MAX_TIME_MS)
         case CrashBroker():
             _within("broker of CrashBroker", happening.broker, 1, scenario.brokers)
             _within("for_ms of CrashBroker", happening.for_ms, 1, MAX_TIME_MS)
@@ -228,6 +243,34 @@ def _check_world_happening(
 
 def _check_member(scenario: Scenario, member: str) -> None:
     _known("member", member, [spec.name for spec in scenario.members()])
+
+
+def _check_start(scenario: Scenario, happening: StartMember | RestartMember) -> None:
+    _check_member(scenario, happening.member)
+    group = scenario.group_of(happening.member)
+    for name in happening.settings:
+        if name not in names_read_by(group):
+            raise unknown_setting(name)
+    # The group as it would be with these settings is checked like any other.
+    _check_group(scenario, with_member_settings(group, happening.settings))
+
+
+def _check_response(scenario: Scenario, happening: DropResponse | DelayResponse) -> None:
+    kind = type(happening).__name__
+    _check_member(scenario, happening.member)
+    _within(f"count of {kind}", happening.count, 1, MAX_PARTITIONS)
+    _known("api", happening.api, [api.name for api in ApiKey])
+    if isinstance(happening, DelayResponse):
+        _within("by_ms of DelayResponse", happening.by_ms, 1, MAX_TIME_MS)
+
+
+def _check_lag(scenario: Scenario, happening: LagConfigTopic) -> None:
+    _check_member(scenario, happening.member)
+    if not isinstance(scenario.group_of(happening.member), ConnectGroupSpec):
+        raise ScenarioError(
+            f"{happening.member!r} is a consumer: only Connect workers read a config topic"
+        )
+    _within("for_ms of LagConfigTopic", happening.for_ms, 1, MAX_TIME_MS)
 
 
 def _group(scenario: Scenario, group_id: str) -> GroupSpec:
@@ -276,14 +319,21 @@ def _check_cut(scenario: Scenario, happening: PartitionNetwork) -> None:
 
 
 def _check_move(scenario: Scenario, happening: MoveCoordinator) -> None:
+    _check_offsets_partition(scenario, happening)
+    if happening.to_broker is not None:
+        _within("to_broker of MoveCoordinator", happening.to_broker, 1, scenario.brokers)
+
+
+def _check_offsets_partition(
+    scenario: Scenario, happening: MoveCoordinator | HoldReplication
+) -> None:
+    kind = type(happening).__name__
     if (happening.group_id is None) == (happening.partition is None):
-        raise ScenarioError("MoveCoordinator needs a group_id or a partition, and not both")
+        raise ScenarioError(f"{kind} needs a group_id or a partition, and not both")
     if happening.group_id is not None:
         _group(scenario, happening.group_id)
     if happening.partition is not None:
         count = int_setting(
             scenario.broker_settings, "offsets.topic.num.partitions", DEFAULT_OFFSETS_PARTITIONS
         )
-        _within("partition of MoveCoordinator", happening.partition, 0, count - 1)
-    if happening.to_broker is not None:
-        _within("to_broker of MoveCoordinator", happening.to_broker, 1, scenario.brokers)
+        _within(f"partition of {kind}", happening.partition, 0, count - 1)

@@ -3,7 +3,13 @@
 Plain data without behaviour. What happens to these parts over time is in `happenings`.
 """
 
+from collections.abc import Mapping
+from typing import overload
+
+import msgspec
 from msgspec import Struct
+
+from coordinator_sim.scenario.settings import CONNECT_PROTOCOL, SETTINGS, STRATEGY, Scope
 
 
 class ConstantLatency(Struct, frozen=True, tag="constant", forbid_unknown_fields=True):
@@ -139,3 +145,56 @@ MemberSpec = ConsumerSpec | WorkerSpec
 def members_of(group: GroupSpec) -> tuple[MemberSpec, ...]:
     """The consumers or workers of a group, in the order written."""
     return group.members if isinstance(group, ConsumerGroupSpec) else group.workers
+
+
+def names_read_by(group: GroupSpec) -> tuple[str, ...]:
+    """The settings that a group's members may be given."""
+    if isinstance(group, ConsumerGroupSpec):
+        return (*SETTINGS[Scope.CONSUMER], STRATEGY)
+    return (*SETTINGS[Scope.CONNECT], CONNECT_PROTOCOL)
+
+
+@overload
+def with_member_settings(
+    group: ConsumerGroupSpec, settings: Mapping[str, str]
+) -> ConsumerGroupSpec: ...
+
+
+@overload
+def with_member_settings(
+    group: ConnectGroupSpec, settings: Mapping[str, str]
+) -> ConnectGroupSpec: ...
+
+
+def with_member_settings(group: GroupSpec, settings: Mapping[str, str]) -> GroupSpec:
+    """The group with settings for all its members, in place of what they had of their own.
+
+    `partition.assignment.strategy` (names separated by commas) and `connect.protocol` change the
+    group's fields. Settings of the other kind of group are passed over.
+    """
+    read = {name: value for name, value in settings.items() if name in names_read_by(group)}
+    if isinstance(group, ConsumerGroupSpec):
+        strategy = read.pop(STRATEGY, ",".join(group.assignors))
+        return msgspec.structs.replace(
+            group,
+            assignors=tuple(strategy.split(",")),
+            settings={**group.settings, **read},
+            members=tuple(
+                msgspec.structs.replace(member, settings=_without(member.settings, read))
+                for member in group.members
+            ),
+        )
+    protocol = read.pop(CONNECT_PROTOCOL, group.connect_protocol)
+    return msgspec.structs.replace(
+        group,
+        connect_protocol=protocol,
+        settings={**group.settings, **read},
+        workers=tuple(
+            msgspec.structs.replace(worker, settings=_without(worker.settings, read))
+            for worker in group.workers
+        ),
+    )
+
+
+def _without(settings: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in settings.items() if key not in names}

@@ -144,7 +144,7 @@ class BrokerDriver(Alarmed):
         connection.answering = None
         if message is None or not connection.is_server_open:
             return connection
-        if not self._network.has_drops or self._is_kept(connection, message):
+        if not self._network.meddles or self._is_kept(connection, message):
             connection.respond((message.correlation_id, reply.response))
         return connection
 
@@ -156,8 +156,12 @@ class BrokerDriver(Alarmed):
             self.set_alarm(wake_up_ms * _US_PER_MS)
 
     def _is_kept(self, connection: Connection, message: Send) -> bool:
-        """Whether the response is not one of those to be lost."""
-        return not self._network.is_dropped(connection.member, message.request.api_key)
+        """Whether the response is not one of those to be lost; holds back one to be late."""
+        member, api = connection.member, message.request.api_key
+        if self._network.is_dropped(member, api):
+            return False
+        connection.hold_back(self._network.delay_of(member, api))
+        return True
 
     def _record(self, result: CoordinatorResult) -> None:
         now_us = self._environment.now_us
@@ -206,6 +210,12 @@ class ClusterDriver:
         """Elect another leader for an offsets partition; None takes the next living broker."""
         self._deliver(self.cluster.move(partition, to_broker, self._now_ms()))
 
+    def hold(self, partition: int, for_ms: int) -> None:
+        """Leave what is appended to an offsets partition uncommitted for so long."""
+        self.cluster.hold(partition)
+        now_us = self._environment.now_us
+        self._environment.call_at(now_us + for_ms * _US_PER_MS, partial(self._release, partition))
+
     def crash(self, broker_id: int, down_ms: int) -> None:
         """Kill a broker, and start it again after `down_ms`. One that is dead stays as it is."""
         if broker_id not in self.cluster.brokers:
@@ -236,6 +246,9 @@ class ClusterDriver:
     def _fence(self, broker_id: int) -> None:
         self._record("BrokerFenced", broker_id)
         self._deliver(self.cluster.fence(broker_id, self._now_ms()))
+
+    def _release(self, partition: int) -> None:
+        self._deliver(self.cluster.release(partition, self._now_ms()))
 
     def _restart(self, broker_id: int) -> None:
         self._record("BrokerRestarted", broker_id)

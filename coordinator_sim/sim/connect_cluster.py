@@ -35,12 +35,13 @@ class ConnectCluster:
         connectors: Task count of each connector that exists from the start.
     """
 
-    __slots__ = ("_readers", "_task_counts", "_world", "snapshot")
+    __slots__ = ("_held_until_us", "_readers", "_task_counts", "_world", "snapshot")
 
     def __init__(self, world: World, connectors: Mapping[str, int]) -> None:
         self._world = world
         self._task_counts = dict(connectors)
         self._readers: dict[str, ConfigReaderProcess] = {}
+        self._held_until_us: dict[str, int] = {}
         records = sum(_record_count(tasks) for tasks in connectors.values())
         self.snapshot = ConfigSnapshot(offset=records or -1, connectors=dict(connectors))
         """The topic to its end."""
@@ -52,6 +53,10 @@ class ConnectCluster:
     def unfollow(self, worker: str) -> None:
         """A worker's process has ended."""
         self._readers.pop(worker, None)
+
+    def hold_back(self, worker: str, for_us: int) -> None:
+        """Let a worker read no new record of the topic for so long."""
+        self._held_until_us[worker] = self._world.environment.now_us + for_us
 
     def set_connector(self, connector: str, tasks: int) -> None:
         """Create a connector, or configure it for another number of tasks."""
@@ -86,9 +91,8 @@ class ConnectCluster:
         environment = self._world.environment
         for worker in self._readers:
             lag_us = _HOPS * self._world.network.draw_us(f"config>{worker}")
-            environment.call_at(
-                environment.now_us + lag_us, partial(self._read, worker, snapshot, change)
-            )
+            read_us = max(environment.now_us + lag_us, self._held_until_us.get(worker, 0))
+            environment.call_at(read_us, partial(self._read, worker, snapshot, change))
 
     def _read(self, worker: str, snapshot: ConfigSnapshot, change: ConfigChange) -> None:
         reader = self._readers.get(worker)

@@ -15,8 +15,11 @@ from coordinator_sim.scenario.happenings import (
     ConnectorHappening,
     CrashBroker,
     CrashMember,
+    DelayResponse,
     DropResponse,
     Happening,
+    HoldReplication,
+    LagConfigTopic,
     MoveCoordinator,
     PartitionNetwork,
     PauseMember,
@@ -40,6 +43,10 @@ class ConnectorAdmin(Protocol):
 
     def remove_connector(self, connector: str) -> None:
         """Delete the connector."""
+        ...
+
+    def hold_back(self, worker: str, for_us: int) -> None:
+        """Let a worker read no new record of the config topic for so long."""
         ...
 
 
@@ -76,53 +83,78 @@ class Stage:
     def _happen(self, happening: Happening) -> None:
         fields = msgspec.structs.asdict(happening)
         attrs = {
-            name: ",".join(value) if isinstance(value, tuple) else str(value)
+            name: _text(value)
             for name, value in fields.items()
-            if name != "at_ms" and value is not None
+            if name != "at_ms" and value not in (None, {})
         }
         self._world.record_fault(type(happening).__name__, **attrs)
         match happening:
             case AddConnector() | RemoveConnector() | ChangeTaskCount():
                 self._change_connector(happening)
-            case PartitionNetwork() | MoveCoordinator() | CrashBroker() | AddPartitions():
-                self._change_cluster(happening)
-            case _:
+            case StartMember() | StopMember() | CrashMember() | RestartMember():
+                self._change_process(happening)
+            case (
+                PauseMember()
+                | SlowPoll()
+                | DropResponse()
+                | DelayResponse()
+                | ChangeSubscription()
+                | LagConfigTopic()
+            ):
                 self._change_member(happening)
+            case _:
+                self._change_cluster(happening)
 
-    def _change_member(
-        self,
-        happening: StartMember
-        | StopMember
-        | CrashMember
-        | RestartMember
-        | PauseMember
-        | SlowPoll
-        | DropResponse
-        | ChangeSubscription,
+    def _change_process(
+        self, happening: StartMember | StopMember | CrashMember | RestartMember
     ) -> None:
         member = self._members[happening.member]
         match happening:
-            case StartMember():
-                member.start()
+            case StartMember(settings=settings):
+                member.start(settings)
             case StopMember():
                 member.stop()
             case CrashMember():
                 member.crash()
-            case RestartMember(down_ms=down_ms, graceful=graceful):
-                member.restart(down_ms, graceful=graceful)
+            case RestartMember(down_ms=down_ms, graceful=graceful, settings=settings):
+                member.restart(down_ms, graceful=graceful, settings=settings)
+            case _:
+                assert_never(happening)
+
+    def _change_member(
+        self,
+        happening: PauseMember
+        | SlowPoll
+        | DropResponse
+        | DelayResponse
+        | ChangeSubscription
+        | LagConfigTopic,
+    ) -> None:
+        member = self._members[happening.member]
+        match happening:
             case PauseMember(for_ms=for_ms):
                 member.pause(for_ms)
             case SlowPoll(for_ms=for_ms):
                 member.be_slow(for_ms)
             case DropResponse(member=name, api=api, count=count):
                 self._world.network.drop_responses(name, ApiKey[api], count)
+            case DelayResponse(member=name, api=api, count=count, by_ms=by_ms):
+                by_us = by_ms * US_PER_MS
+                self._world.network.delay_responses(name, ApiKey[api], count, by_us=by_us)
+            case LagConfigTopic(member=name, for_ms=for_ms):
+                self._connect[member.group_id].hold_back(name, for_ms * US_PER_MS)
             case ChangeSubscription(topics=topics):
                 member.subscribe(topics)
             case _:
                 assert_never(happening)
 
     def _change_cluster(
-        self, happening: PartitionNetwork | MoveCoordinator | CrashBroker | AddPartitions
+        self,
+        happening: PartitionNetwork
+        | MoveCoordinator
+        | HoldReplication
+        | CrashBroker
+        | AddPartitions,
     ) -> None:
         match happening:
             case PartitionNetwork(member=member, broker=broker, for_ms=for_ms):
@@ -131,6 +163,8 @@ class Stage:
                 self._world.environment.call_at(heal_us, partial(self._heal, member, broker))
             case MoveCoordinator(to_broker=to_broker):
                 self._cluster.move(self._offsets_partition(happening), to_broker)
+            case HoldReplication(for_ms=for_ms):
+                self._cluster.hold(self._offsets_partition(happening), for_ms)
             case CrashBroker(broker=broker, for_ms=for_ms):
                 self._cluster.crash(broker, for_ms)
             case AddPartitions(topic=topic, to=to):
@@ -144,7 +178,7 @@ class Stage:
         self._world.record_fault("NetworkHealed", **attrs)
         self._world.network.heal(member, broker)
 
-    def _offsets_partition(self, happening: MoveCoordinator) -> int:
+    def _offsets_partition(self, happening: MoveCoordinator | HoldReplication) -> int:
         if happening.partition is not None:
             return happening.partition
         return self._cluster.cluster.view.offsets_partition_of(happening.group_id or "")
@@ -155,3 +189,12 @@ class Stage:
             admin.remove_connector(happening.connector)
         else:
             admin.set_connector(happening.connector, happening.tasks)
+
+
+def _text(value: object) -> str:
+    """A happening's field as the trace shows it."""
+    if isinstance(value, tuple):
+        return ",".join(value)
+    if isinstance(value, dict):
+        return ",".join(f"{name}={setting}" for name, setting in value.items())
+    return str(value)

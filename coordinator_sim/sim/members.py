@@ -3,7 +3,7 @@
 A member starts, stops, crashes and restarts processes; what a process does is its own business.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Protocol
 
@@ -40,8 +40,8 @@ class MemberProcess(Protocol):
         ...
 
 
-ProcessFactory = Callable[[Action], MemberProcess]
-"""Builds an incarnation; the action is to be called once when the process has ended."""
+ProcessFactory = Callable[[Action, Mapping[str, str]], MemberProcess]
+"""Builds an incarnation: whom to call once when it has ended, and settings that were changed."""
 
 
 class Member:
@@ -56,12 +56,13 @@ class Member:
 
     __slots__ = (
         "_down_us",
-        "_group_id",
         "_make_process",
         "_name",
         "_process",
+        "_settings",
         "_started_count",
         "_world",
+        "group_id",
     )
 
     def __init__(
@@ -69,18 +70,24 @@ class Member:
     ) -> None:
         self._world = world
         self._name = name
-        self._group_id = group_id
+        self.group_id = group_id
         self._make_process = make_process
         self._process: MemberProcess | None = None
         self._down_us: int | None = None
+        self._settings: dict[str, str] = {}
         self._started_count = 0
 
-    def start(self) -> None:
-        """Start the process unless one runs."""
+    def start(self, settings: Mapping[str, str] | None = None) -> None:
+        """Start the process unless one runs.
+
+        Args:
+            settings: Client settings from now on, over those of the scenario.
+        """
         if self._process is None:
+            self._settings.update(settings or {})
             self._started_count += 1
             self._record("started")
-            self._process = self._make_process(self._gone)
+            self._process = self._make_process(self._gone, self._settings)
             self._process.start()
 
     def stop(self) -> None:
@@ -97,11 +104,17 @@ class Member:
             self._record("crashed")
             self._process.kill()
 
-    def restart(self, down_ms: int, *, graceful: bool) -> None:
+    def restart(self, down_ms: int, *, graceful: bool, settings: Mapping[str, str]) -> None:
         """Stop or kill the process, and start a new one so long after it has gone.
 
         A member that does not run is started after that time.
+
+        Args:
+            down_ms: How long no process runs.
+            graceful: Whether the old one is stopped rather than killed.
+            settings: Client settings from the new process on, over those it had.
         """
+        self._settings.update(settings)
         if self._process is None:
             self._start_after(down_ms * US_PER_MS)
             return
@@ -154,7 +167,7 @@ class Member:
             TraceEvent(
                 event=Event.LIFECYCLE,
                 ts_us=self._world.environment.now_us,
-                group_id=self._group_id,
+                group_id=self.group_id,
                 client_id=self._name,
                 reason_text=what,
                 attrs={"process": str(self._started_count)},

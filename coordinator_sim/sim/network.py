@@ -11,6 +11,7 @@ What faults do:
 - Dead broker: its connections close one latency later, and attempts to connect are refused.
 - Closing end: what was sent before the close still arrives, then the other end learns of it.
 - Lost response: the connection stays, and the client waits until its request times out.
+- Delayed response: it arrives so much later, and so does everything behind it.
 """
 
 from functools import partial
@@ -175,6 +176,11 @@ class Connection:
         self._down.append(message)
         self._call_at(at_us, self._deliver_to_client)
 
+    def hold_back(self, for_us: int) -> None:
+        """Let nothing that is sent from now on arrive at the member before that time is over."""
+        at_us = self._clock.now_us + for_us
+        self._clear_at_client_us = max(self._clear_at_client_us, at_us)
+
     def close(self) -> None:
         """Close the member's end; what it sent before still arrives."""
         if self.is_client_open:
@@ -249,8 +255,9 @@ class Network:
         self._connections: dict[Connection, None] = {}
         self._cuts: list[tuple[str | None, int | None]] = []
         self._drops: dict[str, dict[ApiKey, int]] = {}
-        self.has_drops = False
-        """Whether any response was ever to be lost: asked before each response."""
+        self._delays: dict[tuple[str, ApiKey], list[int]] = {}
+        self.meddles = False
+        """Whether any response was ever to be lost or late: asked before each response."""
         self._hosts: dict[str, str] = {}
 
     def attach(self, broker_id: int, server: ServerEnd) -> None:
@@ -285,7 +292,17 @@ class Network:
         """Lose the next `count` responses of the api to the member."""
         drops = self._drops.setdefault(member, {})
         drops[api] = drops.get(api, 0) + count
-        self.has_drops = True
+        self.meddles = True
+
+    def delay_responses(self, member: str, api: ApiKey, count: int, *, by_us: int) -> None:
+        """Let the next `count` responses of the api reach the member so much later."""
+        self._delays.setdefault((member, api), []).extend([by_us] * count)
+        self.meddles = True
+
+    def delay_of(self, member: str, api: ApiKey) -> int:
+        """How much later this response is to arrive, in us; counts it if it is."""
+        delays = self._delays.get((member, api))
+        return delays.pop(0) if delays else 0
 
     def is_dropped(self, member: str, api: ApiKey) -> bool:
         """Whether this response is one of those to be lost; counts it if so."""

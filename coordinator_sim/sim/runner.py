@@ -1,6 +1,6 @@
 """Runs a scenario from its first to its last microsecond."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Final
 
@@ -21,6 +21,7 @@ from coordinator_sim.scenario.world import (
     ConsumerGroupSpec,
     ConsumerSpec,
     WorkerSpec,
+    with_member_settings,
 )
 from coordinator_sim.sim.brokers import ClusterDriver
 from coordinator_sim.sim.connect_cluster import ConnectCluster
@@ -236,8 +237,10 @@ def _members(
 def _consumer(
     world: World, spec: ConsumerSpec, group: ConsumerGroupSpec, rates: dict[str, int]
 ) -> Member:
-    def make_process(when_gone: Action) -> ConsumerProcess:
-        return ConsumerProcess(world, spec, group, records_per_s=rates, when_gone=when_gone)
+    def make_process(when_gone: Action, settings: Mapping[str, str]) -> ConsumerProcess:
+        changed = with_member_settings(group, settings)
+        now = next(member for member in changed.members if member.name == spec.name)
+        return ConsumerProcess(world, now, changed, records_per_s=rates, when_gone=when_gone)
 
     return Member(world, spec.name, group_id=group.group_id, make_process=make_process)
 
@@ -245,7 +248,9 @@ def _consumer(
 def _worker(
     world: World, spec: WorkerSpec, group: ConnectGroupSpec, cluster: ConnectCluster
 ) -> Member:
-    def make_process(when_gone: Action) -> WorkerProcess:
-        return WorkerProcess(world, spec, group, cluster=cluster, when_gone=when_gone)
+    def make_process(when_gone: Action, settings: Mapping[str, str]) -> WorkerProcess:
+        changed = with_member_settings(group, settings)
+        now = next(member for member in changed.workers if member.name == spec.name)
+        return WorkerProcess(world, now, changed, cluster=cluster, when_gone=when_gone)
 
     return Member(world, spec.name, group_id=group.group_id, make_process=make_process)

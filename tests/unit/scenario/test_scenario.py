@@ -14,8 +14,11 @@ from coordinator_sim.scenario import (
     ConsumerSpec,
     CrashBroker,
     CrashMember,
+    DelayResponse,
     DropResponse,
     Happening,
+    HoldReplication,
+    LagConfigTopic,
     MoveCoordinator,
     NetworkSpec,
     PartitionNetwork,
@@ -23,6 +26,7 @@ from coordinator_sim.scenario import (
     RestartMember,
     Scenario,
     SlowPoll,
+    StartMember,
     TableLatency,
     TopicSpec,
     UniformLatency,
@@ -101,6 +105,11 @@ def test_text_that_is_no_scenario_is_refused(text: str, message: str) -> None:
         (SlowPoll(at_ms=0, member="a", for_ms=0), "for_ms of SlowPoll=0"),
         (DropResponse(at_ms=0, member="a", api="JOIN"), "unknown api 'JOIN'"),
         (DropResponse(at_ms=0, member="a", api="JOIN_GROUP", count=0), "count of DropResponse=0"),
+        (DelayResponse(at_ms=0, member="a", api="HEARTBEAT", by_ms=0), "by_ms of DelayResponse=0"),
+        (LagConfigTopic(at_ms=0, member="a", for_ms=1), "'a' is a consumer: only Connect workers"),
+        (LagConfigTopic(at_ms=0, member="w", for_ms=0), "for_ms of LagConfigTopic=0"),
+        (HoldReplication(at_ms=0, for_ms=1), "HoldReplication needs a group_id or a partition"),
+        (HoldReplication(at_ms=0, group_id="readers", for_ms=0), "for_ms of HoldReplication=0"),
         (PartitionNetwork(at_ms=0, for_ms=1), "names neither member nor broker"),
         (PartitionNetwork(at_ms=0, for_ms=1, broker=4), "broker of PartitionNetwork=4: .* 1 to 3"),
         (MoveCoordinator(at_ms=0), "needs a group_id or a partition, and not both"),
@@ -130,6 +139,23 @@ def test_impossible_happening_is_refused(happening: Happening, message: str) -> 
     """The message names the value, the bound and what there is."""
     with pytest.raises(ScenarioError, match=message):
         make_scenario(happening)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"max.poll.interval": "1"}, "unknown setting 'max.poll.interval': did you mean max.poll"),
+        ({"connect.protocol": "eager"}, "unknown setting 'connect.protocol'"),
+        ({"partition.assignment.strategy": "best"}, "unknown assignor 'best'"),
+        ({"session.timeout.ms": "0"}, "session.timeout.ms=0: must be from 1"),
+    ],
+)
+def test_settings_of_a_restart_are_checked(settings: dict[str, str], message: str) -> None:
+    """As those of a group are, and only what the member reads is taken."""
+    with pytest.raises(ConfigError, match=message):
+        make_scenario(RestartMember(at_ms=0, member="a", down_ms=1, settings=settings))
+    with pytest.raises(ConfigError, match=message):
+        make_scenario(StartMember(at_ms=0, member="a", settings=settings))
 
 
 @pytest.mark.parametrize(

@@ -225,6 +225,15 @@ def test_responses_are_dropped_as_often_as_asked() -> None:
     assert [network.is_dropped("a", ApiKey.HEARTBEAT) for _ in range(3)] == [True, True, False]
 
 
+def test_responses_are_delayed_as_often_as_asked() -> None:
+    """Only the api named, only for the member named, only so many times."""
+    network = Wire().network
+    network.delay_responses("a", ApiKey.HEARTBEAT, 1, by_us=5_000)
+
+    assert network.delay_of("a", ApiKey.JOIN_GROUP) == 0
+    assert [network.delay_of("a", ApiKey.HEARTBEAT) for _ in range(2)] == [5_000, 0]
+
+
 def test_every_member_has_its_own_address() -> None:
     """Addresses are given in order of arrival and kept."""
     network = Wire().network
