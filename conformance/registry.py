@@ -36,7 +36,15 @@ MODULES: Final = (
     "find_coordinator",
 )
 """The modules of `conformance.cases`, in the order of a report."""
-CLIENT_MODULES: Final = ("discovery",)
+CLIENT_MODULES: Final = (
+    "discovery",
+    "join",
+    "sync",
+    "heartbeat",
+    "leave",
+    "consumer",
+    "commit",
+)
 """The modules of `conformance.client_cases` that hold cases, in the order of a report."""
 
 AnyCase = Case | ClientCase

@@ -71,7 +71,7 @@ def _ended(case: Case | ClientCase, profile: str, play: Callable[[], tuple[str, 
         verdict, reason = Verdict.SKIPPED, str(lacking)
     except DataError:
         raise
-    except (CoordinatorSimError, LookupError, TypeError, ValueError) as broken:
+    except (CoordinatorSimError, AttributeError, LookupError, TypeError, ValueError) as broken:
         verdict, reason = Verdict.UNKNOWN, f"{type(broken).__name__}: {broken}"
     return Ending(
         case_id=case.case_id,

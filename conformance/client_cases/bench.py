@@ -40,13 +40,18 @@ from coordinator_sim.protocol.messages import (
     FindCoordinatorResponse,
     HeartbeatRequest,
     HeartbeatResponse,
+    JoinGroupMember,
     JoinGroupRequest,
     JoinGroupResponse,
     MetadataRequest,
     MetadataResponse,
     Node,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitTopicResult,
     OffsetFetchRequest,
     OffsetFetchResponse,
+    PartitionError,
     PartitionMetadata,
     SyncGroupRequest,
     SyncGroupResponse,
@@ -235,6 +240,11 @@ class PortBench(Generic[P]):
         """How many requests of this type have no answer yet."""
         return sum(isinstance(send.request, request_type) for send in self._waiting)
 
+    @property
+    def changes(self) -> list[tuple[CallbackKind, tuple[TopicPartition, ...]]]:
+        """What a consumer was told of its partitions, in order."""
+        return [(callback.kind, callback.partitions) for callback in self.callbacks]
+
     def told(self, kind: CallbackKind) -> list[RunCallback]:
         """The callbacks of this kind so far."""
         return [callback for callback in self.callbacks if callback.kind is kind]
@@ -364,6 +374,29 @@ class ConsumerBench(PortBench[ConsumerCoordinator]):
         topics = tuple(FetchedTopic(name, tuple(each)) for name, each in by_topic.items())
         group = FetchedGroup(group_id=GROUP, topics=topics)
         self.answer(OffsetFetchRequest, OffsetFetchResponse(groups=(group,)))
+
+    def lead(self, **fields: object) -> None:
+        """Answer a JoinGroup: the member leads a group of itself, subscribed as it asked for."""
+        asked = self.sent(JoinGroupRequest)[-1]
+        name = str(fields.get("protocol_name", asked.protocols[0].name))
+        metadata = next(each.metadata for each in asked.protocols if each.name == name)
+        alone = JoinGroupMember(MEMBER, None, metadata)
+        told = {"protocol_name": name, "leader": MEMBER, "members": (alone,)}
+        self.join(**{**told, **fields})
+
+    def refuse_commit(self, error: ErrorCode) -> None:
+        """Answer an OffsetCommit: every partition has this error, which may be NONE."""
+        request = next(
+            s.request for s in self._waiting if isinstance(s.request, OffsetCommitRequest)
+        )
+        results = tuple(
+            OffsetCommitTopicResult(
+                topic.name,
+                tuple(PartitionError(each.partition, error) for each in topic.partitions),
+            )
+            for topic in request.topics
+        )
+        self.answer(OffsetCommitRequest, OffsetCommitResponse(topics=results))
 
     def settle(self, *partitions: TopicPartition, **fields: object) -> None:
         """Poll, join as `join` says, and be STABLE with these partitions."""

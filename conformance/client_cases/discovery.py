@@ -2,14 +2,16 @@
 
 from itertools import pairwise
 
-from conformance.client_cases.bench import Bench
+from conformance.client_cases.bench import COORDINATOR, Bench
 from conformance.client_cases.case import client_case
 from coordinator_sim.clients.effects import CallbackKind
+from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
     FindCoordinatorRequest,
     HeartbeatRequest,
     JoinGroupRequest,
+    OffsetCommitRequest,
 )
 from coordinator_sim.protocol.resources import TopicPartition
 
@@ -96,3 +98,43 @@ def moved_coordinator_needs_no_join(bench: Bench) -> None:
     generations = [beat.generation_id for beat in consumer.sent(HeartbeatRequest)]
     bench.expect("generations of the heartbeats", generations, [1, 1])
     bench.expect("partitions lost", consumer.told(CallbackKind.PARTITIONS_LOST), [])
+
+
+@client_case("C-DISC-06", "AbstractCoordinator.FindCoordinatorResponseHandler")
+def found_coordinator_has_the_whole_session(bench: Bench) -> None:
+    """A coordinator found again is given the whole session to answer."""
+    consumer = bench.consumer(session_timeout_ms=10_000)
+    consumer.settle(_T0)
+    consumer.automatic.discard(FindCoordinatorRequest)
+    consumer.advance(1_000)
+    consumer.disconnect()
+    consumer.advance(8_990)
+    consumer.find()
+    consumer.beat()
+    found_ms = consumer.now_ms
+    consumer.automatic.add(FindCoordinatorRequest)
+    consumer.advance(9_000)
+    bench.expect("closed connections", consumer.disconnected, [])
+    consumer.advance(found_ms + 10_100 - consumer.now_ms)
+    bench.expect("closed after a silent session", consumer.disconnected, [COORDINATOR])
+    bench.expect("joins", len(consumer.sent(JoinGroupRequest)), 1)
+
+
+@client_case(
+    "C-DISC-07",
+    "ConsumerCoordinatorTest.testManyInFlightAsyncCommitsWithCoordinatorDisconnect",
+    "AbstractCoordinator.markCoordinatorUnknown",
+)
+def losing_the_coordinator_fails_what_is_in_flight(bench: Bench) -> None:
+    """Whoever marks the coordinator unknown fails the requests in flight there."""
+    consumer = bench.consumer()
+    consumer.settle(_T0)
+    consumer.commit({_T0: 11}, sync=False)
+    consumer.commit({_T0: 12}, sync=False)
+    consumer.advance(3_000)
+    consumer.beat(ErrorCode.NOT_COORDINATOR)
+    errors = [each.error for each in consumer.committed]
+    bench.expect("commits", errors, ["RetriableCommitFailedException"] * 2)
+    bench.expect("requests of the commits", consumer.waiting(OffsetCommitRequest), 0)
+    bench.expect("state", consumer.port.state, MemberState.STABLE)
+    bench.expect("generation", consumer.port.generation_id, 1)

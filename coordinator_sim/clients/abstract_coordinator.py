@@ -35,6 +35,14 @@ class AbstractCoordinator(JoinGroup):
 
     # Leaving.
 
+    def leave_group(self, reason: str, now_ms: int) -> Effects:
+        """Leave of one's own accord, if it can be told, and rejoin at the next poll.
+
+        Source: kafka trunk, AbstractCoordinator.maybeLeaveGroup, which is public.
+        """
+        self._maybe_leave_group(reason, now_ms)
+        return self._settle(now_ms)
+
     def _maybe_leave_group(self, reason: str, now_ms: int) -> None:
         """Tell the coordinator where a dynamic member can, and be out of the group locally.
 

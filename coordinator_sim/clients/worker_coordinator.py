@@ -166,11 +166,6 @@ class WorkerCoordinator(AbstractCoordinator):
         if self._snapshot is not None:
             self._snapshot = replace(self._snapshot, revoked_connectors=(), revoked_tasks=())
 
-    def leave_group(self, reason: str, now_ms: int) -> Effects:
-        """Leave now, and rejoin at the next poll."""
-        self._maybe_leave_group(reason, now_ms)
-        return self._settle(now_ms)
-
     # poll
 
     def poll(self, now_ms: int, timeout_ms: int) -> Effects:
