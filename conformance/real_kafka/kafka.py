@@ -107,7 +107,7 @@ class Broker:
         self.directory = directory
         self._properties = properties or {}
         self._process: subprocess.Popen[bytes] | None = None
-        self._port, self._controller_port = _free_ports()
+        self._port, self._controller_port = free_ports()
 
     @property
     def bootstrap(self) -> str:
@@ -204,7 +204,7 @@ class Broker:
             time.sleep(_POLL_S)
 
 
-def _free_ports() -> tuple[int, int]:
+def free_ports() -> tuple[int, int]:
     """Two ports that nobody listened on a moment ago."""
     with socket.socket() as first, socket.socket() as second:
         first.bind(("127.0.0.1", 0))

@@ -1,0 +1,1 @@
+"""Tools of the workshop: recording real clients, and reading what was recorded."""
