@@ -52,6 +52,7 @@ class ConsumerCoordinator(ConsumerLeader):
         "_fetch_attempts",
         "_join_prepare_deadline_ms",
         "_joined_subscription",
+        "_pending_revocation",
         "_position_fetch",
         "_steady_version",
     )
@@ -76,6 +77,7 @@ class ConsumerCoordinator(ConsumerLeader):
         self._joined_subscription: tuple[str, ...] | None = None
         self._auto_commit_future: Future | None = None
         self._join_prepare_deadline_ms = FOREVER
+        self._pending_revocation = False
         self._completing: tuple[TopicPartition, ...] = ()
         self._position_fetch: tuple[tuple[TopicPartition, ...], Generation, Future] | None = None
         self._fetch_attempts = 0
@@ -104,6 +106,22 @@ class ConsumerCoordinator(ConsumerLeader):
         """The next offset of every assigned partition whose position is known."""
         return {tp: offset for tp, offset in self._assigned.items() if offset is not None}
 
+    @property
+    def fetchable(self) -> dict[TopicPartition, int]:
+        """Those of `positions` that records may be fetched for.
+
+        None while an eager member's last commit before a rebalance is on its way: what it read
+        then would be read again by the next owner.
+
+        Source: kafka trunk, ConsumerCoordinator.maybeMarkPartitionsPendingRevocation.
+        """
+        return {} if self._pending_revocation else self.positions
+
+    @property
+    def awaits_records(self) -> bool:
+        """Whether records that arrive now would end the application's poll."""
+        return self._call is AppCall.POLL and self._wait is Wait.NETWORK
+
     def advance_position(self, partition: TopicPartition, offset: int) -> None:
         """The application consumed up to `offset`; ignored where not assigned any more."""
         if partition in self._assigned:
@@ -128,7 +146,8 @@ class ConsumerCoordinator(ConsumerLeader):
     ) -> tuple[int, Effects]:
         """Commit the offsets; `CommitCompleted` with the returned token ends it.
 
-        A synchronous commit is a call of the application for at most `default.api.timeout.ms`.
+        A synchronous commit is a call of the application for at most `default.api.timeout.ms`; a
+        rebalance callback may make it, and then the call around the callback goes on afterwards.
         The completion of an asynchronous one is delivered inside the application's next call.
         """
         token = self._next_token
@@ -189,7 +208,7 @@ class ConsumerCoordinator(ConsumerLeader):
 
     def fetch_completed(self, now_ms: int) -> Effects:
         """Records arrived: a poll that only waits for them returns now."""
-        if self._call is AppCall.POLL and self._wait is Wait.NETWORK:
+        if self.awaits_records:
             self._end_call(now_ms)
         return self._settle(now_ms)
 
@@ -346,6 +365,7 @@ class ConsumerCoordinator(ConsumerLeader):
         if self._join_prepare_deadline_ms == FOREVER:
             self._join_prepare_deadline_ms = now_ms + self._config.rebalance_timeout_ms
         if self._consumer_config.enable_auto_commit and self._auto_commit_future is None:
+            self._pending_revocation = self._protocol is RebalanceProtocol.EAGER
             self._auto_commit_future = self._commit_async(None, self.positions, now_ms)
         future = self._auto_commit_future
         if future is not None and now_ms < self._join_prepare_deadline_ms:
@@ -379,6 +399,7 @@ class ConsumerCoordinator(ConsumerLeader):
     def _join_prepare_ended(self, outcome: str | None, now_ms: int) -> None:
         self._drop(self._completing)
         self._completing = ()
+        self._pending_revocation = False
         self._stop_leading()
         self._join_prepare_deadline_ms = FOREVER
         self._auto_commit_future = None

@@ -98,6 +98,7 @@ class PortCore(ABC):
         "_next_token",
         "_other_deadline_ms",
         "_out",
+        "_outer_call",
         "_outstanding_token",
         "_resume",
         "_state",
@@ -131,6 +132,7 @@ class PortCore(ABC):
         self._call = AppCall.NONE
         self._call_deadline_ms = 0
         self._call_token = 0
+        self._outer_call: tuple[AppCall, int] | None = None
         self._next_token = 1
         self._outstanding_token = 0
         self._callback_then: CallbackContinuation | None = None
@@ -220,7 +222,10 @@ class PortCore(ABC):
     # Blocking and calls.
 
     def _begin_call(self, call: AppCall, deadline_ms: int) -> None:
-        if self._call is not AppCall.NONE:
+        if self._wait is Wait.CALLBACK and self._outer_call is None:
+            # A callback may call the client again: the call around it goes on afterwards.
+            self._outer_call = (self._call, self._call_deadline_ms)
+        elif self._call is not AppCall.NONE:
             raise InvariantViolation(f"{call.value} during {self._call.value}: one call at a time")
         self._call = call
         self._call_deadline_ms = deadline_ms
@@ -233,6 +238,10 @@ class PortCore(ABC):
             self._finish_close(now_ms)
             return
         self._call = AppCall.NONE
+        if self._outer_call is not None:
+            self._call, self._call_deadline_ms = self._outer_call
+            self._outer_call = None
+            self._wait = Wait.CALLBACK
         if call is AppCall.COMMIT:
             self._out.append(CommitCompleted(token=self._call_token, error=error))
         else:

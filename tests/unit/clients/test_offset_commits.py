@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from coordinator_sim.clients.effects import COORDINATOR_NODE_OFFSET, CallbackKind
+from coordinator_sim.clients.effects import COORDINATOR_NODE_OFFSET, CallbackKind, RunCallback
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
@@ -252,6 +252,74 @@ def test_auto_commit_before_the_join(make_desk: "MakeDesk") -> None:
 
     assert desk.times_of(JoinGroupRequest)[1] == 4_000
     assert _kinds(desk)[-1] == (CallbackKind.PARTITIONS_REVOKED, (T0,))
+
+
+def test_nothing_is_fetched_between_the_last_commit_and_the_revocation(
+    make_desk: "MakeDesk",
+) -> None:
+    """An eager member that read on meanwhile would leave records to be read twice."""
+    desk = make_desk(enable_auto_commit=True)
+    desk.settle_stable(T0)
+    assert desk.port.fetchable == {T0: 10}
+    desk.run(3_000)
+    desk.reply(HeartbeatRequest, REBALANCE)
+
+    assert desk.is_waiting(OffsetCommitRequest)
+    assert (desk.port.positions, desk.port.fetchable) == ({T0: 10}, {})
+
+    desk.reply(OffsetCommitRequest, _committed())
+    desk.join(generation_id=2)
+    desk.sync(T0)
+    assert desk.port.fetchable == {T0: 10}
+
+
+def test_a_cooperative_member_reads_on_before_a_rebalance(make_desk: "MakeDesk") -> None:
+    """It gives nothing up before it joins, so nobody would read its records again."""
+    desk = make_desk(["cooperative-sticky"], enable_auto_commit=True)
+    desk.poll()
+    desk.join(protocol_name="cooperative-sticky")
+    desk.sync(T0)
+    desk.run(3_000)
+    desk.reply(HeartbeatRequest, REBALANCE)
+
+    assert desk.is_waiting(OffsetCommitRequest)
+    assert desk.port.fetchable == {T0: 10}
+
+
+def test_a_callback_commits_and_waits(make_desk: "MakeDesk") -> None:
+    """A commit inside onPartitionsRevoked is a call of its own; the poll goes on after it."""
+    desk = make_desk()
+    desk.settle_stable(T0)
+    desk.automatic.discard(RunCallback)
+    desk.run(3_000)
+    desk.reply(HeartbeatRequest, REBALANCE)
+    (revoked,) = [c for c in desk.callbacks if c.kind is CallbackKind.PARTITIONS_REVOKED]
+
+    token, effects = desk.port.commit({T0: 12}, sync=True, now_ms=desk.now_ms)
+    desk.do(effects)
+    assert desk.commits == []
+    desk.reply(OffsetCommitRequest, _committed())
+
+    assert [(c.token, c.error) for c in desk.commits] == [(token, None)]
+    assert desk.returned == []
+    assert len(desk.of(JoinGroupRequest)) == 1
+    desk.do(desk.port.callback_completed(revoked.token, None, desk.now_ms))
+    assert len(desk.of(JoinGroupRequest)) == 2
+
+
+def test_a_commit_in_a_callback_is_woken_up_alone(make_desk: "MakeDesk") -> None:
+    """Wakeup ends the inner call; what the callback does about it is its own affair."""
+    desk = make_desk()
+    desk.settle_stable(T0)
+    desk.automatic.discard(RunCallback)
+    desk.run(3_000)
+    desk.reply(HeartbeatRequest, REBALANCE)
+
+    desk.do(desk.port.commit({T0: 12}, sync=True, now_ms=desk.now_ms)[1])
+    desk.do(desk.port.wakeup(desk.now_ms))
+
+    assert [c.error for c in desk.commits] == ["WakeupException"]
+    assert desk.returned == []
 
 
 def test_auto_commit_before_the_join_is_repeated(make_desk: "MakeDesk") -> None:
