@@ -20,7 +20,14 @@ from coordinator_sim.wire.connect_protocol import decode_connect_assignment
 from coordinator_sim.wire.consumer_protocol import decode_assignment
 
 LEFT_OUT: Final = frozenset(
-    {Event.JOIN_REQ, Event.SYNC_REQ, Event.OFFSET_FETCH, Event.POSITION, Event.LOAD_DONE}
+    {
+        Event.JOIN_REQ,
+        Event.SYNC_REQ,
+        Event.OFFSET_FETCH,
+        Event.POSITION,
+        Event.RECORDS_PROCESSED,
+        Event.LOAD_DONE,
+    }
 )
 """Events that a reader of the story does not miss."""
 TOLD_IF_REFUSED: Final = frozenset(

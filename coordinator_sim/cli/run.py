@@ -29,6 +29,10 @@ LogDirOption = Annotated[
 LogFileOption = Annotated[
     Path | None, typer.Option(help="Write the log that the brokers would have written.")
 ]
+WorkOption = Annotated[
+    bool,
+    typer.Option("--work", help="Trace which records are processed; count duplicates and gaps."),
+]
 MetricsOption = Annotated[
     bool, typer.Option("--metrics", help="Print what each broker's metrics show at the end.")
 ]
@@ -71,6 +75,7 @@ def run(
     ] = False,
     broker_log: LogFileOption = None,
     metrics: MetricsOption = False,
+    work: WorkOption = False,
 ) -> None:
     """Run one scenario in virtual time: print its story, check its invariants, write its trace.
 
@@ -82,6 +87,8 @@ def run(
     from conformance.scenario_timing import circumstances_of
 
     simulation = prepare(scenario, seed, set_ or [], assignor=assignor, profile=profile)
+    if work:
+        simulation = with_work(simulation)
     if shuffle_ties:
         simulation = with_shuffled_ties(simulation)
     found = simulation.scenario
@@ -154,6 +161,17 @@ def with_shuffled_ties(simulation: Simulation) -> Simulation:
     return msgspec.structs.replace(simulation, options=options, shuffle_ties=True)
 
 
+def with_work(simulation: Simulation) -> Simulation:
+    """The same simulation, whose trace tells which records are processed."""
+    import msgspec
+
+    return msgspec.structs.replace(
+        simulation,
+        scenario=msgspec.structs.replace(simulation.scenario, traces_work=True),
+        options={**simulation.options, "work": "true"},
+    )
+
+
 def headline(simulation: Simulation) -> str:
     """What would be needed to run this again: version, commit, seed, Kafka version, options."""
     options = " ".join(f"{key}={value}" for key, value in simulation.options.items()) or "none"
@@ -201,6 +219,8 @@ def print_summary(
         f"{counts[Event.GROUP_STABLE]} generations reached Stable, "
         f"{counts[Event.HEARTBEAT]} heartbeats, {counts[Event.OFFSET_COMMIT]} commits"
     )
+    for line in work_lines(events):
+        typer.echo(line)
     for verdict in Verdict:
         named = ", ".join(verdicts.having(verdict))
         typer.echo(f"invariants {VERDICT_WORDS[verdict.name]}: {named or 'none'}")
@@ -210,6 +230,18 @@ def print_summary(
     typer.echo(f"trace: {directory}   (coordinator-sim report {directory})")
     if log_dir is not None:
         typer.echo(f"offsets log: {log_dir}   (coordinator-sim log dump {log_dir})")
+
+
+def work_lines(events: "Sequence[TraceEvent]") -> list[str]:
+    """What became of the records, a line a group; none where the trace does not tell."""
+    from coordinator_sim.trace.work import count_work
+
+    return [
+        f"work of {row.group_id}: {row.processed:,} records processed, {row.duplicates:,} of them "
+        f"again, {row.gaps:,} skipped; lag at most {row.max_lag:,}, {row.final_lag:,} at the end; "
+        f"run twice for {row.double_run_us / 1e6:,.1f} s"
+        for row in count_work(events)
+    ]
 
 
 def violation_line(found: "Violation") -> str:
@@ -229,12 +261,14 @@ def print_json(
     import msgspec
 
     from coordinator_sim.trace.digest import digest_of
+    from coordinator_sim.trace.work import count_work
 
     counts = Counter(event.event.value for event in events)
     summary = {
         **msgspec.to_builtins(simulation.run_info()),
         "digest": digest_of(events),
         "events": dict(sorted(counts.items())),
+        "work": msgspec.to_builtins(count_work(events)),
         "violations": [violation_line(found) for found in verdicts.violations],
         "trace": str(directory),
     }

@@ -35,6 +35,13 @@ from coordinator_sim.scenario.scenario import (
     with_assignor,
     with_settings,
 )
+from coordinator_sim.scenario.work import (
+    CommitPolicy,
+    PerPoll,
+    PerRecord,
+    ProcessingLaw,
+    TablePerRecord,
+)
 from coordinator_sim.scenario.world import (
     ConnectGroupSpec,
     ConstantLatency,
@@ -57,6 +64,7 @@ __all__ = [
     "Choice",
     "Choices",
     "ChosenIds",
+    "CommitPolicy",
     "ConnectGroupSpec",
     "ConstantLatency",
     "ConsumerGroupSpec",
@@ -73,6 +81,9 @@ __all__ = [
     "NetworkSpec",
     "PartitionNetwork",
     "PauseMember",
+    "PerPoll",
+    "PerRecord",
+    "ProcessingLaw",
     "RemoveConnector",
     "RestartMember",
     "Scenario",
@@ -80,6 +91,7 @@ __all__ = [
     "StartMember",
     "StopMember",
     "TableLatency",
+    "TablePerRecord",
     "TopicSpec",
     "UniformLatency",
     "WorkerSpec",

@@ -21,6 +21,7 @@ from coordinator_sim.scenario.settings import (
     unknown_setting,
 )
 from coordinator_sim.scenario.validation import check_scenario
+from coordinator_sim.scenario.work import CommitPolicy, ProcessingLaw
 from coordinator_sim.scenario.world import (
     ConnectGroupSpec,
     ConsumerGroupSpec,
@@ -29,6 +30,7 @@ from coordinator_sim.scenario.world import (
     MemberSpec,
     NetworkSpec,
     TopicSpec,
+    describes_work,
     members_of,
     names_read_by,
     with_member_settings,
@@ -48,6 +50,7 @@ class Scenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         broker_settings: By Kafka's names.
         load_ms: Time a broker takes to load an offsets partition it has become leader of.
         failover_ms: Time from a broker's death to the election of new leaders.
+        traces_work: Whether the trace tells which records each application processed.
         happenings: In any order of time; those of one instant happen in the order written.
     """
 
@@ -64,6 +67,7 @@ class Scenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     network: NetworkSpec = NetworkSpec()
     load_ms: int = 50
     failover_ms: int = 1_000
+    traces_work: bool = False
 
     def __post_init__(self) -> None:
         """Check the whole scenario.
@@ -77,6 +81,10 @@ class Scenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def members(self) -> tuple[MemberSpec, ...]:
         """Every consumer and worker, group by group."""
         return tuple(member for group in self.groups for member in members_of(group))
+
+    def counts_work(self) -> bool:
+        """Whether the trace tells which records were processed: asked for, or work is described."""
+        return self.traces_work or any(describes_work(group) for group in self.groups)
 
     def group_of(self, member: str) -> GroupSpec:
         """The group a member of that name belongs to.
@@ -97,7 +105,7 @@ class Scenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 _PARTS: Final = (
     *(Scenario, TopicSpec, NetworkSpec, *get_args(GroupSpec), *get_args(MemberSpec)),
-    *(*get_args(LatencyLaw), *get_args(Happening)),
+    *(*get_args(LatencyLaw), *get_args(ProcessingLaw), CommitPolicy, *get_args(Happening)),
 )
 _WORDS: Final = tuple(
     dict.fromkeys(

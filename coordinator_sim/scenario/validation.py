@@ -42,6 +42,7 @@ from coordinator_sim.scenario.settings import (
     int_setting,
     unknown_setting,
 )
+from coordinator_sim.scenario.work import check_commits, check_processing
 from coordinator_sim.scenario.world import (
     ConnectGroupSpec,
     ConstantLatency,
@@ -177,6 +178,9 @@ def _check_consumers(scenario: Scenario, group: ConsumerGroupSpec) -> None:
         check_settings(Scope.CONSUMER, {**group.settings, **member.settings})
         _within(f"processing_ms of {member.name!r}", member.processing_ms, 0, MAX_TIME_MS)
         _within(f"callback_ms of {member.name!r}", member.callback_ms, 0, MAX_TIME_MS)
+        check_commits(member.name, member.commits)
+        if member.processing is not None:
+            check_processing(member.name, member.processing)
         for topic in member.topics or ():
             _known("topic", topic, topics)
 

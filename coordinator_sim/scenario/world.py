@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from coordinator_sim.scenario.settings import CONNECT_PROTOCOL, SETTINGS, STRATEGY, Scope
+from coordinator_sim.scenario.work import CommitPolicy, ProcessingLaw
 
 
 class ConstantLatency(Struct, frozen=True, tag="constant", forbid_unknown_fields=True):
@@ -72,11 +73,13 @@ class ConsumerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     Args:
         start_ms: When it starts; None for never by itself (see `StartMember`).
         instance_id: `group.instance.id`; None makes the member dynamic.
-        processing_ms: Application work between two polls.
+        processing_ms: Application work between two polls, where `processing` is None.
         callback_ms: Time its rebalance callbacks take, revocation above all.
         topics: Its own subscription; None takes the group's.
         rack: `client.rack`.
         settings: Client settings of this member alone, over the group's.
+        processing: How long what a poll returned takes; None takes `processing_ms` a poll.
+        commits: When the application commits.
     """
 
     name: str
@@ -87,6 +90,8 @@ class ConsumerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     topics: tuple[str, ...] | None = None
     rack: str | None = None
     settings: dict[str, str] = {}
+    processing: ProcessingLaw | None = None
+    commits: CommitPolicy = CommitPolicy()
 
 
 class ConsumerGroupSpec(
@@ -198,3 +203,13 @@ def with_member_settings(group: GroupSpec, settings: Mapping[str, str]) -> Group
 
 def _without(settings: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in settings.items() if key not in names}
+
+
+def describes_work(group: GroupSpec) -> bool:
+    """Whether anybody in the group works otherwise than by default."""
+    if isinstance(group, ConnectGroupSpec):
+        return False
+    return any(
+        member.processing is not None or member.commits != CommitPolicy()
+        for member in group.members
+    )

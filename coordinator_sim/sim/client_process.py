@@ -115,6 +115,9 @@ class ClientProcess(Alarmed):
     def _on_callback(self, callback: RunCallback) -> None:
         """Run an application callback, ending in `_complete_callback`."""
 
+    def _on_commit_completed(self, completed: CommitCompleted) -> None:
+        """A commit ended; an application that committed asynchronously takes no notice."""
+
     @abstractmethod
     def _on_gone(self) -> None:
         """The process has ended, closed or killed."""
@@ -185,7 +188,7 @@ class ClientProcess(Alarmed):
             case PollReturned(error=error):
                 self._on_poll_returned(error)
             case CommitCompleted():
-                pass  # nobody waits: the drivers commit asynchronously
+                self._on_commit_completed(effect)
             case Closed():
                 self.kill()
             case Send():

@@ -1,23 +1,26 @@
 """A consumer process: the application's loop around the port of a consumer coordinator.
 
-Poll, process what the poll returned, poll again. Records are only counted: every partition
-receives them at the constant rate of its topic. Fatal errors of a poll end the application.
+Poll, process what the poll returned as the consumer's law says, commit as its policy says, poll
+again. Records are only counted. Fatal errors of a poll or a commit end the application.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
 from coordinator_sim.assignors.registry import make_consumer_assignor
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.consumer_coordinator import ConsumerCoordinator
-from coordinator_sim.clients.effects import CallbackKind, RunCallback
+from coordinator_sim.clients.effects import CallbackKind, CommitCompleted, RunCallback
 from coordinator_sim.clients.exceptions import COMMIT_FAILED, RETRIABLE, WAKEUP
 from coordinator_sim.clients.port_core import NOTIFICATION_TOKEN
 from coordinator_sim.clock import Action
 from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.scenario.work import PerPoll
 from coordinator_sim.scenario.world import ConsumerGroupSpec, ConsumerSpec
 from coordinator_sim.sim.client_process import ClientProcess
+from coordinator_sim.sim.processing import Pace, Records, count_of, pace_of, split
+from coordinator_sim.sim.work_ledger import WorkLedger
 from coordinator_sim.sim.world import US_PER_MS, World
 from coordinator_sim.trace.events import Event, OffsetEntry
 
@@ -29,8 +32,10 @@ CLOSE_TIMEOUT_MS: Final = 30_000
 """Default timeout of `KafkaConsumer.close`."""
 _FETCH_US: Final = 1_000
 """From a poll to its records when there are some: about a round trip to a partition leader."""
-_US_PER_S: Final = 1_000_000
 _SURVIVABLE: Final = (WAKEUP, COMMIT_FAILED)
+
+AfterCommit = Callable[[str | None], None]
+"""What the application does next; it is given the name of the exception, None for success."""
 
 _OWNERSHIP_EVENTS: Final = {
     CallbackKind.PARTITIONS_REVOKED: Event.REVOKED,
@@ -45,18 +50,26 @@ class ConsumerProcess(ClientProcess):
         world: What the run shares.
         spec: The consumer.
         group: Its group.
-        records_per_s: Production rate of one partition, by topic.
         when_gone: Called once when the process has ended.
     """
 
     __slots__ = (
+        "_after_commit",
         "_callback_us",
         "_consumer",
+        "_done",
         "_is_polling",
         "_is_stopping",
-        "_processing_us",
-        "_rates",
+        "_law",
+        "_ledger",
+        "_pace",
+        "_paused_at_us",
+        "_policy",
+        "_processing",
+        "_since_commit",
         "_slow_us",
+        "_started_us",
+        "_taken",
         "_when_gone",
     )
 
@@ -66,7 +79,6 @@ class ConsumerProcess(ClientProcess):
         spec: ConsumerSpec,
         group: ConsumerGroupSpec,
         *,
-        records_per_s: Mapping[str, int],
         when_gone: Action,
     ) -> None:
         self._consumer = ConsumerCoordinator(
@@ -79,12 +91,24 @@ class ConsumerProcess(ClientProcess):
             jitter=world.choices,
         )
         super().__init__(world, spec.name, group_id=group.group_id, port=self._consumer)
-        self._rates = records_per_s
-        self._processing_us = max(spec.processing_ms, 1) * US_PER_MS
+        self._ledger = WorkLedger(world, group_id=group.group_id, client_id=spec.name)
+        self._law = spec.processing or PerPoll(spec.processing_ms)
+        self._policy = spec.commits
         self._callback_us = spec.callback_ms * US_PER_MS
         self._slow_us = 0
         self._is_polling = False
         self._is_stopping = False
+        self._paused_at_us: int | None = None
+        self._taken: list[Records] = []
+        """Returned by the last poll and not yet processed."""
+        self._processing: list[Records] = []
+        """Being processed since `_started_us` at `_pace`."""
+        self._done: dict[TopicPartition, int] = {}
+        """Of every partition held: the offset after the last record processed."""
+        self._started_us = 0
+        self._pace = Pace(0, 0)
+        self._since_commit = 0
+        self._after_commit: tuple[int, AfterCommit] | None = None
         self._when_gone = when_gone
 
     def start(self) -> None:
@@ -98,6 +122,13 @@ class ConsumerProcess(ClientProcess):
         self._is_stopping = True
         if self._is_polling:
             self._later(0, self._wake_up)
+
+    def pause(self, for_us: int) -> None:
+        """Freeze the process; it neither processes nor holds anything meanwhile."""
+        if self._paused_at_us is None:
+            self._paused_at_us = self._world.environment.now_us
+            self._ledger.suspend()
+        super().pause(for_us)
 
     def be_slow(self, for_us: int) -> None:
         """Process for so much longer after the next poll."""
@@ -114,7 +145,11 @@ class ConsumerProcess(ClientProcess):
         if self._is_polling:
             self._run(self._consumer.wakeup(self._now_ms()))
 
-    # The application's loop.
+    def _thaw(self) -> None:
+        self._paused_at_us = None
+        super()._thaw()
+
+    # The application's loop: poll, process, commit.
 
     def _poll(self) -> None:
         if self._is_stopping:
@@ -122,43 +157,134 @@ class ConsumerProcess(ClientProcess):
             return
         self._is_polling = True
         self._run(self._consumer.poll(self._now_ms(), POLL_TIMEOUT_MS))
-        if self._is_polling and self._consumer.positions:
+        if self._is_polling and self._consumer.fetchable:
             self._later(_FETCH_US, self._fetch)
 
     def _fetch(self) -> None:
         """Records arrived, if there are any: they end the poll."""
-        if self._is_polling and self._take_records():
+        if self._is_polling and self._consumer.awaits_records and self._take_records():
             self._run(self._consumer.fetch_completed(self._now_ms()))
 
     def _take_records(self) -> bool:
         """Move positions over up to `MAX_POLL_RECORDS` records; whether there were any."""
         now_us = self._world.environment.now_us
+        end_offset = self._world.topic_logs.end_offset
         room = MAX_POLL_RECORDS
-        for partition, position in self._consumer.positions.items():
-            end = self._rates.get(partition.topic, 0) * now_us // _US_PER_S
-            taken = min(end - position, room)
+        for partition, position in self._consumer.fetchable.items():
+            self._ledger.hold(partition, position)
+            taken = min(end_offset(partition, now_us) - position, room)
             if taken > 0:
                 self._consumer.advance_position(partition, position + taken)
+                self._taken.append(Records(partition, position, position + taken))
                 room -= taken
         return room < MAX_POLL_RECORDS
 
     def _on_poll_returned(self, error: str | None) -> None:
         self._is_polling = False
-        if error is not None and error not in RETRIABLE and error not in _SURVIVABLE:
-            self._record(Event.LIFECYCLE, reason_text=f"poll raised {error}")
-            self._is_stopping = True
-        busy_us = self._processing_us + self._slow_us
+        self._survive(error, "poll")
+        if self._is_stopping and not self._taken:
+            self._later(0, self._poll)
+            return
+        self._pace = pace_of(self._law, self._world.choices, self._name)
+        self._pace = self._pace._replace(lead_us=self._pace.lead_us + self._slow_us)
         self._slow_us = 0
-        self._later(0 if self._is_stopping else busy_us, self._poll)
+        if self._taken and self._policy.when == "before":
+            self._commit_and_wait(self._consumer.positions, self._process)
+        else:
+            self._process()
+
+    def _process(self, commit_error: str | None = None) -> None:
+        """Process what was taken, or as much of it as may be processed before a commit."""
+        self._survive(commit_error, "commit")
+        self._processing, self._taken = self._taken, []
+        if self._policy.when == "every":
+            room = self._policy.records - self._since_commit
+            self._processing, self._taken = split(self._processing, room)
+        self._started_us = self._world.environment.now_us
+        self._later(self._pace.busy_us(count_of(self._processing)), self._processed)
+
+    def _processed(self) -> None:
+        done, self._processing = self._processing, []
+        self._pace = self._pace._replace(lead_us=0)
+        self._since_commit += count_of(done)
+        for partition, _, end in done:
+            self._ledger.processed(partition, end)
+            self._done[partition] = end
+        match self._policy.when:
+            case "sync" if done:
+                self._commit_and_wait(self._done, self._go_on)
+            case "every" if self._since_commit >= self._policy.records:
+                self._since_commit = 0
+                self._commit_and_wait(self._done, self._go_on)
+            case "async" if done:
+                self._run(self._consumer.commit(self._done, sync=False, now_ms=self._now_ms())[1])
+                self._go_on()
+            case _:
+                self._go_on()
+
+    def _go_on(self, commit_error: str | None = None) -> None:
+        """Process the rest of what the poll returned, or poll again."""
+        self._survive(commit_error, "commit")
+        if self._taken:
+            self._process()
+        else:
+            self._poll()
+
+    def _survive(self, error: str | None, call: str) -> None:
+        """Stop the application if the call raised what applications do not catch."""
+        if error is None or error in RETRIABLE or error in _SURVIVABLE:
+            return
+        self._record(Event.LIFECYCLE, reason_text=f"{call} raised {error}")
+        self._is_stopping = True
+
+    def _commit_and_wait(self, offsets: Mapping[TopicPartition, int], then: AfterCommit) -> None:
+        token, effects = self._consumer.commit(offsets, sync=True, now_ms=self._now_ms())
+        self._after_commit = (token, then)
+        self._run(effects)
+
+    def _on_commit_completed(self, completed: CommitCompleted) -> None:
+        after = self._after_commit
+        if after is not None and after[0] == completed.token:
+            self._after_commit = None
+            after[1](completed.error)
+
+    # Callbacks and the end.
 
     def _on_callback(self, callback: RunCallback) -> None:
         event = _OWNERSHIP_EVENTS.get(callback.kind)
         if event is not None and callback.partitions:
             self._record_handover(event, callback.partitions)
-        if callback.token != NOTIFICATION_TOKEN:
+            for partition in callback.partitions:
+                self._ledger.let_go(partition)
+                self._done.pop(partition, None)
+        if callback.token == NOTIFICATION_TOKEN:
+            return
+        revoked = callback.kind is CallbackKind.PARTITIONS_REVOKED and callback.partitions
+        if revoked and self._policy.when != "auto" and self._policy.on_revoke:
+            self._later(self._callback_us, partial(self._commit_revoked, callback))
+        else:
             self._later(self._callback_us, partial(self._complete_callback, callback.token))
 
+    def _commit_revoked(self, callback: RunCallback) -> None:
+        positions = self._consumer.positions
+        given_up = {tp: positions[tp] for tp in callback.partitions if tp in positions}
+        self._commit_and_wait(given_up, partial(self._committed_revoked, callback))
+
+    def _committed_revoked(self, callback: RunCallback, error: str | None) -> None:
+        # A wake-up of the poll ends the commit in its callback; what is woken up tries again.
+        # Source: kafka trunk, WorkerSinkTask.doCommitSync.
+        if error == WAKEUP:
+            self._commit_revoked(callback)
+        else:
+            self._complete_callback(callback.token)
+
     def _on_gone(self) -> None:
+        now_us = self._world.environment.now_us
+        stopped_us = now_us if self._paused_at_us is None else self._paused_at_us
+        done = self._pace.done_after(stopped_us - self._started_us, count_of(self._processing))
+        for partition, _, end in split(self._processing, done)[0]:
+            self._ledger.processed(partition, end)
+        self._ledger.close()
         self._when_gone()
 
     def _record_handover(self, event: Event, partitions: tuple[TopicPartition, ...]) -> None:
@@ -183,6 +309,8 @@ class ConsumerProcess(ClientProcess):
 def client_settings(spec: ConsumerSpec, group: ConsumerGroupSpec) -> dict[str, str]:
     """The settings of one consumer by Kafka's names, its own over its group's."""
     settings = {**group.settings, **spec.settings}
+    if spec.commits.when != "auto":
+        settings["enable.auto.commit"] = "false"
     if spec.instance_id is not None:
         settings["group.instance.id"] = spec.instance_id
     if spec.rack is not None:

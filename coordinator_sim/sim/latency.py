@@ -33,15 +33,21 @@ def drawn_latency(law: LatencyLaw, choices: Choices) -> DrawLatency:
             options = high_us - low_us + 1
             return lambda direction: low_us + choices.choose("latency", direction, options)
         case TableLatency(quantiles_us=quantiles):
-            options = (len(quantiles) - 1) * _STEPS
-            return lambda direction: _interpolated(
+            options = table_options(quantiles)
+            return lambda direction: interpolated(
                 quantiles, choices.choose("latency", direction, options)
             )
         case _:
             assert_never(law)
 
 
-def _interpolated(quantiles: tuple[int, ...], chosen: int) -> int:
+def table_options(quantiles: tuple[int, ...]) -> int:
+    """How many values a quantile table has to choose from."""
+    return (len(quantiles) - 1) * _STEPS
+
+
+def interpolated(quantiles: tuple[int, ...], chosen: int) -> int:
+    """The value of a quantile table at a choice from `table_options`; 0 is the smallest."""
     index, step = divmod(chosen, _STEPS)
     low = quantiles[index]
     return low + (quantiles[index + 1] - low) * step // _STEPS

@@ -30,6 +30,7 @@ from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.happenings import Stage
 from coordinator_sim.sim.members import Member
 from coordinator_sim.sim.network import Network
+from coordinator_sim.sim.topic_logs import TopicLogs
 from coordinator_sim.sim.workers import WorkerProcess
 from coordinator_sim.sim.world import US_PER_MS, World
 from coordinator_sim.trace.recorder import NullRecorder, Recorder
@@ -71,7 +72,7 @@ class Simulation:
         ConfigError: The profile is unknown, or a client refuses its settings.
     """
 
-    __slots__ = ("_choices", "_cluster", "_environment", "_scenario")
+    __slots__ = ("_choices", "_cluster", "_environment", "_scenario", "_world")
 
     def __init__(
         self,
@@ -90,8 +91,15 @@ class Simulation:
         cluster = _cluster(scenario, self._choices, tracing=tracing)
         self._cluster = cluster
         world = World(
-            self._environment, network, cluster=cluster, choices=self._choices, recorder=recorder
+            self._environment,
+            network,
+            cluster=cluster,
+            choices=self._choices,
+            recorder=recorder,
+            topic_logs=TopicLogs(scenario.topics),
+            traces_work=tracing and scenario.counts_work(),
         )
+        self._world = world
         brokers = ClusterDriver(
             cluster,
             environment=self._environment,
@@ -124,6 +132,11 @@ class Simulation:
     def run_until(self, end_us: int) -> None:
         """Run everything due up to and including that instant."""
         self._environment.run_until(end_us)
+
+    def finish(self) -> None:
+        """Tell the trace how far everybody got; nothing may run afterwards."""
+        for ledger in list(self._world.ledgers):
+            ledger.close()
 
     def result(self) -> RunResult:
         """What the run was so far."""
@@ -174,10 +187,12 @@ def run_scenario(
     end_us = scenario.duration_ms * US_PER_MS
     if progress is None:
         simulation.run_until(end_us)
+        simulation.finish()
         return simulation.result()
     for step in range(1, _PROGRESS_STEPS + 1):
         simulation.run_until(end_us * step // _PROGRESS_STEPS)
         progress(simulation.now_us)
+    simulation.finish()
     return simulation.result()
 
 
@@ -222,25 +237,22 @@ def _coordinator(
 def _members(
     scenario: Scenario, world: World, connect: dict[str, ConnectCluster]
 ) -> dict[str, Member]:
-    rates = {topic.name: topic.records_per_s for topic in scenario.topics}
     members: dict[str, Member] = {}
     for group in scenario.groups:
         if isinstance(group, ConsumerGroupSpec):
             for spec in group.members:
-                members[spec.name] = _consumer(world, spec, group, rates)
+                members[spec.name] = _consumer(world, spec, group)
         else:
             for worker in group.workers:
                 members[worker.name] = _worker(world, worker, group, connect[group.group_id])
     return members
 
 
-def _consumer(
-    world: World, spec: ConsumerSpec, group: ConsumerGroupSpec, rates: dict[str, int]
-) -> Member:
+def _consumer(world: World, spec: ConsumerSpec, group: ConsumerGroupSpec) -> Member:
     def make_process(when_gone: Action, settings: Mapping[str, str]) -> ConsumerProcess:
         changed = with_member_settings(group, settings)
         now = next(member for member in changed.members if member.name == spec.name)
-        return ConsumerProcess(world, now, changed, records_per_s=rates, when_gone=when_gone)
+        return ConsumerProcess(world, now, changed, when_gone=when_gone)
 
     return Member(world, spec.name, group_id=group.group_id, make_process=make_process)
 

@@ -7,6 +7,8 @@ from coordinator_sim.protocol.messages import Node
 from coordinator_sim.scenario.choices import Choices
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.network import Network
+from coordinator_sim.sim.topic_logs import TopicLogs
+from coordinator_sim.sim.work_ledger import WorkLedger
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import Recorder
 
@@ -23,11 +25,22 @@ class World:
         cluster: For its topics and addresses; drivers of members change nothing in it.
         choices: The one door of chance.
         recorder: Takes events in emission order.
+        topic_logs: How far the topics are written.
+        traces_work: Whether the trace tells which records are processed.
     """
 
-    __slots__ = ("choices", "cluster", "environment", "network", "recorder")
+    __slots__ = (
+        "choices",
+        "cluster",
+        "environment",
+        "ledgers",
+        "network",
+        "recorder",
+        "topic_logs",
+        "traces_work",
+    )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a run shares, by keyword
         self,
         environment: Environment,
         network: Network,
@@ -35,12 +48,18 @@ class World:
         cluster: Cluster,
         choices: Choices,
         recorder: Recorder,
+        topic_logs: TopicLogs,
+        traces_work: bool = False,
     ) -> None:
         self.environment = environment
         self.network = network
         self.cluster = cluster
         self.choices = choices
         self.recorder = recorder
+        self.topic_logs = topic_logs
+        self.traces_work = traces_work
+        self.ledgers: dict[WorkLedger, None] = {}
+        """The ledgers of the processes that live, in the order of their start."""
 
     def bootstrap(self) -> tuple[Node, ...]:
         """The addresses every client is configured with: all brokers, dead or alive."""

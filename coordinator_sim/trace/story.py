@@ -183,6 +183,12 @@ def _world(event: TraceEvent) -> str:
     return _join(who, event.reason_text, attrs)
 
 
+def _processed(event: TraceEvent) -> str:
+    end = "" if event.position is None else f"..{event.position}"
+    attrs = " ".join(f"{key}={value}" for key, value in event.attrs.items())
+    return _join(event.client_id, f"{_offsets(event)}{end}", attrs)
+
+
 def _plain(event: TraceEvent) -> str:
     who = _member(event) if event.member_id else event.client_id
     attrs = " ".join(f"{key}={value}" for key, value in event.attrs.items())
@@ -227,6 +233,7 @@ _TEXTS: Final[dict[Event, Callable[[TraceEvent], str]]] = {
     Event.OFFSET_FETCH: _offset_event,
     Event.OFFSET_TOMBSTONE: _offset_event,
     Event.OFFSET_EXPIRED: _offset_event,
+    Event.RECORDS_PROCESSED: _processed,
     Event.FAULT: _world,
     Event.LIFECYCLE: _world,
 }

@@ -1,0 +1,81 @@
+"""How long the records of one poll keep an application busy, and how many are done meanwhile."""
+
+from typing import NamedTuple, assert_never
+
+from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.scenario.choices import Choices
+from coordinator_sim.scenario.work import PerPoll, PerRecord, ProcessingLaw, TablePerRecord
+from coordinator_sim.sim.latency import interpolated, table_options
+
+US_PER_MS = 1_000
+LEAST_POLL_US = US_PER_MS
+"""No application gets from one poll to the next in less: a loop over nothing takes time, too."""
+
+
+class Pace(NamedTuple):
+    """The time that the records of one poll take.
+
+    Args:
+        lead_us: Before the first record.
+        record_us: Of each record; 0 has all done together when the lead is over.
+    """
+
+    lead_us: int
+    record_us: int
+
+    def busy_us(self, count: int) -> int:
+        """The time for so many records."""
+        return max(LEAST_POLL_US, self.lead_us + self.record_us * count)
+
+    def done_after(self, elapsed_us: int, count: int) -> int:
+        """How many of so many records are done after that time."""
+        working_us = elapsed_us - self.lead_us
+        if working_us < 0:
+            return 0
+        return count if self.record_us == 0 else min(count, working_us // self.record_us)
+
+
+def pace_of(law: ProcessingLaw, choices: Choices, name: str) -> Pace:
+    """The pace of the next poll's records; a table draws a choice named after the application."""
+    match law:
+        case PerPoll(ms=ms):
+            return Pace(max(ms, 1) * US_PER_MS, 0)
+        case PerRecord(us=us, poll_us=poll_us):
+            return Pace(poll_us, us)
+        case TablePerRecord(quantiles_us=quantiles):
+            chosen = choices.choose("processing", name, table_options(quantiles))
+            return Pace(0, interpolated(quantiles, chosen))
+        case _:
+            assert_never(law)
+
+
+class Records(NamedTuple):
+    """Consecutive records of one partition.
+
+    Args:
+        first: Offset of the first.
+        end: Offset after the last.
+    """
+
+    partition: TopicPartition
+    first: int
+    end: int
+
+
+def split(records: list[Records], count: int) -> tuple[list[Records], list[Records]]:
+    """The first so many records, in order, and the rest."""
+    head: list[Records] = []
+    for index, (partition, first, end) in enumerate(records):
+        if end - first > count:
+            middle = first + count
+            if count:
+                head.append(Records(partition, first, middle))
+            return head, [Records(partition, middle, end), *records[index + 1 :]]
+        head.append(Records(partition, first, end))
+        count -= end - first
+    return head, []
+
+
+def count_of(records: list[Records]) -> int:
+    """How many records there are."""
+    return sum(end - first for _, first, end in records)

@@ -1,0 +1,42 @@
+"""The records of the world's topics, as counts: how far each partition has been written.
+
+A partition receives records at the constant rate of its topic from time 0, or those that
+connectors write. Records have no content.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.scenario.world import TopicSpec
+
+_US_PER_S: Final = 1_000_000
+
+
+class TopicLogs:
+    """The log ends of all partitions.
+
+    Args:
+        topics: The topics of the scenario, with their rates.
+    """
+
+    __slots__ = ("_rates", "_written")
+
+    def __init__(self, topics: Iterable[TopicSpec]) -> None:
+        self._rates = {topic.name: topic.records_per_s for topic in topics}
+        self._written: dict[TopicPartition, int] = {}
+
+    def end_offset(self, partition: TopicPartition, now_us: int) -> int:
+        """The offset after the last record that is there at the instant."""
+        rate = self._rates.get(partition.topic)
+        if rate is None:
+            return self._written.get(partition, 0)
+        return rate * now_us // _US_PER_S
+
+    def write_by_hand(self, topic: str) -> None:
+        """From the start on, the topic has only the records that are appended to it."""
+        self._rates.pop(topic, None)
+
+    def append(self, partition: TopicPartition, count: int) -> None:
+        """Write so many records to a topic that is written by hand."""
+        self._written[partition] = self._written.get(partition, 0) + count

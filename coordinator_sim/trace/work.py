@@ -1,0 +1,146 @@
+"""Counts the work that a trace tells of: records processed, again, or never, and by whom at once.
+
+The one definition of these counts; the Spark report computes the same for many traces and is
+checked against it. Only RECORDS_PROCESSED events are read, each one stretch: consecutive records
+of one partition, processed by one owner in the time up to the event.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from coordinator_sim.trace.events import Event, TraceEvent
+
+Interval = tuple[int, int]
+"""From (included) to (excluded)."""
+
+
+class WorkCount(Struct, frozen=True, kw_only=True):
+    """What a group's members did with the records of its partitions.
+
+    `processed - duplicates + gaps == span`, always.
+
+    Args:
+        processed: Records processed, each as often as it was.
+        duplicates: Of these, records that had been processed before.
+        gaps: Records that were skipped: nobody processed them, but somebody later ones.
+        span: From the first offset anybody began at to the last one reached, over all partitions.
+        partitions: Partitions anybody held.
+        max_lag: Most records of one partition that waited at any instant of which the trace tells.
+        final_lag: Records waiting when each partition was last held, over all partitions.
+        double_run_us: Time for which a task, or a consumer's partition, was run by more than one
+            process; each process after the first counts.
+    """
+
+    group_id: str
+    processed: int
+    duplicates: int
+    gaps: int
+    span: int
+    partitions: int
+    max_lag: int
+    final_lag: int
+    double_run_us: int
+
+
+class _Stretch(Struct, frozen=True):
+    partition: tuple[str, int]
+    offsets: Interval
+    times: Interval
+    resource: str
+    run: str
+    lag: int
+    max_lag: int
+
+
+def count_work(events: Iterable[TraceEvent]) -> tuple[WorkCount, ...]:
+    """The counts of every group whose work the events tell, by group id.
+
+    Args:
+        events: Of one run, in trace order.
+    """
+    groups: defaultdict[str, list[_Stretch]] = defaultdict(list)
+    for event in events:
+        if event.event is Event.RECORDS_PROCESSED and event.group_id is not None:
+            groups[event.group_id].extend(_stretches(event))
+    return tuple(_count(group_id, groups[group_id]) for group_id in sorted(groups))
+
+
+def total_of(counts: Iterable[WorkCount]) -> WorkCount:
+    """The counts of several groups as one, whose group id is empty."""
+    rows = list(counts)
+    return WorkCount(
+        group_id="",
+        processed=sum(row.processed for row in rows),
+        duplicates=sum(row.duplicates for row in rows),
+        gaps=sum(row.gaps for row in rows),
+        span=sum(row.span for row in rows),
+        partitions=sum(row.partitions for row in rows),
+        max_lag=max((row.max_lag for row in rows), default=0),
+        final_lag=sum(row.final_lag for row in rows),
+        double_run_us=sum(row.double_run_us for row in rows),
+    )
+
+
+def _stretches(event: TraceEvent) -> Iterator[_Stretch]:
+    client = event.client_id or ""
+    for entry in event.offsets:
+        lag = int(event.attrs.get("lag", "0"))
+        yield _Stretch(
+            (entry.topic, entry.partition),
+            (entry.offset, entry.offset if event.position is None else event.position),
+            (event.ts_us - (event.latency_us or 0), event.ts_us),
+            event.attrs.get("task", f"p:{entry.topic}-{entry.partition}"),
+            event.attrs.get("run", client),
+            lag,
+            int(event.attrs.get("max_lag", lag)),
+        )
+
+
+def _count(group_id: str, stretches: list[_Stretch]) -> WorkCount:
+    partitions: defaultdict[tuple[str, int], list[_Stretch]] = defaultdict(list)
+    for stretch in stretches:
+        partitions[stretch.partition].append(stretch)
+    ranges = {name: [each.offsets for each in held] for name, held in partitions.items()}
+    processed = sum(_length(each) for each in ranges.values())
+    distinct = sum(_covered(each) for each in ranges.values())
+    span = sum(
+        max(end for _, end in each) - min(first for first, _ in each) for each in ranges.values()
+    )
+    return WorkCount(
+        group_id=group_id,
+        processed=processed,
+        duplicates=processed - distinct,
+        gaps=span - distinct,
+        span=span,
+        partitions=len(partitions),
+        max_lag=max(stretch.max_lag for stretch in stretches),
+        final_lag=sum(held[-1].lag for held in partitions.values()),
+        double_run_us=_double_run_us(stretches),
+    )
+
+
+def _double_run_us(stretches: list[_Stretch]) -> int:
+    """The time of all runs of each resource, less the time in which any of them ran."""
+    runs: defaultdict[tuple[str, str], list[Interval]] = defaultdict(list)
+    resources: defaultdict[str, list[Interval]] = defaultdict(list)
+    for stretch in stretches:
+        runs[stretch.resource, stretch.run].append(stretch.times)
+        resources[stretch.resource].append(stretch.times)
+    return sum(map(_covered, runs.values())) - sum(map(_covered, resources.values()))
+
+
+def _length(intervals: Iterable[Interval]) -> int:
+    return sum(end - first for first, end in intervals)
+
+
+def _covered(intervals: Iterable[Interval]) -> int:
+    """The length of the union of intervals."""
+    covered = 0
+    reached: int | None = None
+    for first, end in sorted(intervals):
+        begin = first if reached is None else max(first, reached)
+        covered += max(0, end - begin)
+        reached = end if reached is None else max(reached, end)
+    return covered
