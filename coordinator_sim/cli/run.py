@@ -29,6 +29,7 @@ LogDirOption = Annotated[
 LogFileOption = Annotated[
     Path | None, typer.Option(help="Write the log that the brokers would have written.")
 ]
+VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show heartbeats and offsets too.")]
 WorkOption = Annotated[
     bool,
     typer.Option("--work", help="Trace which records are processed; count duplicates and gaps."),
@@ -67,9 +68,7 @@ def run(
     shuffle_ties: Annotated[
         bool, typer.Option("--shuffle-ties", help="Draw the order of simultaneous happenings.")
     ] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", help="Show heartbeats and offsets too.")
-    ] = False,
+    verbose: VerboseOption = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON summary instead of the story.")
     ] = False,
@@ -87,10 +86,8 @@ def run(
     from conformance.scenario_timing import circumstances_of
 
     simulation = prepare(scenario, seed, set_ or [], assignor=assignor, profile=profile)
-    if work:
-        simulation = with_work(simulation)
-    if shuffle_ties:
-        simulation = with_shuffled_ties(simulation)
+    simulation = with_work(simulation) if work else simulation
+    simulation = with_shuffled_ties(simulation) if shuffle_ties else simulation
     found = simulation.scenario
     directory = out or Path("out") / found.name
     if not json:

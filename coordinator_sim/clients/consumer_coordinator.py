@@ -108,19 +108,8 @@ class ConsumerCoordinator(ConsumerLeader):
 
     @property
     def fetchable(self) -> dict[TopicPartition, int]:
-        """Those of `positions` that records may be fetched for.
-
-        None while an eager member's last commit before a rebalance is on its way: what it read
-        then would be read again by the next owner.
-
-        Source: kafka trunk, ConsumerCoordinator.maybeMarkPartitionsPendingRevocation.
-        """
+        """Those of `positions` to fetch from; none while a last commit before a revocation runs."""
         return {} if self._pending_revocation else self.positions
-
-    @property
-    def awaits_records(self) -> bool:
-        """Whether records that arrive now would end the application's poll."""
-        return self._call is AppCall.POLL and self._wait is Wait.NETWORK
 
     def advance_position(self, partition: TopicPartition, offset: int) -> None:
         """The application consumed up to `offset`; ignored where not assigned any more."""
@@ -146,12 +135,10 @@ class ConsumerCoordinator(ConsumerLeader):
     ) -> tuple[int, Effects]:
         """Commit the offsets; `CommitCompleted` with the returned token ends it.
 
-        A synchronous commit is a call of the application for at most `default.api.timeout.ms`; a
-        rebalance callback may make it, and then the call around the callback goes on afterwards.
+        A synchronous commit is a call, also of a callback, for at most `default.api.timeout.ms`.
         The completion of an asynchronous one is delivered inside the application's next call.
         """
-        token = self._next_token
-        self._next_token += 1
+        token, self._next_token = self._next_token, self._next_token + 1
         if sync:
             self._begin_call(AppCall.COMMIT, now_ms + self._consumer_config.default_api_timeout_ms)
             self._call_token = token
@@ -365,6 +352,7 @@ class ConsumerCoordinator(ConsumerLeader):
         if self._join_prepare_deadline_ms == FOREVER:
             self._join_prepare_deadline_ms = now_ms + self._config.rebalance_timeout_ms
         if self._consumer_config.enable_auto_commit and self._auto_commit_future is None:
+            # Source: kafka trunk, ConsumerCoordinator.maybeMarkPartitionsPendingRevocation.
             self._pending_revocation = self._protocol is RebalanceProtocol.EAGER
             self._auto_commit_future = self._commit_async(None, self.positions, now_ms)
         future = self._auto_commit_future

@@ -165,6 +165,11 @@ class PortCore(ABC):
         """Whether the application is inside a call (callbacks included)."""
         return self._call not in (AppCall.NONE, AppCall.CLOSED)
 
+    @property
+    def awaits_records(self) -> bool:
+        """Whether records that arrive now would end the application's poll."""
+        return self._call is AppCall.POLL and self._wait is Wait.NETWORK
+
     def next_deadline_ms(self) -> int | None:
         """The one alarm to arm; None when only an outside event can matter."""
         return self._deadline_ms if self._deadline_ms < FOREVER else None
