@@ -80,6 +80,14 @@ class DescribeTopic(Struct, frozen=True, gc=False):
     topic: str
 
 
+class DescribeTopicConfig(Struct, frozen=True, gc=False):
+    """The value of one setting of a topic (str), empty when it has none of that name."""
+
+    token: int
+    topic: str
+    name: str
+
+
 class StartReading(Struct, frozen=True, gc=False):
     """Read all partitions of the topic from the beginning, for ever; `Fetched` arrives.
 
@@ -98,11 +106,16 @@ class StopReading(Struct, frozen=True, gc=False):
 
 
 class ListEndOffsets(Struct, frozen=True, gc=False):
-    """The value is dict[int, int]: partition -> end offset."""
+    """The value is dict[int, int]: partition -> end offset.
+
+    Args:
+        by_consumer: Whether the topic's consumer asks, not the shared admin client.
+    """
 
     token: int
     topic: str
     read_committed: bool = False
+    by_consumer: bool = False
 
 
 class Produce(Struct, frozen=True, kw_only=True):
@@ -134,6 +147,12 @@ class ProduceInTransaction(Struct, frozen=True, kw_only=True):
     transactional_id: str
     topic: str
     records: tuple[tuple[bytes, bytes | None], ...]
+
+
+class CloseProducer(Struct, frozen=True, gc=False):
+    """Close the producer of a transactional id without waiting for anything."""
+
+    transactional_id: str
 
 
 class FenceProducers(Struct, frozen=True, gc=False):
@@ -265,12 +284,14 @@ WorkerEffect = (
     | DescribeCluster
     | CreateTopic
     | DescribeTopic
+    | DescribeTopicConfig
     | StartReading
     | StopReading
     | ListEndOffsets
     | Produce
     | InitTransactions
     | ProduceInTransaction
+    | CloseProducer
     | FenceProducers
     | StartConnector
     | StartTask

@@ -1,0 +1,56 @@
+r"""JSON as Connect keeps it on its internal topics: JsonConverter with `schemas.enable=false`.
+
+Bytes written are those of Java's: fields in the order given, no spaces, and `\uXXXX` with capital
+digits for control characters and for both halves of what lies outside the basic plane. So a worker
+of 4.3.1 wrote them.
+
+Source: kafka trunk, connect/json/.../JsonConverter.java; jackson-core, UTF8JsonGenerator.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, NoReturn, cast
+
+from coordinator_sim.errors import DataError
+
+JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
+"""What a schemaless JSON value becomes."""
+
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-f]{4})|.)|([\U00010000-\U0010ffff])")
+
+
+def to_json(value: Mapping[str, object] | Sequence[object]) -> bytes:
+    """A struct, map or list as the bytes that Connect writes."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _ESCAPE.sub(_as_java, text).encode()
+
+
+def from_json(data: bytes | None) -> JsonValue:
+    """The value that Connect reads; None for a tombstone. What follows the value is not looked at.
+
+    Raises:
+        DataError: the bytes are no JSON, or hold nothing.
+    """
+    if data is None:
+        return None
+    try:
+        value, _ = _DECODER.raw_decode(data.decode().lstrip(" \t\r\n"))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"no JSON: {error}") from error
+    return cast("JsonValue", value)
+
+
+def _as_java(escape: re.Match[str]) -> str:
+    digits, astral = escape.groups()
+    if astral is not None:
+        pair = astral.encode("utf-16-be").hex().upper()
+        return f"\\u{pair[:4]}\\u{pair[4:]}"
+    return escape[0] if digits is None else f"\\u{digits.upper()}"
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON number")
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse)

@@ -1,0 +1,450 @@
+"""A compacted topic as a log that one process reads to its end and follows, and writes to.
+
+The reader is the log's own thread: it polls, hands every record to its owner, and serves the calls
+for "read to the end" that were queued before a pass of it began.
+
+Source: kafka trunk, connect/runtime/.../util/KafkaBasedLog.java; the topic's creation is
+storage/KafkaTopicBasedBackingStore.java and util/TopicAdmin.java.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Final, cast
+
+from msgspec import Struct
+
+from coordinator_sim.clients.exceptions import TIMEOUT
+from coordinator_sim.connect.effects import (
+    CreateTopic,
+    DescribeTopic,
+    DescribeTopicConfig,
+    Fetched,
+    ListEndOffsets,
+    Produce,
+    RecordRun,
+    StartReading,
+    StopReading,
+    TopicRecord,
+)
+from coordinator_sim.connect.exceptions import (
+    UNSUPPORTED_VERSION,
+    ConfigException,
+    ConnectException,
+    ExecutionException,
+    JavaException,
+    TimeoutException,
+    WakeupException,
+    thrown,
+)
+from coordinator_sim.connect.thread import Blocking, Outbox, Pending, Thread, Wait
+
+CREATE_TOPIC_TIMEOUT_MS: Final = 30_000
+"""KafkaBasedLog.CREATE_TOPIC_TIMEOUT_NS: how long the topic's partitions are waited for."""
+FIRST_SLEEP_MS: Final = 100
+"""Between the first two looks at the partitions; doubles from one to the next."""
+MAX_SLEEP_MS: Final = 1_000
+"""KafkaBasedLog.MAX_SLEEP_MS."""
+ADMIN_RETRY_DURATION_MS: Final = 900_000
+"""KafkaBasedLog.ADMIN_CLIENT_RETRY_DURATION."""
+ADMIN_RETRY_BACKOFF_MS: Final = 10_000
+"""KafkaBasedLog.ADMIN_CLIENT_RETRY_BACKOFF_MS."""
+CLEANUP_POLICY: Final = "cleanup.policy"
+COMPACT: Final = "compact"
+
+_FALLBACK_ERRORS: Final = (
+    UNSUPPORTED_VERSION,
+    "ClusterAuthorizationException",
+    "TopicAuthorizationException",
+)
+"""Refusals of CreateTopics after which the topic is believed to exist, or to be created by use."""
+
+_RETRIED_CREATION: Final = ("InvalidReplicationFactorException", TIMEOUT)
+"""TopicAdmin.CAUSES_TO_RETRY_TOPIC_CREATION."""
+
+Consumed = Callable[[TopicRecord | RecordRun], None]
+"""Takes each record as it is read."""
+Spawn = Callable[[Blocking[None]], Thread]
+"""Begins another thread of the worker, which runs it from now on."""
+
+
+class InternalTopic(Struct, frozen=True, kw_only=True):
+    """One of the worker's internal topics, as it is created and read.
+
+    Args:
+        name: Of the topic.
+        setting: The worker setting that names it.
+        purpose: What it holds, for messages.
+        partitions: It is created with.
+        replication_factor: It is created with; -1 is the broker's default.
+        configs: Of the topic, besides `cleanup.policy=compact`.
+        read_committed: Whether its records of open and aborted transactions stay hidden.
+        create_timeout_ms: `default.api.timeout.ms`: how long its creation is tried.
+        retry_backoff_ms: `retry.backoff.ms`: between two tries.
+    """
+
+    name: str
+    setting: str
+    purpose: str
+    partitions: int = 1
+    replication_factor: int = 3
+    configs: dict[str, str] = {}
+    read_committed: bool = False
+    create_timeout_ms: int = 60_000
+    retry_backoff_ms: int = 100
+
+
+class TopicLog:
+    """The port of KafkaBasedLog, with a consumer and a producer of its own.
+
+    Args:
+        outbox: Of the worker.
+        spawn: Begins the reader's thread.
+        topic: What to read and to write.
+        consumed: Takes each record, on the thread that polls.
+    """
+
+    __slots__ = (
+        "_arrived",
+        "_by_consumer",
+        "_callbacks",
+        "_consumed",
+        "_fetched",
+        "_finished",
+        "_outbox",
+        "_positions",
+        "_produced",
+        "_spawn",
+        "_stop_requested",
+        "_thread",
+        "_topic",
+        "_woken_up",
+        "partition_count",
+    )
+
+    def __init__(
+        self, outbox: Outbox, spawn: Spawn, *, topic: InternalTopic, consumed: Consumed
+    ) -> None:
+        self._outbox = outbox
+        self._spawn = spawn
+        self._topic = topic
+        self._consumed = consumed
+        self._positions: dict[int, int] = {}
+        self._fetched: deque[Fetched] = deque()
+        self._arrived: Pending[object] = Pending()
+        self._woken_up = False
+        self._callbacks: deque[Pending[object]] = deque()
+        self._produced: deque[Pending[object]] = deque()
+        self._stop_requested = False
+        self._by_consumer = False
+        self._thread: Thread | None = None
+        self._finished: Pending[object] = Pending()
+        self.partition_count = 0
+        """Of the topic; known once it has started."""
+
+    @property
+    def topic(self) -> InternalTopic:
+        """What is read and written."""
+        return self._topic
+
+    @property
+    def positions(self) -> dict[int, int]:
+        """Partition -> the offset that its owner will be handed next."""
+        return dict(self._positions)
+
+    # -- start and stop --------------------------------------------------------------------
+
+    def start(self) -> Blocking[None]:
+        """Have the topic, read it to its end, and go on reading in the background.
+
+        Raises:
+            ConnectException: the topic cannot be created, or its partitions or end offsets are
+                not to be had in their time.
+            ConfigException: the topic exists and is not compacted alone.
+            ClientException: UnsupportedVersionException, when the broker cannot tell end offsets
+                to the admin client and only committed records are to be read.
+        """
+        yield from self._initialize_topic()
+        yield from self._look_up_partitions()
+        self._outbox.tell(StartReading(self._topic.name, self._topic.read_committed))
+        yield from self._read_to_log_end(should_retry=True)
+        self._thread = self._spawn(self._work())
+
+    def stop(self) -> Blocking[None]:
+        """End the reader's thread, then close its clients. Queued calls stay unanswered."""
+        self._stop_requested = True
+        self._wake_up()
+        if self._thread is not None:
+            yield Wait(self._finished)
+        yield from self.flush()
+        self._outbox.tell(StopReading(self._topic.name))
+
+    def _initialize_topic(self) -> Blocking[None]:
+        """KafkaTopicBasedBackingStore.topicInitializer."""
+        created = yield from self._create_with_retry()
+        if not created:
+            yield from self._verify_cleanup_policy()
+
+    def _create_with_retry(self) -> Blocking[bool]:
+        """TopicAdmin.createTopicsWithRetry; whether the topic is new."""
+        deadline_ms = self._outbox.now_ms + self._topic.create_timeout_ms
+        while True:
+            pending = self._outbox.ask(self._create_topic)
+            yield Wait(pending)
+            error = pending.error
+            if error is None:
+                return bool(pending.value)
+            if error in _FALLBACK_ERRORS:
+                return False
+            if error not in _RETRIED_CREATION or self._outbox.now_ms >= deadline_ms:
+                raise ConnectException(_creation_failure(self._topic.name, error), error)
+            yield Wait(until_ms=self._outbox.now_ms + self._topic.retry_backoff_ms)
+            if self._outbox.now_ms >= deadline_ms:
+                raise TimeoutException("Timeout expired while trying to create topic(s)")
+
+    def _create_topic(self, token: int) -> CreateTopic:
+        topic = self._topic
+        return CreateTopic(
+            token=token,
+            topic=topic.name,
+            partitions=topic.partitions,
+            replication_factor=topic.replication_factor,
+            configs={**topic.configs, CLEANUP_POLICY: COMPACT},
+        )
+
+    def _verify_cleanup_policy(self) -> Blocking[None]:
+        """TopicAdmin.verifyTopicCleanupPolicyOnlyCompact; who cannot be asked is believed."""
+        name = self._topic.name
+        pending = self._outbox.ask(partial(DescribeTopicConfig, topic=name, name=CLEANUP_POLICY))
+        yield Wait(pending)
+        error = pending.error
+        if error is not None:
+            if error in (*_FALLBACK_ERRORS, "UnknownTopicOrPartitionException"):
+                return
+            raise ConnectException(_description_failure(name, error), error)
+        policies = cast("str", pending.value or "")
+        if policies and set(policies.replace(" ", "").split(",")) != {COMPACT}:
+            raise ConfigException(
+                f"Topic '{name}' supplied via the '{self._topic.setting}' property is required to "
+                f"have '{CLEANUP_POLICY}={COMPACT}' to guarantee consistency and durability of "
+                f"{self._topic.purpose}, but found the topic currently has "
+                f"'{CLEANUP_POLICY}={policies}'."
+            )
+
+    def _look_up_partitions(self) -> Blocking[None]:
+        """Wait until the topic has partitions; they are read from the beginning."""
+        started_ms = self._outbox.now_ms
+        sleep_ms = FIRST_SLEEP_MS
+        count = yield from self._partitions_for()
+        while not count and self._outbox.now_ms - started_ms < CREATE_TOPIC_TIMEOUT_MS:
+            yield Wait(until_ms=self._outbox.now_ms + sleep_ms)
+            sleep_ms = min(2 * sleep_ms, MAX_SLEEP_MS)
+            count = yield from self._partitions_for()
+        if not count:
+            raise ConnectException(
+                f"Could not look up partition metadata for topic '{self._topic.name}' in the"
+                " allotted period. This could indicate a connectivity issue, unavailable topic"
+                " partitions, or if this is your first use of the topic it may have taken too long"
+                " to create."
+            )
+        self.partition_count = count
+        self._positions = dict.fromkeys(range(count), 0)
+
+    def _partitions_for(self) -> Blocking[int]:
+        pending = self._outbox.ask(partial(DescribeTopic, topic=self._topic.name))
+        yield Wait(pending)
+        if pending.error is not None:
+            raise thrown(pending.error)
+        return cast("int", pending.value or 0)
+
+    # -- reading ---------------------------------------------------------------------------
+
+    def fetched(self, fetched: Fetched) -> None:
+        """Records arrived at the log's consumer; the thread that polls takes them."""
+        self._fetched.append(fetched)
+        self._arrived.complete()
+
+    def read_to_end(self) -> Blocking[Pending[object]]:
+        """Queue a call for all that is in the topic now; blocks until what was sent is written.
+
+        Returns:
+            Done once a pass of the reader that began later has reached the end, or with an error.
+        """
+        yield from self.flush()
+        callback: Pending[object] = Pending()
+        self._callbacks.append(callback)
+        self._wake_up()
+        return callback
+
+    def await_end(self, timeout_ms: int) -> Blocking[None]:
+        """Read to the end, and wait for it no longer than `timeout_ms` after it was queued.
+
+        Raises:
+            TimeoutException: it takes longer; the call stays queued.
+            ExecutionException: the reader failed.
+        """
+        callback = yield from self.read_to_end()
+        yield from await_result(callback, self._outbox, timeout_ms)
+
+    def _wake_up(self) -> None:
+        self._woken_up = True
+        self._arrived.complete()
+
+    def _poll(self) -> Blocking[None]:
+        """Wait for records without limit and hand them over, unless woken up."""
+        while True:
+            if self._woken_up:
+                self._woken_up = False
+                raise WakeupException
+            if self._fetched:
+                break
+            self._arrived = Pending()
+            yield Wait(self._arrived)
+        fetched = self._fetched.popleft()
+        self._positions.update(fetched.positions)
+        try:
+            for record in fetched.records:
+                self._consumed(record)
+        except ConnectException:
+            # QUIRK: what the owner throws is logged by the poll, and the rest of what it brought
+            # is never handed over.
+            return
+
+    def _read_to_log_end(self, *, should_retry: bool) -> Blocking[None]:
+        end_offsets = yield from self._read_end_offsets(should_retry=should_retry)
+        while end_offsets:
+            for partition, end_offset in tuple(end_offsets.items()):
+                if self._positions[partition] < end_offset:
+                    yield from self._poll()
+                    break
+                del end_offsets[partition]
+
+    def _read_end_offsets(self, *, should_retry: bool) -> Blocking[dict[int, int]]:
+        if not self._by_consumer:
+            try:
+                if should_retry:
+                    return (yield from self._retry_end_offsets())
+                return (yield from self._admin_end_offsets())
+            except JavaException as exception:
+                if exception.name != UNSUPPORTED_VERSION or self._topic.read_committed:
+                    raise
+                self._by_consumer = True
+        return (yield from self._end_offsets())
+
+    def _retry_end_offsets(self) -> Blocking[dict[int, int]]:
+        """RetryUtil.retryUntilTimeout, with the bounds of this class."""
+        end_ms = self._outbox.now_ms + ADMIN_RETRY_DURATION_MS
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                return (yield from self._admin_end_offsets())
+            except JavaException as exception:
+                if not exception.is_retriable:
+                    raise
+                if end_ms - self._outbox.now_ms < ADMIN_RETRY_BACKOFF_MS:
+                    raise ConnectException(
+                        f"Fail to list offsets for topic partitions after {attempt} attempts.  "
+                        f"Reason: {exception.message}",
+                        exception.name,
+                    ) from exception
+            yield Wait(until_ms=self._outbox.now_ms + ADMIN_RETRY_BACKOFF_MS)
+
+    def _admin_end_offsets(self) -> Blocking[dict[int, int]]:
+        """TopicAdmin.endOffsets: what is neither retriable nor unsupported is wrapped."""
+        try:
+            return (yield from self._end_offsets())
+        except JavaException as exception:
+            if exception.is_retriable or exception.name == UNSUPPORTED_VERSION:
+                raise
+            raise ConnectException(
+                f"Error while getting end offsets for topic '{self._topic.name}'", exception.name
+            ) from exception
+
+    def _end_offsets(self) -> Blocking[dict[int, int]]:
+        pending = self._outbox.ask(
+            partial(ListEndOffsets, topic=self._topic.name, by_consumer=self._by_consumer)
+        )
+        yield Wait(pending)
+        if pending.error is not None:
+            raise thrown(pending.error)
+        return dict(cast("dict[int, int]", pending.value))
+
+    def _work(self) -> Blocking[None]:
+        """The reader's thread: one pass serves exactly the calls queued before it began."""
+        while not self._stop_requested:
+            call_count = len(self._callbacks)
+            try:
+                if call_count and not (yield from self._read_to_end_for_calls()):
+                    continue
+                self._answer_calls(call_count, None)
+                call_count = 0
+                yield from self._poll()
+            except WakeupException:
+                continue
+            except JavaException as exception:
+                self._answer_calls(call_count, exception.name)
+        self._finished.complete()
+
+    def _read_to_end_for_calls(self) -> Blocking[bool]:
+        """One pass; False when it is to be begun again."""
+        try:
+            yield from self._read_to_log_end(should_retry=False)
+        except JavaException as exception:
+            if exception.is_retriable or exception.name == TIMEOUT:
+                return False
+            raise
+        return True
+
+    def _answer_calls(self, count: int, error: str | None) -> None:
+        for _ in range(count):
+            self._callbacks.popleft().complete(error=error)
+
+    # -- writing ---------------------------------------------------------------------------
+
+    def send(self, key: bytes | None, value: bytes | None) -> Pending[object]:
+        """Write a record; done with its offset, or with the error of the producer."""
+        while self._produced and self._produced[0].done:
+            self._produced.popleft()
+        name = self._topic.name
+        pending = self._outbox.ask(
+            lambda token: Produce(token=token, topic=name, key=key, value=value)
+        )
+        self._produced.append(pending)
+        return pending
+
+    def flush(self) -> Blocking[None]:
+        """Wait until every record sent so far is written or has failed."""
+        sent = tuple(self._produced)
+        for pending in sent:
+            if not pending.done:
+                yield Wait(pending)
+
+
+def await_result(pending: Pending[object], outbox: Outbox, timeout_ms: int) -> Blocking[None]:
+    """Wait for something, as Java's `Future.get` with a timeout.
+
+    Raises:
+        TimeoutException: it is not done after `timeout_ms`.
+        ExecutionException: it failed; its cause says with what.
+    """
+    if not pending.done:
+        yield Wait(pending, until_ms=outbox.now_ms + max(timeout_ms, 0))
+    if not pending.done:
+        raise TimeoutException
+    if pending.error is not None:
+        raise ExecutionException(pending.error, pending.error)
+
+
+def _creation_failure(topic: str, error: str) -> str:
+    if error == TIMEOUT:
+        return (
+            f"Timed out while checking for or creating topic(s) '{topic}'. This could indicate a"
+            " connectivity issue, unavailable topic partitions, or if this is your first use of"
+            " the topic it may have taken too long to create."
+        )
+    return f"Error while attempting to create/find topic(s) '{topic}'"
+
+
+def _description_failure(topic: str, error: str) -> str:
+    return f"Error while attempting to describe topic config for topic '{topic}': {error}"

@@ -1,0 +1,230 @@
+"""A worker's stores without a worker: what they ask of topics is carried out at once.
+
+Time stands still while anything can move, and then goes on to the next deadline of a thread. A
+topic can be held, so that its readers see nothing new, and an answer can be made to fail.
+"""
+
+from typing import Final, TypeVar, cast
+
+from coordinator_sim.clients.network import FOREVER
+from coordinator_sim.connect.effects import (
+    CloseProducer,
+    CreateTopic,
+    DescribeTopic,
+    DescribeTopicConfig,
+    FenceProducers,
+    Fetched,
+    InitTransactions,
+    ListEndOffsets,
+    Produce,
+    ProduceInTransaction,
+    StartReading,
+    StopReading,
+    TopicRecord,
+    WorkerEffect,
+)
+from coordinator_sim.connect.thread import Blocking, Outbox, Thread
+from coordinator_sim.connect.topic_log import TopicLog
+from coordinator_sim.errors import InvariantViolation
+
+T = TypeVar("T")
+
+_CLEANUP_POLICY: Final = "cleanup.policy"
+
+
+class _Topic:
+    """A topic of one or more partitions, everything in the first that was not put elsewhere."""
+
+    __slots__ = ("configs", "is_held", "partitions", "read_to", "records")
+
+    def __init__(self, partitions: int, configs: dict[str, str]) -> None:
+        self.partitions = partitions
+        self.configs = configs
+        self.records: list[TopicRecord] = []
+        self.is_held = False
+        self.read_to: int | None = None
+
+    def end_offsets(self) -> dict[int, int]:
+        """Partition -> end offset."""
+        ends = dict.fromkeys(range(self.partitions), 0)
+        ends[0] = len(self.records)
+        return ends
+
+
+class TopicBench:
+    """Topics in memory, and the threads that ask for them.
+
+    Attributes:
+        outbox: To make stores with.
+        asked: Every effect so far, oldest first.
+        failures: Effect class -> errors that its next askings are answered with, in order.
+        fenced: Transactional ids whose producer another process has taken since.
+    """
+
+    __slots__ = ("_logs", "_threads", "_topics", "asked", "failures", "fenced", "outbox")
+
+    def __init__(self) -> None:
+        self.outbox = Outbox()
+        self.asked: list[WorkerEffect] = []
+        self.failures: dict[type, list[str]] = {}
+        self.fenced: list[str] = []
+        self._threads: list[Thread] = []
+        self._logs: dict[str, TopicLog] = {}
+        self._topics: dict[str, _Topic] = {}
+
+    def spawn(self, main: Blocking[None]) -> Thread:
+        """Begin another thread."""
+        thread = Thread(main)
+        self._threads.append(thread)
+        return thread
+
+    def serve(self, log: TopicLog) -> None:
+        """Hand this log what is fetched of its topic."""
+        self._logs[log.topic.name] = log
+
+    def make_topic(
+        self, name: str, partitions: int = 1, configs: dict[str, str] | None = None
+    ) -> None:
+        """Have a topic before anybody asks for it."""
+        self._topics[name] = _Topic(partitions, configs or {_CLEANUP_POLICY: "compact"})
+
+    def write(self, topic: str, key: str | None, value: bytes | None) -> int:
+        """Append a record as another process does; its offset."""
+        found = self._topics[topic]
+        offset = len(found.records)
+        encoded = None if key is None else key.encode()
+        record = TopicRecord(
+            partition=0,
+            offset=offset,
+            key=encoded,
+            value=value,
+            timestamp_ms=self.outbox.now_ms,
+        )
+        found.records.append(record)
+        return offset
+
+    def records(self, topic: str) -> list[tuple[str, bytes | None]]:
+        """Keys and values of a topic, oldest first."""
+        found = self._topics[topic].records
+        return [((record.key or b"").decode(), record.value) for record in found]
+
+    def hold(self, topic: str) -> None:
+        """Keep new records from readers."""
+        self._topics[topic].is_held = True
+
+    def release(self, topic: str) -> None:
+        """Let readers see them."""
+        self._topics[topic].is_held = False
+
+    def call(self, main: Blocking[T]) -> T:
+        """Run a blocking method, and all threads with it, until it returns.
+
+        Raises:
+            JavaException: what it throws.
+            InvariantViolation: it waits for something that never comes.
+        """
+        returned: list[T] = []
+
+        def body() -> Blocking[None]:
+            returned.append((yield from main))
+
+        thread = Thread(body())
+        self._threads.append(thread)
+        try:
+            while not thread.is_finished:
+                self.settle()
+                if not thread.is_finished:
+                    self._sleep()
+        finally:
+            self._threads = [other for other in self._threads if other is not thread]
+        return returned[0]
+
+    def settle(self) -> None:
+        """Run the threads and carry out what they ask for, until nothing moves."""
+        is_moving = True
+        while is_moving:
+            is_moving = False
+            for thread in list(self._threads):
+                is_moving |= thread.run(self.outbox.now_ms)
+            for effect in self.outbox.take():
+                self.asked.append(effect)
+                self._carry_out(effect)
+                is_moving = True
+            for name in self._topics:
+                is_moving |= self._deliver(name)
+        self._threads = [thread for thread in self._threads if not thread.is_finished]
+
+    def advance(self, duration_ms: int) -> None:
+        """Let time pass."""
+        self.outbox.now_ms += duration_ms
+        self.settle()
+
+    def _sleep(self) -> None:
+        deadline_ms = min(thread.deadline_ms for thread in self._threads)
+        if deadline_ms >= FOREVER:
+            raise InvariantViolation("the call waits for something that never comes")
+        self.outbox.now_ms = max(self.outbox.now_ms, deadline_ms)
+
+    def _deliver(self, name: str) -> bool:
+        topic, log = self._topics[name], self._logs.get(name)
+        end = len(topic.records)
+        if log is None or topic.is_held or topic.read_to is None or topic.read_to >= end:
+            return False
+        records = tuple(topic.records[topic.read_to :])
+        topic.read_to = end
+        log.fetched(Fetched(topic=name, records=records, positions={0: end}))
+        return True
+
+    def _carry_out(self, effect: WorkerEffect) -> None:
+        errors = self.failures.get(type(effect))
+        if errors:
+            token = cast("Produce", effect).token
+            self.outbox.answered(token, error=errors.pop(0))
+            return
+        match effect:
+            case StartReading(topic=name):
+                self._topics[name].read_to = 0
+            case StopReading(topic=name):
+                self._topics[name].read_to = None
+            case CloseProducer():
+                pass
+            case Produce(token=token, topic=name, key=key, value=value):
+                offset = self.write(name, None if key is None else key.decode(), value)
+                self.outbox.answered(token, offset)
+            case ProduceInTransaction(token=token, transactional_id=producer):
+                self._produce_in_transaction(effect, token, producer)
+            case InitTransactions(token=token, transactional_id=producer):
+                self.fenced = [other for other in self.fenced if other != producer]
+                self.outbox.answered(token)
+            case FenceProducers(token=token, transactional_ids=producers):
+                self.fenced.extend(producers)
+                self.outbox.answered(token)
+            case _:
+                self._describe(effect)
+
+    def _describe(self, effect: WorkerEffect) -> None:
+        match effect:
+            case CreateTopic(token=token, topic=name):
+                is_new = name not in self._topics
+                if is_new:
+                    self.make_topic(name, max(effect.partitions, 1), effect.configs)
+                self.outbox.answered(token, is_new)
+            case DescribeTopic(token=token, topic=name):
+                topic = self._topics.get(name)
+                self.outbox.answered(token, 0 if topic is None else topic.partitions)
+            case DescribeTopicConfig(token=token, topic=name, name=setting):
+                self.outbox.answered(token, self._topics[name].configs.get(setting, ""))
+            case ListEndOffsets(token=token, topic=name):
+                self.outbox.answered(token, self._topics[name].end_offsets())
+            case _:
+                raise InvariantViolation(f"no effect of a store: {type(effect).__name__}")
+
+    def _produce_in_transaction(
+        self, effect: ProduceInTransaction, token: int, producer: str
+    ) -> None:
+        if producer in self.fenced:
+            self.outbox.answered(token, error="ProducerFencedException")
+            return
+        for key, value in effect.records:
+            self.write(effect.topic, key.decode(), value)
+        self.outbox.answered(token)
