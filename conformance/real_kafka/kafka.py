@@ -19,6 +19,8 @@ JARS_VARIABLE: Final = "COORDINATOR_SIM_KAFKA_JARS"
 """Names a folder with VERSION/lib/*.jar, instead of `target` beside this module."""
 
 BROKER_VERSION: Final = "4.4.0"
+OLD_BROKER_VERSION: Final = "3.9.2"
+"""The last release with the coordinator written in Scala."""
 TOOLS_VERSION: Final = "4.3.1"
 """The newest release whose command-line tools are published; they speak to a 4.4 broker."""
 
@@ -74,10 +76,14 @@ def jars_of(version: str) -> Path:
     return lib
 
 
+def java_command(version: str, *arguments: str) -> list[str]:
+    """The command that runs a main class, or a source file, with the jars of a release."""
+    return ["java", *_JVM, _QUIET, "-cp", f"{jars_of(version)}{os.sep}*", *arguments]
+
+
 def run_java(version: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a main class, or a source file, with the jars of a release; errors are the caller's."""
-    classpath = f"{jars_of(version)}{os.sep}*"
-    return _run(["java", *_JVM, _QUIET, "-cp", classpath, *arguments], _RUN_TIMEOUT_S)
+    return _run(java_command(version, *arguments), _RUN_TIMEOUT_S)
 
 
 def run_client(command: str, bootstrap: str, *arguments: str) -> list[str]:
@@ -101,10 +107,17 @@ class Broker:
     Args:
         directory: For its data, settings and log; made if absent.
         properties: More of `server.properties`.
+        version: Of Kafka.
     """
 
-    def __init__(self, directory: Path, properties: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        properties: dict[str, str] | None = None,
+        version: str = BROKER_VERSION,
+    ) -> None:
         self.directory = directory
+        self._version = version
         self._properties = properties or {}
         self._process: subprocess.Popen[bytes] | None = None
         self._port, self._controller_port = free_ports()
@@ -132,11 +145,11 @@ class Broker:
         if not (self.data / "meta.properties").exists():
             cluster = ("-t", "4L6g3nShT-eMCtK--X86sw")
             tool = ("kafka.tools.StorageTool", "format", *cluster, "-c", str(settings))
-            done = run_java(BROKER_VERSION, *tool)
+            done = run_java(self._version, *tool)
             if done.returncode:
                 raise DataError(f"format: {(done.stdout + done.stderr).strip()[-1000:]}")
         log = self.directory / "broker.log"
-        classpath = f"{jars_of(BROKER_VERSION)}{os.sep}*"
+        classpath = f"{jars_of(self._version)}{os.sep}*"
         level = "-Dorg.slf4j.simpleLogger.defaultLogLevel=info"
         command = ["java", *_JVM, level, "-cp", classpath, "kafka.Kafka", str(settings)]
         with log.open("wb") as out:

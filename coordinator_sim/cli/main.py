@@ -12,6 +12,7 @@ from coordinator_sim.cli.ending import EXIT_MISUSE, run_command_line
 from coordinator_sim.cli.explain import explain
 from coordinator_sim.cli.ingest import ingest
 from coordinator_sim.cli.lines import lines
+from coordinator_sim.cli.member import member
 from coordinator_sim.cli.offsets_log import log
 from coordinator_sim.cli.replay import replay
 from coordinator_sim.cli.report import report
@@ -36,6 +37,7 @@ app.command(short_help="Report rebalances and churn of traces (PySpark).")(repor
 app.command(short_help="Tell why a group rebalanced each time.")(explain)
 app.command(short_help="Run assignors on cases, or check their results.")(assign)
 app.command(short_help="Drive the core by JSON lines, from any language.")(lines)
+app.command(short_help="Be a member of a group on a real broker.")(member)
 
 app.add_typer(log, name="log")
 

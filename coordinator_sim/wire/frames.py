@@ -60,7 +60,12 @@ def _writer(api: ApiKey, version: int, *, response: bool) -> Callable[[Data], by
     return writer_of(layout_of(api, version, response=response))
 
 
-def _header_bytes(header: RequestHeader, *, flexible: bool) -> bytes:
+def header_bytes(header: RequestHeader, *, flexible: bool) -> bytes:
+    """The header of a request; `flexible` says whether the request's version has tagged fields.
+
+    Raises:
+        DataError: a client id that is too long.
+    """
     client_id = header.client_id
     if client_id is not None and len(client_id.encode(errors="replace")) > MAX_STRING_LENGTH:
         raise DataError(f"client id has more than {MAX_STRING_LENGTH} bytes")
@@ -85,7 +90,7 @@ def request_frame(header: RequestHeader, fields: Data) -> bytes:
     api = _api(header)
     flexible = layout_of(api, header.api_version, response=False).flexible
     body = _writer(api, header.api_version, response=False)(fields)
-    return _header_bytes(header, flexible=flexible) + body
+    return header_bytes(header, flexible=flexible) + body
 
 
 def response_frame(api: ApiKey, version: int, correlation_id: int, fields: Data) -> bytes:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from conformance.real_kafka.kafka import BROKER_VERSION, TOOLS_VERSION, jars_of
+from conformance.real_kafka.kafka import BROKER_VERSION, OLD_BROKER_VERSION, TOOLS_VERSION, jars_of
 from coordinator_sim.errors import MissingDependencyError
 
 
@@ -10,7 +10,7 @@ from coordinator_sim.errors import MissingDependencyError
 def kafka_jars() -> None:
     """Java, Maven and the jars of broker and tools; without them these tests are skipped."""
     try:
-        for version in (BROKER_VERSION, TOOLS_VERSION):
+        for version in (BROKER_VERSION, OLD_BROKER_VERSION, TOOLS_VERSION):
             jars_of(version)
     except MissingDependencyError as error:
         pytest.skip(str(error))

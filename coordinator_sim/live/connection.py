@@ -1,0 +1,302 @@
+"""One TCP connection to a broker: versions agreed first, then requests and their answers in order.
+
+Nothing here knows what a group is. A listener hears of every turn of the connection's life.
+
+Source: kafka trunk, NetworkClient.handleApiVersionsResponse, handleCompletedReceives.
+"""
+
+import asyncio
+from collections import deque
+from typing import Final, Protocol
+
+from msgspec import Struct, structs
+
+from coordinator_sim import __version__
+from coordinator_sim.errors import UnsupportedVersion, WireFormatError
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.messages import MetadataRequest, OffsetFetchRequest
+from coordinator_sim.protocol.requests import Request, Response
+from coordinator_sim.wire.cluster_frames import (
+    API_VERSIONS,
+    API_VERSIONS_NEWEST,
+    METADATA_NEWEST,
+    UNSUPPORTED,
+    OfferedVersions,
+    api_versions_request,
+    metadata_request,
+    read_api_versions,
+    read_metadata,
+)
+from coordinator_sim.wire.frames import decode_response, encode_request
+from coordinator_sim.wire.schemas import schema_of
+
+MAX_FRAME_BYTES: Final = 100 * 1024 * 1024
+"""A longer answer is none: `socket.request.max.bytes` is the same by default."""
+SOFTWARE: Final = ("coordinator-sim", __version__.replace("+", "-"))
+"""How a broker's metrics call this client (KIP-511)."""
+
+_LENGTH_BYTES: Final = 4
+_NEWEST_SPOKEN: Final = {
+    ApiKey.METADATA: METADATA_NEWEST,
+    ApiKey.OFFSET_COMMIT: 9,
+    ApiKey.OFFSET_FETCH: 9,
+}
+"""Where it is not the codec's newest: commits of version 10 name topics by ids, ports by names.
+
+Source: kafka 4.3, OffsetCommitRequest.Builder.forTopicNames, OffsetFetchRequest likewise.
+"""
+
+_STABLE_OFFSETS_SINCE: Final = 7
+
+
+class FrameSeen(Struct, frozen=True, kw_only=True):
+    """One frame that went over a connection, without its length prefix.
+
+    Args:
+        connection: The number of the connection, counted over the driver's life.
+        is_request: Whether it went to the broker.
+    """
+
+    connection: int
+    is_request: bool
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str
+    frame: bytes
+
+
+class InFlight(Struct, frozen=True, kw_only=True, gc=False):
+    """A request that waits for its answer.
+
+    Args:
+        correlation_id: The port's number of it.
+        wire_id: The connection's.
+    """
+
+    correlation_id: int
+    wire_id: int
+    version: int
+    request: Request
+
+
+class ConnectionListener(Protocol):
+    """What the owner of connections hears of one of them."""
+
+    def ready(self, connection: "BrokerConnection") -> None:
+        """Versions are agreed; requests may be sent."""
+        ...
+
+    def answered(self, connection: "BrokerConnection", sent: InFlight, response: Response) -> None:
+        """An answer arrived."""
+        ...
+
+    def lost(self, connection: "BrokerConnection", reason: str) -> None:
+        """The connection is gone, or never came about; `reason` is for people."""
+        ...
+
+    def seen(self, frame: FrameSeen) -> None:
+        """A frame was sent or received."""
+        ...
+
+
+class BrokerConnection(asyncio.Protocol):
+    """One connection. Whoever makes it opens it with `loop.create_connection`.
+
+    Args:
+        node_id: The port's name of it.
+        number: Of this connection, for `FrameSeen`.
+        client_id: What the broker calls this client.
+        listener: Who hears of it.
+    """
+
+    def __init__(
+        self, node_id: int, *, number: int, client_id: str, listener: ConnectionListener
+    ) -> None:
+        self.node_id = node_id
+        self.address = ("", 0)
+        self._number = number
+        self._client_id = client_id
+        self._listener = listener
+        self._transport: asyncio.Transport | None = None
+        self._received = bytearray()
+        self._next_wire_id = 0
+        self._asked_version = API_VERSIONS_NEWEST
+        self._offered: OfferedVersions | None = None
+        self._in_flight: deque[InFlight] = deque()
+        self._is_over = False
+        self._fault = ""
+
+    def close(self) -> None:
+        """End it without a word to the listener."""
+        self._is_over = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    def send(self, correlation_id: int, request: Request) -> None:
+        """Send a request in the newest version that both sides speak.
+
+        Raises:
+            UnsupportedVersion: there is no such version, or it cannot say what the request holds.
+        """
+        version = self._version_for(request.api_key)
+        wire_id = self._take_wire_id()
+        if isinstance(request, MetadataRequest):
+            frame = metadata_request(
+                request, version, correlation_id=wire_id, client_id=self._client_id
+            )
+        else:
+            frame = encode_request(
+                _sayable(request, version),
+                version,
+                correlation_id=wire_id,
+                client_id=self._client_id,
+            )
+        self._in_flight.append(
+            InFlight(
+                correlation_id=correlation_id, wire_id=wire_id, version=version, request=request
+            )
+        )
+        self._write(int(request.api_key), version, wire_id, frame)
+
+    # asyncio.Protocol.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The socket is open: ask which versions the broker speaks."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - TCP gives no other
+        self._transport = transport
+        if self._is_over:
+            transport.abort()
+        else:
+            self._ask_versions()
+
+    def data_received(self, data: bytes) -> None:
+        """Cut frames out of what arrived; a frame that makes no sense ends the connection."""
+        received = self._received
+        received += data
+        while not self._is_over and len(received) >= _LENGTH_BYTES:
+            size = int.from_bytes(received[:_LENGTH_BYTES], "big", signed=True)
+            if not 0 <= size <= MAX_FRAME_BYTES:
+                self._break(f"a frame of {size} bytes was announced")
+                return
+            if len(received) < _LENGTH_BYTES + size:
+                return
+            frame = bytes(received[_LENGTH_BYTES : _LENGTH_BYTES + size])
+            del received[: _LENGTH_BYTES + size]
+            try:
+                self._on_frame(frame)
+            except WireFormatError as error:
+                self._break(str(error))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """The other side closed, or the network broke."""
+        if not self._is_over:
+            self._is_over = True
+            reason = self._fault or ("closed by the broker" if error is None else str(error))
+            self._listener.lost(self, reason)
+
+    # Frames.
+
+    def _on_frame(self, frame: bytes) -> None:
+        if self._offered is None:
+            self._on_versions(frame)
+            return
+        if not self._in_flight:
+            self._break("an answer came that nobody waits for")
+            return
+        sent = self._in_flight.popleft()
+        api = sent.request.api_key
+        self._see(int(api), sent.version, sent.wire_id, frame, is_request=False)
+        if int.from_bytes(frame[:4], "big", signed=True) != sent.wire_id:
+            self._break(f"{api.name} was answered under a number that is not its own")
+            return
+        self._listener.answered(self, sent, _response_of(sent, frame))
+
+    def _ask_versions(self) -> None:
+        wire_id = self._take_wire_id()
+        frame = api_versions_request(
+            self._asked_version,
+            correlation_id=wire_id,
+            client_id=self._client_id,
+            software=SOFTWARE,
+        )
+        self._write(API_VERSIONS, self._asked_version, wire_id, frame)
+
+    def _on_versions(self, frame: bytes) -> None:
+        """Adopt what the broker speaks; where it refuses the version, ask in one that it names.
+
+        Source: NetworkClient.handleApiVersionsResponse; a broker that names none gets version 0.
+        """
+        asked = self._asked_version
+        self._see(API_VERSIONS, asked, self._next_wire_id - 1, frame, is_request=False)
+        offered = read_api_versions(asked, frame)
+        if offered.error_code == UNSUPPORTED and asked > 0:
+            common = offered.newest_common(API_VERSIONS, asked - 1)
+            self._asked_version = 0 if common is None else common
+            self._ask_versions()
+        elif offered.error_code:
+            self._break(f"ApiVersions was refused with error {offered.error_code}")
+        else:
+            self._offered = offered
+            self._listener.ready(self)
+
+    def _version_for(self, api: ApiKey) -> int:
+        newest = _NEWEST_SPOKEN[api] if api in _NEWEST_SPOKEN else schema_of(api).newest
+        offered = self._offered
+        version = None if offered is None else offered.newest_common(api, newest)
+        if version is None:
+            low, high = (0, -1) if offered is None else offered.ranges.get(api, (0, -1))
+            theirs = "does not have it" if high < low else f"speaks {low} to {high}"
+            host, port = self.address
+            raise UnsupportedVersion(
+                f"{api.name}: this client speaks versions 0 to {newest}, "
+                f"the broker at {host}:{port} {theirs}"
+            )
+        return version
+
+    def _take_wire_id(self) -> int:
+        wire_id = self._next_wire_id
+        self._next_wire_id = (wire_id + 1) & 0x7FFFFFFF
+        return wire_id
+
+    def _write(self, api_key: int, version: int, wire_id: int, frame: bytes) -> None:
+        if self._transport is not None:
+            self._transport.write(len(frame).to_bytes(_LENGTH_BYTES, "big") + frame)
+            self._see(api_key, version, wire_id, frame, is_request=True)
+
+    def _see(
+        self, api_key: int, version: int, wire_id: int, frame: bytes, *, is_request: bool
+    ) -> None:
+        self._listener.seen(
+            FrameSeen(
+                connection=self._number,
+                is_request=is_request,
+                api_key=api_key,
+                api_version=version,
+                correlation_id=wire_id,
+                client_id=self._client_id,
+                frame=frame,
+            )
+        )
+
+    def _break(self, fault: str) -> None:
+        """End the connection for what the broker did; the listener hears of it as lost."""
+        self._fault = fault
+        if self._transport is not None:
+            self._transport.abort()
+
+
+def _sayable(request: Request, version: int) -> Request:
+    """The request without what Java's builder drops for an old broker.
+
+    Source: kafka trunk, OffsetFetchRequest.Builder.build, throwOnFetchStableOffsetsUnsupported.
+    """
+    if isinstance(request, OffsetFetchRequest) and version < _STABLE_OFFSETS_SINCE:
+        return structs.replace(request, require_stable=False)
+    return request
+
+
+def _response_of(sent: InFlight, frame: bytes) -> Response:
+    if isinstance(sent.request, MetadataRequest):
+        return read_metadata(sent.version, frame)
+    return decode_response(sent.request.api_key, sent.version, frame, request=sent.request)[1]

@@ -1,0 +1,98 @@
+"""Records of the partitions a member owns, read by librdkafka and assigned by hand.
+
+The group's protocol is the port's affair: this consumer joins nothing and commits nothing.
+Its calls block, so they run in a thread, one at a time.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from confluent_kafka import Consumer, Message
+from confluent_kafka import TopicPartition as Assigned
+from msgspec import Struct
+
+from coordinator_sim.errors import DataError
+from coordinator_sim.protocol.resources import TopicPartition
+
+MAX_POLL_RECORDS: Final = 500
+"""Default of `max.poll.records`."""
+
+
+class RecordRange(Struct, frozen=True, kw_only=True):
+    """Records of one partition that one fetch brought, in order.
+
+    Args:
+        first_offset: Of the first of them.
+        last_offset: Of the last of them.
+        count: How many; fewer than the offsets between where the log has holes.
+    """
+
+    partition: TopicPartition
+    first_offset: int
+    last_offset: int
+    count: int
+
+
+class RecordReader:
+    """A consumer of partitions that somebody else assigns.
+
+    Args:
+        bootstrap: As `bootstrap.servers`.
+        group_id: Named in requests only; nothing joins.
+        client_id: What brokers call it.
+    """
+
+    def __init__(self, bootstrap: str, *, group_id: str, client_id: str) -> None:
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": group_id,
+                "client.id": client_id,
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "auto.offset.reset": "earliest",
+                "log_level": 0,
+            }
+        )
+        self._next_offsets: dict[TopicPartition, int] = {}
+
+    def fetch(self, positions: Mapping[TopicPartition, int], timeout_s: float) -> list[RecordRange]:
+        """What the partitions hold from these positions on; empty when nothing came in time.
+
+        Raises:
+            DataError: a partition cannot be read.
+        """
+        if self._next_offsets != positions:
+            self._assign(positions)
+        found: dict[TopicPartition, RecordRange] = {}
+        for message in self._consumer.consume(MAX_POLL_RECORDS, timeout_s):
+            error = message.error()
+            if error is None:
+                self._add(found, message)
+            elif not error.retriable():
+                raise DataError(f"{message.topic()}-{message.partition()}: {error.str()}")
+        return list(found.values())
+
+    def close(self) -> None:
+        """Close the consumer."""
+        self._consumer.close()
+
+    def _assign(self, positions: Mapping[TopicPartition, int]) -> None:
+        self._consumer.assign(
+            [Assigned(tp.topic, tp.partition, offset) for tp, offset in positions.items()]
+        )
+        self._next_offsets = dict(positions)
+
+    def _add(self, found: dict[TopicPartition, RecordRange], message: Message) -> None:
+        topic, number, offset = message.topic(), message.partition(), message.offset()
+        if topic is None or number is None or offset is None:
+            return
+        partition = TopicPartition(topic, number)
+        before = found.get(partition)
+        found[partition] = RecordRange(
+            partition=partition,
+            first_offset=offset if before is None else before.first_offset,
+            last_offset=offset,
+            count=1 if before is None else before.count + 1,
+        )
+        self._next_offsets[partition] = offset + 1

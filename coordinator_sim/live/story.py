@@ -1,0 +1,115 @@
+"""What a member's answers mean, in one line each for people and as data for machines."""
+
+from msgspec import Struct
+
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    FindCoordinatorResponse,
+    HeartbeatResponse,
+    JoinGroupResponse,
+    LeaveGroupResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    SyncGroupResponse,
+)
+from coordinator_sim.protocol.requests import Request, Response
+
+
+class MemberEvent(Struct, frozen=True, kw_only=True):
+    """Something that a user of a member wants to know.
+
+    Args:
+        kind: Which event, upper-case, as `JOINED`.
+        text: For people.
+        details: For machines; its names do not change.
+    """
+
+    kind: str
+    text: str
+    details: dict[str, object]
+
+
+def told_of(request: Request, response: Response) -> MemberEvent | None:
+    """The event that an answer is; None where nothing worth telling happened."""
+    match response:
+        case FindCoordinatorResponse():
+            return _found(response)
+        case JoinGroupResponse():
+            return _joined(response)
+        case SyncGroupResponse():
+            return _refused("SyncGroup", response.error_code)
+        case HeartbeatResponse():
+            return _refused("Heartbeat", response.error_code)
+        case OffsetCommitResponse():
+            assert isinstance(request, OffsetCommitRequest)  # noqa: S101 - answers match requests
+            return _committed(request, response)
+        case LeaveGroupResponse():
+            return _left(response)
+        case _:
+            return None
+
+
+def _found(response: FindCoordinatorResponse) -> MemberEvent | None:
+    found = response.coordinators[0]
+    if found.error_code is not ErrorCode.NONE:
+        return _refused("FindCoordinator", found.error_code)
+    address = f"{found.host}:{found.port}"
+    return MemberEvent(
+        kind="COORDINATOR",
+        text=f"coordinator is broker {found.node_id} at {address}",
+        details={"node_id": found.node_id, "address": address},
+    )
+
+
+def _joined(response: JoinGroupResponse) -> MemberEvent | None:
+    if response.error_code is not ErrorCode.NONE:
+        return _refused("JoinGroup", response.error_code)
+    is_leader = response.leader == response.member_id
+    role = f"leader of {len(response.members)}" if is_leader else "follower"
+    return MemberEvent(
+        kind="JOINED",
+        text=f"joined generation {response.generation_id} as {role} ({response.protocol_name})",
+        details={
+            "generation": response.generation_id,
+            "member_id": response.member_id,
+            "leader": response.leader,
+            "is_leader": is_leader,
+            "protocol": response.protocol_name,
+            "members": [member.member_id for member in response.members],
+        },
+    )
+
+
+def _committed(request: OffsetCommitRequest, response: OffsetCommitResponse) -> MemberEvent | None:
+    offsets = {
+        f"{topic.name}-{entry.partition}": entry.offset
+        for topic in request.topics
+        for entry in topic.partitions
+    }
+    for topic in response.topics:
+        for entry in topic.partitions:
+            if entry.error_code is not ErrorCode.NONE:
+                return _refused("OffsetCommit", entry.error_code)
+    if not offsets:
+        return None
+    listed = " ".join(f"{name}={offset}" for name, offset in offsets.items())
+    return MemberEvent(kind="COMMITTED", text=f"committed {listed}", details={"offsets": offsets})
+
+
+def _left(response: LeaveGroupResponse) -> MemberEvent | None:
+    error = response.error_code
+    if error is ErrorCode.NONE and response.members:
+        error = response.members[0].error_code
+    if error is not ErrorCode.NONE:
+        return _refused("LeaveGroup", error)
+    return MemberEvent(kind="LEFT", text="left the group", details={})
+
+
+def _refused(api: str, error: ErrorCode) -> MemberEvent | None:
+    if error is ErrorCode.NONE:
+        return None
+    return MemberEvent(
+        kind="REFUSED",
+        text=f"{api} was answered {error.name}",
+        details={"api": api, "error": error.name},
+    )

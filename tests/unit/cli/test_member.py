@@ -1,0 +1,45 @@
+"""What `member` says of a command line that cannot work."""
+
+import subprocess
+import sys
+
+import pytest
+
+GOOD = {"--bootstrap": "127.0.0.1:1", "--group": "g", "--topics": "orders"}
+
+
+def said(**changes: str) -> str:
+    """The error of `member` with some options changed; it is one line and exit code 2."""
+    options = {**GOOD, **{f"--{name}": value for name, value in changes.items()}}
+    words = [word for pair in options.items() for word in pair]
+    done = subprocess.run(
+        [sys.executable, "-m", "coordinator_sim", "member", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+@pytest.mark.parametrize("address", ["localhost", "localhost:x", ":9092", "h:70000", " , "])
+def test_a_bad_address_is_refused(address: str) -> None:
+    """The message shows what an address looks like."""
+    assert "HOST:PORT, as localhost:9092" in said(bootstrap=address)
+
+
+def test_an_unknown_setting_is_refused_with_the_known_ones() -> None:
+    """A typing error costs no connection."""
+    assert "session.timeout.ms" in said(set="sesion.timeout.ms=1")
+
+
+def test_an_unknown_assignor_is_refused_with_the_known_ones() -> None:
+    """All four assignors are named."""
+    assert "cooperative-sticky" in said(assignor="rang")
+
+
+def test_no_topic_is_refused() -> None:
+    """A consumer without topics would do nothing."""
+    assert "--topics names no topic" in said(topics=",")
