@@ -1,0 +1,105 @@
+"""Connect clusters that grow, shrink, are reconfigured and upgraded in good order."""
+
+from conformance.scenario_cases.case import shows
+from conformance.scenario_cases.seen import Seen
+from coordinator_sim.trace.events import Event
+
+
+def spread(loads: dict[str, int]) -> int:
+    """How far the most and the least loaded worker are apart."""
+    return max(loads.values()) - min(loads.values())
+
+
+def _loads_at_end(seen: Seen, *, tasks: bool) -> dict[str, int]:
+    """Number of connectors or of tasks that each worker in the last generation runs at the end."""
+    loads = dict.fromkeys(seen.rounds[-1].told, 0)
+    for resource, workers in seen.running_at_end().items():
+        if resource.startswith("t:") is tasks:
+            for worker in workers:
+                loads[worker] += 1
+    return loads
+
+
+def expect_even(seen: Seen) -> None:
+    """At the end everything runs once, and nobody has two more of a kind than another."""
+    seen.expect("run twice at the end", [], [w for w in seen.running_at_end().values() if w[1:]])
+    for tasks in (False, True):
+        loads = _loads_at_end(seen, tasks=tasks)
+        seen.expect_that("even loads at the end", spread(loads) <= 1, loads)
+
+
+@shows("connector-added")
+def added_connector_stops_no_work(seen: Seen) -> None:
+    """A new connector and its tasks are dealt out, and nothing is revoked from anyone."""
+    rounds = seen.rounds_after(40_000)
+    seen.expect(
+        "revoked", [one.revoked(w) for one in rounds for w in one.told if one.revoked(w)], []
+    )
+    added = sorted(name for one in rounds for worker in one.told for name in one.added(worker))
+    seen.expect("added", len(added), 7)
+    seen.expect("stopped", seen.of(Event.TASKS_STOPPED), [])
+
+
+@shows("connect-rolling-deploy")
+def deploy_moves_nothing_twice(seen: Seen) -> None:
+    """Each restart fits into the scheduled delay; nothing ever runs on two workers."""
+    seen.expect("run twice", seen.run_twice(), [])
+    expect_even(seen)
+
+
+@shows("connect-worker-bounce")
+def bounced_worker_gets_its_work_back(seen: Seen) -> None:
+    """What each restarted worker had is given to it again; the others stop nothing."""
+    seen.expect("run twice", seen.run_twice(), [])
+    expect_even(seen)
+
+
+@shows("connect-several-joiners")
+def several_joiners_are_served_within_two_generations(seen: Seen) -> None:
+    """Three newcomers at once: one generation revokes, the next one assigns, and all is even."""
+    rounds = seen.rounds_after(60_000)
+    seen.expect("generations", len(rounds), 2)
+    seen.expect_that("work revoked at first", any(rounds[0].revoked(w) for w in rounds[0].told))
+    seen.expect("revoked at last", [w for w in rounds[1].told if rounds[1].revoked(w)], [])
+    expect_even(seen)
+
+
+@shows("connect-join-storm")
+def storm_of_joiners_ends_even(seen: Seen) -> None:
+    """Revoking rounds are spaced by growing delays, are few, and end with even loads."""
+    rounds = seen.rounds_after(60_000)
+    delays = [one.delay_ms for one in rounds if one.delay_ms]
+    seen.expect("delays", delays, [40, 1_600, 64_000])
+    seen.expect_between("generations", len(rounds), 5, 10)
+    seen.expect("run twice", seen.run_twice(), [])
+    expect_even(seen)
+
+
+@shows("connect-eager-round-robin")
+def eager_work_is_dealt_out_by_kind(seen: Seen) -> None:
+    """Connectors differ by one at most in every generation, and so do tasks; all is stopped."""
+    for one in seen.rounds:
+        for kind in ("connectors", "tasks"):
+            loads = {worker: len(getattr(told, kind)) for worker, told in one.told.items()}
+            seen.expect_that(f"even {kind} in {one.generation}", spread(loads) <= 1, loads)
+    stopped = [run for run in seen.runs if run.end_ms is not None and run.resource == "t:a-large-0"]
+    seen.expect("times that a task was stopped", len(stopped), seen.completed(after_ms=40_000))
+    seen.expect("run twice", seen.run_twice(), [])
+
+
+@shows("connect-config-burst")
+def burst_of_connectors_ends_with_all_running(seen: Seen) -> None:
+    """Workers past their assignment start nothing of it yet; in the end everything runs once."""
+    seen.expect("run twice", seen.run_twice(), [])
+    seen.expect("running at the end", len(seen.running_at_end()), 12)
+    expect_even(seen)
+
+
+@shows("connect-eager-to-sessioned-upgrade")
+def cluster_speaks_what_all_workers_know(seen: Seen) -> None:
+    """The protocol of each generation, and delays only where it is an incremental one."""
+    protocols = [one.protocol for one in seen.rounds]
+    wanted = [*["default"] * 8, "sessioned", *["compatible"] * 2, *["sessioned"] * 4]
+    seen.expect("protocols", protocols, wanted)
+    delayed = [one.protocol for one in seen.rounds if one.delay_ms]
+    seen.expect("protocols of delayed generations", delayed, ["sessioned"])

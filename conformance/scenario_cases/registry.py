@@ -1,0 +1,17 @@
+"""Every case of every scenario."""
+
+from functools import cache
+from importlib import import_module
+from typing import Final
+
+from conformance.scenario_cases.case import ScenarioCase
+
+MODULES: Final = ("consumers", "consumer_failures", "connect", "connect_failures")
+"""The modules of this package that hold cases."""
+
+
+@cache
+def all_scenario_cases() -> tuple[ScenarioCase, ...]:
+    """Every case, module by module."""
+    modules = [import_module(f"conformance.scenario_cases.{name}") for name in MODULES]
+    return tuple(case for module in modules for case in module.CASES)

@@ -1,0 +1,55 @@
+"""What every scenario of the catalogue must show, and that the questions asked of it can fail."""
+
+import pytest
+
+from conformance.scenario_cases.case import ScenarioCase
+from conformance.scenario_cases.registry import all_scenario_cases
+from conformance.scenario_cases.seen import Run, Seen
+from conformance.script.stage import CaseFailed
+from scenarios.catalog import all_scenarios, scenario_named
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(each, id=each.case_id) for each in all_scenario_cases()]
+)
+def test_scenario_shows_it(case: ScenarioCase) -> None:
+    """The run shows what the case says, and keeps the invariants."""
+    case.play()
+
+
+def test_every_scenario_has_a_case() -> None:
+    """And every case a scenario, a title and an id of its own."""
+    cases = all_scenario_cases()
+
+    assert {case.scenario for case in cases} == set(all_scenarios())
+    assert len({case.case_id for case in cases}) == len(cases)
+    assert all(case.title for case in cases)
+
+
+def test_work_on_two_workers_is_found() -> None:
+    """A frozen worker goes on running what others were given meanwhile."""
+    seen = Seen(scenario_named("connect-outdated-worker"))
+
+    assert sorted(seen.run_twice()) == [
+        "t:jdbc-orders-1: worker-3 worker-1",
+        "t:jdbc-orders-3: worker-3 worker-2",
+        "t:s3-archive-1: worker-3 worker-1",
+    ]
+
+
+def test_runs_that_touch_do_not_overlap() -> None:
+    """What ends when another one begins is no duplicate; what has no end goes on."""
+    first = Run("t:a-0", "x", 0, 10)
+
+    assert not first.overlaps(Run("t:a-0", "y", 10, None))
+    assert first.overlaps(Run("t:a-0", "y", 9, None))
+
+
+def test_case_that_fails_says_what_it_saw() -> None:
+    """Both values are in the message."""
+    seen = Seen(scenario_named("connect-no-delay"))
+
+    with pytest.raises(CaseFailed, match="delays: wanted 2, saw 1"):
+        seen.expect("delays", 1, 2)
+    with pytest.raises(CaseFailed, match="wanted peace, saw war"):
+        seen.expect_that("peace", holds=False, saw="war")
