@@ -6,7 +6,7 @@ The driver is the herder: callbacks tell it what to run (`WORK_ASSIGNED`) and wh
 Source: kafka trunk, connect/runtime/.../distributed/WorkerCoordinator.java.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from msgspec import Struct
@@ -165,6 +165,23 @@ class WorkerCoordinator(AbstractCoordinator):
         """The herder has stopped what was revoked: do not report it again."""
         if self._snapshot is not None:
             self._snapshot = replace(self._snapshot, revoked_connectors=(), revoked_tasks=())
+
+    def retain(self, connectors: Iterable[str], tasks: Iterable[ConnectorTaskId]) -> None:
+        """The herder has stopped all but this of the work: the rest is not reported any more."""
+        if self._snapshot is not None:
+            self._snapshot = replace(
+                self._snapshot, connectors=tuple(connectors), tasks=tuple(tasks)
+            )
+
+    @property
+    def assigned_connector_count(self) -> int:
+        """The metric `assigned-connectors`."""
+        return 0 if self._snapshot is None else len(self._snapshot.connectors)
+
+    @property
+    def assigned_task_count(self) -> int:
+        """The metric `assigned-tasks`."""
+        return 0 if self._snapshot is None else len(self._snapshot.tasks)
 
     # poll
 

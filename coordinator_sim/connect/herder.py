@@ -1,454 +1,241 @@
-"""The herder of a distributed Connect worker, as far as group membership moves it.
+"""The herder of a distributed Connect worker: its thread, its tick, and what others may ask of it.
 
-One `poll` is one tick of Java's herder thread. The herder owns a `WorkerCoordinator`, answers its
-callbacks itself, and asks its driver to start (`WORK_ASSIGNED`) and stop (`WORK_REVOKED`)
-connectors and tasks; those names are only what is to be started or stopped now. Requests, keys,
-fencing and REST are not here.
+The herder drives the group membership and answers requests, and all real work is done on its one
+thread. What a step does is in the module that the step is named after.
 
-Source: kafka trunk, connect/runtime/.../distributed/DistributedHerder.java, tick (steps 1, 2 and
-7 to 9), handleRebalanceCompleted, RebalanceListener.
+Source: kafka trunk, connect/runtime/.../distributed/DistributedHerder.java, run, tick, halt, stop.
 """
 
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
-from coordinator_sim.assignors.contract import WorkerLoad
-from coordinator_sim.clients.backoff import NO_JITTER, Jitter
-from coordinator_sim.clients.config import ConnectProtocolCompatibility, WorkerConfig
-from coordinator_sim.clients.effects import (
-    CallbackKind,
-    Closed,
-    Effects,
-    PollReturned,
-    RunCallback,
-)
-from coordinator_sim.clients.exceptions import WAKEUP
-from coordinator_sim.clients.generation import MemberState
+from coordinator_sim.clients.effects import Closed
 from coordinator_sim.clients.network import FOREVER
 from coordinator_sim.clients.worker_coordinator import ConfigSnapshot, WorkerCoordinator
-from coordinator_sim.connect.config_log import ConfigChange, ConfigLog, change_between
-from coordinator_sim.connect.config_reader import Answer, ConfigReader
-from coordinator_sim.connect.work_keeper import Phase
-from coordinator_sim.errors import InvariantViolation
-from coordinator_sim.protocol.embedded import ConnectError
-from coordinator_sim.protocol.messages import Node
-from coordinator_sim.protocol.requests import Response
+from coordinator_sim.connect.config_topic import (
+    CONFIG_TOPIC_WRITE_PRIVILEGES_BACKOFF_MS,
+    backoff,
+    read_config_to_end,
+)
+from coordinator_sim.connect.config_updates import ConfigUpdateListener, process_config_updates
+from coordinator_sim.connect.effects import Died, Ready
+from coordinator_sim.connect.exceptions import ConnectException, JavaException, WakeupException
+from coordinator_sim.connect.group_member import GroupMember
+from coordinator_sim.connect.herder_requests import submit
+from coordinator_sim.connect.herder_state import HerderParts, HerderState
+from coordinator_sim.connect.key_rotation import (
+    check_for_key_rotation,
+    distribute_new_key,
+    is_request_validation_enabled,
+)
+from coordinator_sim.connect.rebalance_handling import handle_rebalance_completed
+from coordinator_sim.connect.rebalance_listener import on_assigned, on_revoked
+from coordinator_sim.connect.reconfiguration import request_task_reconfiguration
+from coordinator_sim.connect.refusals import failure_of
+from coordinator_sim.connect.requests import Outcome, Request
+from coordinator_sim.connect.restarts import process_restart_requests
+from coordinator_sim.connect.running_work import CONNECTOR_GRACEFUL_SHUTDOWN_TIMEOUT_MS
+from coordinator_sim.connect.thread import Blocking, Pending, Wait
+from coordinator_sim.protocol.resources import ConnectorTaskId
 
-_EAGER: Final = ConnectProtocolCompatibility.EAGER
+_SHUTDOWN_SLACK_MS: Final = 10_000
+"""What herderExecutorTimeoutMs adds to the known waits."""
+
+MakeCoordinator = Callable[[Callable[[], ConfigSnapshot]], WorkerCoordinator]
+"""Makes the group membership, given what takes a snapshot of the config topic for it."""
 
 
-class Herder(ConfigReader):
-    """A worker's herder thread and its group membership, in the verb shape of a client port.
+class Herder:
+    """The port of DistributedHerder.
 
     Args:
-        config: Timeouts and the Connect protocol.
-        worker_name: Names the client in choices of chance.
-        url: The REST URL told to the other workers.
-        group_id: The Connect cluster.
-        bootstrap: The brokers to ask first.
-        config_log: This worker's view of the config topic.
-        jitter: Where chance comes from.
+        parts: What it is made of.
+        make_coordinator: Makes its group membership.
     """
 
-    __slots__ = (
-        "_after_rebalance",
-        "_bounced",
-        "_rebalance_resolved",
-        "_revocation",
-        "_scheduled_rebalance_ms",
-        "_seen",
-        "_stopping",
-        "_tick_deadline_ms",
-    )
+    __slots__ = ("_ended", "state")
 
-    def __init__(  # noqa: PLR0913 - everything a worker is configured with, by keyword
-        self,
-        config: WorkerConfig,
-        *,
-        worker_name: str,
-        url: str,
-        group_id: str,
-        bootstrap: tuple[Node, ...],
-        config_log: ConfigLog,
-        jitter: Jitter = NO_JITTER,
-    ) -> None:
-        member = WorkerCoordinator(
-            config,
-            client_id=worker_name,
-            group_id=group_id,
-            url=url,
-            config_snapshot=config_log.snapshot,
-            bootstrap=bootstrap,
-            jitter=jitter,
+    def __init__(self, parts: HerderParts, make_coordinator: MakeCoordinator) -> None:
+        self.state = HerderState(parts)
+        self._ended: Pending[object] = Pending()
+        coordinator = make_coordinator(lambda: parts.config_store.snapshot().assignable())
+        self.state.member = GroupMember(coordinator, parts.outbox, self)
+        parts.config_store.set_update_listener(ConfigUpdateListener(self.state))
+
+    # What others may ask.
+
+    def start(self) -> None:
+        """Begin the herder's thread."""
+        self.state.threads.start(self.run())
+
+    def submit(self, request: Request) -> Pending[Outcome]:
+        """Have a request done; completed with its outcome."""
+        return submit(self.state, request)
+
+    def request_task_reconfiguration(self, connector: str) -> None:
+        """A connector says that it wants other tasks."""
+        request_task_reconfiguration(self.state, connector)
+
+    def stop(self) -> None:
+        """Stop all work, leave the group, and end the thread; it may take its time."""
+        herder = self.state
+        if not herder.stopping:
+            herder.stopping = True
+            herder.member.wakeup()
+            herder.threads.start(self._interrupt_late())
+
+    def _interrupt_late(self) -> Blocking[None]:
+        """Interrupt a thread that does not end by itself, as the executor's shutdown does."""
+        group = self.state.config.member
+        patience_ms = (
+            group.worker_sync_timeout_ms
+            + group.task_shutdown_graceful_timeout_ms
+            + CONNECTOR_GRACEFUL_SHUTDOWN_TIMEOUT_MS
+            + _SHUTDOWN_SLACK_MS
         )
-        super().__init__(config, config_log, member)
-        self._tick_deadline_ms = 0
-        self._stopping = False
-        self._bounced: tuple[str, ...] = ()
-        self._revocation = (0, Phase.IDLE)
-        self._after_rebalance: Answer | None = None
-        self._rebalance_resolved = True
-        self._scheduled_rebalance_ms = FOREVER
-        self._seen: ConfigSnapshot | None = None
-
-    # What the driver sees.
-
-    @property
-    def member(self) -> WorkerCoordinator:
-        """The group membership, to look at; its verbs belong to the herder."""
-        return self._member
-
-    @property
-    def state(self) -> MemberState:
-        """Where the worker is in its join."""
-        return self._member.state
-
-    @property
-    def generation_id(self) -> int:
-        """The generation the worker believes to be in; -1 for none."""
-        return self._member.generation_id
-
-    @property
-    def member_id(self) -> str:
-        """The member id while STABLE, else empty."""
-        return self._member.member_id
-
-    @property
-    def coordinator_node(self) -> int | None:
-        """The broker that coordinates the group; None when unknown."""
-        return self._member.coordinator_node
-
-    @property
-    def is_leader(self) -> bool:
-        """Whether this worker leads the cluster now."""
-        return self._member.is_leader
-
-    @property
-    def scheduled_rebalance_ms(self) -> int | None:
-        """When the scheduled rebalance is due; None when there is none."""
-        due_ms = self._scheduled_rebalance_ms
-        return due_ms if due_ms < FOREVER else None
-
-    def next_deadline_ms(self) -> int | None:
-        """The one alarm to arm."""
-        deadline_ms = self._member.next_deadline_ms()
-        if deadline_ms is None or self._wake_ms < deadline_ms:
-            deadline_ms = self._wake_ms
-        return deadline_ms if deadline_ms < FOREVER else None
-
-    # Verbs.
-
-    def poll(self, now_ms: int, timeout_ms: int) -> Effects:
-        """Run one tick; ends with `PollReturned`, and the driver calls again at once.
-
-        Args:
-            now_ms: The present instant.
-            timeout_ms: Bound of the tick's wait for group activity; Java has none.
-
-        Raises:
-            InvariantViolation: a tick is in progress, or the herder is closed.
-        """
-        if self._phase is not Phase.IDLE:
-            raise InvariantViolation(f"poll while {self._phase.value}: one tick at a time")
-        if self._seen is None:
-            # The log is read to its end before the herder starts; its listener hears of the rest.
-            self._seen = self._config_log.snapshot()
-        self._tick_deadline_ms = min(now_ms + timeout_ms, FOREVER)
-        if self._can_read_configs:
-            self._ensure_active(now_ms)
-        else:
-            self._read_config_to_end(now_ms, self._configs_read)
-        return self._settle(now_ms)
-
-    def expire(self, now_ms: int) -> Effects:
-        """Fire the herder's own wait, and whatever is due in its membership."""
-        if now_ms >= self._wake_ms:
-            self._wake_ms = FOREVER
-            if self._phase is Phase.READING:
-                self._read_timed_out(now_ms)
-            else:
-                self._work_done(now_ms)
-        self._queue.extend(self._member.expire(now_ms))
-        return self._settle(now_ms)
-
-    def on_connected(self, node_id: int, now_ms: int) -> Effects:
-        """A connection that the membership asked for is open."""
-        self._queue.extend(self._member.on_connected(node_id, now_ms))
-        return self._settle(now_ms)
-
-    def on_disconnected(self, node_id: int, now_ms: int) -> Effects:
-        """A connection is gone, or could not be opened."""
-        self._queue.extend(self._member.on_disconnected(node_id, now_ms))
-        return self._settle(now_ms)
-
-    def on_response(self, correlation_id: int, response: Response, now_ms: int) -> Effects:
-        """A response arrived."""
-        self._queue.extend(self._member.on_response(correlation_id, response, now_ms))
-        return self._settle(now_ms)
-
-    def callback_completed(self, token: int, outcome: str | None, now_ms: int) -> Effects:  # noqa: ARG002 - a failing start or stop is the work's own state, not the herder's
-        """The driver has started or stopped the work it was asked to.
-
-        A late answer, after the graceful timeouts ended the wait, is ignored.
-        """
-        if token == self._outstanding_token and self._work_then is not None:
-            self._work_done(now_ms)
-        return self._settle(now_ms)
-
-    def wakeup(self, now_ms: int) -> Effects:
-        """End the present wait for group activity, so that a new tick begins."""
-        self._queue.extend(self._member.wakeup(now_ms))
-        return self._settle(now_ms)
-
-    def config_changed(self, now_ms: int, change: ConfigChange | None = None) -> Effects:
-        """The worker read new records of the config topic; its log's snapshot has them.
-
-        Args:
-            now_ms: The present instant.
-            change: What they were; None to tell from the snapshots.
-        """
-        old = self._seen
-        if old is None:
-            return ()
-        new = self._seen = self._config_log.snapshot()
-        self._hear(change or change_between(old, new), now_ms)
-        if self._phase is Phase.READING and new.offset >= self._read_target:
-            self._read_ended(now_ms)
-        return self._settle(now_ms)
-
-    def close(self, now_ms: int, timeout_ms: int) -> Effects:  # noqa: ARG002 - the contract's shape
-        """Stop all work, leave the group, and end with `Closed`.
-
-        The stop is bounded by the graceful timeouts, and the membership closes without waiting.
-
-        Raises:
-            InvariantViolation: the herder is closing or closed.
-        """
-        if self._stopping:
-            raise InvariantViolation(f"close while {self._phase.value}")
-        self._stopping = True
-        match self._phase:
-            case Phase.ENSURING_ACTIVE | Phase.POLLING:
-                self._queue.extend(self._member.wakeup(now_ms))
-            case Phase.IDLE | Phase.READING | Phase.SLEEPING:
-                self._halt(now_ms)
-            case _:
-                # The tick ends after its present start or stop.
-                self._queue.extend(self._member.wakeup(now_ms))
-        return self._settle(now_ms)
-
-    # The loop.
-
-    def _settle(self, now_ms: int) -> Effects:
-        queue = self._queue
-        while queue:
-            effect = queue.popleft()
-            match effect:
-                case RunCallback(kind=CallbackKind.WORK_ASSIGNED):
-                    self._on_assigned(effect.token, now_ms)
-                case RunCallback(kind=CallbackKind.WORK_REVOKED):
-                    self._on_revoked(effect, now_ms)
-                case PollReturned(error=error):
-                    self._on_member_returned(error, now_ms)
-                case Closed():
-                    self._phase = Phase.CLOSED
-                    self._out.append(effect)
-                case _:
-                    self._out.append(effect)
-        if not self._out:
-            return ()
-        effects = tuple(self._out)
-        self._out.clear()
-        return effects
-
-    def _end_tick(self, now_ms: int, error: str | None = None) -> None:
-        self._phase = Phase.IDLE
-        if self._stopping:
-            self._halt(now_ms)
-        else:
-            self._out.append(PollReturned(error))
-
-    def _halt(self, now_ms: int) -> None:
-        """DistributedHerder.halt: stop the work, then the membership."""
-        self._read_then = self._after_rebalance = None
-        self._stop(self.running, then=self._close_member, now_ms=now_ms)
-
-    def _close_member(self, now_ms: int) -> None:
-        self._queue.extend(self._member.close(now_ms, 0))
-
-    # Tick, step 1 and 2.
-
-    def _configs_read(self, succeeded: bool, now_ms: int) -> None:
-        if succeeded:
-            self._can_read_configs = True
-            self._ensure_active(now_ms)
-        else:
-            self._end_tick(now_ms)
-
-    def _ensure_active(self, now_ms: int) -> None:
-        self._phase = Phase.ENSURING_ACTIVE
-        self._queue.extend(self._member.poll(now_ms, 0))
-
-    def _on_member_returned(self, error: str | None, now_ms: int) -> None:
-        if error is not None:
-            # A wake-up begins the next tick; anything else ends the process in Java.
-            self._end_tick(now_ms, None if error == WAKEUP else error)
-        elif self._phase is Phase.ENSURING_ACTIVE:
-            self._handle_rebalance_completed(now_ms, self._group_ensured)
-        else:
-            self._handle_rebalance_completed(now_ms, self._poll_ended)
-
-    def _group_ensured(self, resolved: bool, now_ms: int) -> None:
-        if resolved:
-            self._schedule_tick(now_ms)
-        else:
-            self._end_tick(now_ms)
-
-    # Tick, step 7 to 9.
-
-    def _schedule_tick(self, now_ms: int) -> None:
-        if self._scheduled_rebalance_ms < FOREVER:
-            self._tick_deadline_ms = min(self._tick_deadline_ms, self._scheduled_rebalance_ms)
-            # The completion is handled once more, now and after the poll.
-            self._rebalance_resolved = False
-        self._process_config_updates(now_ms)
-
-    def _process_config_updates(self, now_ms: int) -> None:
-        """Ask for a rebalance where the cluster's work changed; restart what changed in place."""
-        if self._needs_reconfig_rebalance or self._connector_updates or self._task_updates:
-            self._config_state = self._config_log.snapshot()
-        if self._needs_reconfig_rebalance:
-            self._member.request_rejoin("connect worker requested rejoin")
-            if self._protocol is _EAGER:
-                self._needs_reconfig_rebalance = False
-                self._connector_updates.clear()
-                self._task_updates.clear()
-                self._end_tick(now_ms)
-                return
-        owned = self._assignment
-        updated = self._connector_updates
-        self._connector_updates = {}
-        self._bounced = tuple(c for c in (owned.connectors if owned else ()) if c in updated)
-        load = WorkerLoad(connectors=self._bounced)
-        self._stop(load, then=self._restart_connectors, now_ms=now_ms)
-
-    def _restart_connectors(self, now_ms: int) -> None:
-        remaining = tuple(c for c in self._bounced if c in self._config_state.connectors)
-        self._bounced = ()
-        load = WorkerLoad(connectors=remaining)
-        self._start(load, then=self._stop_reconfigured_tasks, now_ms=now_ms)
-
-    def _stop_reconfigured_tasks(self, now_ms: int) -> None:
-        owned = self._assignment
-        updates = self._task_updates
-        self._task_updates = {}
-        eager = self._protocol is _EAGER
-        tasks = () if eager or owned is None else tuple(t for t in owned.tasks if t[0] in updates)
-        self._tasks_to_restart.update(dict.fromkeys(tasks))
-        self._stop(WorkerLoad(tasks=tasks), then=self._poll_group, now_ms=now_ms)
-
-    def _poll_group(self, now_ms: int) -> None:
-        if self._needs_reconfig_rebalance or self._stopping:
-            self._needs_reconfig_rebalance = False
-            self._end_tick(now_ms)
-            return
-        self._phase = Phase.POLLING
-        self._queue.extend(self._member.poll(now_ms, max(0, self._tick_deadline_ms - now_ms)))
-
-    def _poll_ended(self, resolved: bool, now_ms: int) -> None:  # noqa: ARG002 - an Answer
-        self._end_tick(now_ms)
+        yield Wait(self._ended, until_ms=self.state.now_ms + patience_ms)
+        self.state.interrupted.complete()
+        yield Wait(self._ended, until_ms=self.state.now_ms + patience_ms)
+        self._end(Closed())
 
     # The rebalance listener.
 
-    def _on_assigned(self, token: int, now_ms: int) -> None:
-        """Keep the assignment; the next tick handles it, because the poll is woken up."""
-        self._protocol = self._member.connect_protocol
-        assignment = self._assignment = self._member.assignment
-        delay_ms = assignment.delay_ms if assignment is not None else 0
-        self._scheduled_rebalance_ms = now_ms + delay_ms if delay_ms > 0 else FOREVER
-        self._rebalance_resolved = False
-        self._queue.extend(self._member.wakeup(now_ms))
-        self._queue.extend(self._member.callback_completed(token, None, now_ms))
+    def on_assigned(self) -> Blocking[None]:
+        """There is a new assignment."""
+        yield from on_assigned(self.state)
 
-    def _on_revoked(self, callback: RunCallback, now_ms: int) -> None:
-        """Stop the work, then let the membership go on; it waits inside its own poll."""
-        self._revocation = (callback.token, self._phase)
-        if self._rebalance_resolved or self._protocol is not _EAGER:
-            load = WorkerLoad(connectors=callback.connectors, tasks=callback.tasks)
-            self._stop(load, then=self._revoked_work_stopped, now_ms=now_ms)
+    def on_revoked(
+        self, connectors: Sequence[str], tasks: Sequence[ConnectorTaskId]
+    ) -> Blocking[None]:
+        """This work is to be stopped."""
+        yield from on_revoked(self.state, connectors, tasks)
+
+    def on_poll_timeout_expiry(self) -> None:
+        """The thread was busy for its whole rebalance timeout; with what is kept."""
+        self.state.poll_timeout_stage = self.state.stage
+
+    # The thread.
+
+    def run(self) -> Blocking[None]:
+        """Start the services, tick until told to stop, and halt. What escapes ends the process."""
+        herder = self.state
+        try:
+            with herder.in_stage("initializing and reading to the end of internal topics"):
+                yield from self._start_services()
+            while not herder.stopping:
+                yield from tick(herder)
+                if not herder.is_ready:
+                    herder.is_ready = True
+                    herder.outbox.tell(Ready())
+            yield from self._halt()
+        except JavaException as exception:
+            # Nothing is stopped, but the group is left: stopServices ends the membership too.
+            yield from self._stop_services()
+            self._end(Died(str(exception)))
         else:
-            # Nothing of an eager assignment was started before it was resolved.
-            self._revoked_work_stopped(now_ms)
+            self._end(Closed())
 
-    def _revoked_work_stopped(self, now_ms: int) -> None:
-        token, self._phase = self._revocation
-        self._queue.extend(self._member.callback_completed(token, None, now_ms))
+    def _end(self, effect: Died | Closed) -> None:
+        """The process is over, if it was not already."""
+        if not self._ended.done:
+            self._ended.complete()
+            self.state.outbox.tell(effect)
 
-    # handleRebalanceCompleted
+    def _start_services(self) -> Blocking[None]:
+        """Worker, with the offset store; status store; config store."""
+        yield from self.state.offset_store.start()
+        yield from self.state.status_store.start()
+        yield from self.state.config_store.start()
 
-    def _handle_rebalance_completed(self, now_ms: int, then: Answer) -> None:
-        assignment = self._assignment
-        if self._rebalance_resolved or assignment is None:
-            then(True, now_ms)  # noqa: FBT003 - the continuation's one argument is the answer
+    def _halt(self) -> Blocking[None]:
+        """Stop what runs, refuse what waits, and leave the group last."""
+        herder = self.state
+        with herder.in_stage("shutting down"):
+            yield from herder.work.stop_and_await_connectors()
+            yield from herder.work.stop_and_await_tasks()
+            refusal = failure_of(ConnectException("Worker is shutting down"))
+            while herder.queue.first is not None:
+                herder.queue.take().answer.complete(refusal)
+            yield from self._stop_services()
+
+    def _stop_services(self) -> Blocking[None]:
+        """Close the stores, then the membership."""
+        for store in (self.state.status_store, self.state.config_store, self.state.offset_store):
+            with suppress(JavaException):  # Java closes all of them, and logs what goes wrong
+                yield from store.stop()
+        self.state.member.stop()
+
+    @property
+    def ended(self) -> Pending[object]:
+        """Done when the thread is over."""
+        return self._ended
+
+
+def tick(herder: HerderState) -> Blocking[None]:  # noqa: C901 - DistributedHerder.tick, whole
+    """One round of the herder's thread.
+
+    Raises:
+        JavaException: the membership failed for good.
+    """
+    if not herder.can_read_configs:
+        # Joining only to leave again for want of configs would disturb all others.
+        if not (yield from read_config_to_end(herder)):
             return
-        self._after_rebalance = then
-        failed = assignment.error is not ConnectError.NO_ERROR
-        behind = self._config_state.offset < assignment.config_offset
-        read_to_end = behind or (failed and self._member.is_leader)
-        rejoin = failed
-        if self._scheduled_rebalance_ms <= now_ms:
-            rejoin = True
-            self._scheduled_rebalance_ms = FOREVER
-        if read_to_end:
-            self._read_config_to_end(
-                now_ms, self._caught_up_to_rejoin if rejoin else self._caught_up
-            )
-        elif rejoin:
-            self._rebalance_unresolved(now_ms)
-        else:
-            self._start_work(now_ms)
-
-    def _caught_up_to_rejoin(self, succeeded: bool, now_ms: int) -> None:
-        self._can_read_configs = succeeded
-        self._rebalance_unresolved(now_ms)
-
-    def _caught_up(self, succeeded: bool, now_ms: int) -> None:
-        self._can_read_configs = succeeded
-        if succeeded:
-            self._start_work(now_ms)
-        else:
-            self._rebalance_unresolved(now_ms)
-
-    def _rebalance_unresolved(self, now_ms: int) -> None:
-        self._member.request_rejoin("connect worker requested rejoin")
-        self._answer_rebalance(resolved=False, now_ms=now_ms)
-
-    def _answer_rebalance(self, *, resolved: bool, now_ms: int) -> None:
-        then = self._after_rebalance
-        self._after_rebalance = None
-        if then is not None:
-            then(resolved, now_ms)
-
-    def _start_work(self, now_ms: int) -> None:
-        assignment = self._assignment
-        if assignment is None or self._config_state.offset != assignment.config_offset:
-            # Past the assignment: it may name work that is gone, so start nothing.
-            self._rebalance_unresolved(now_ms)
+        herder.can_read_configs = True
+    try:
+        with herder.in_stage("ensuring membership in the cluster"):
+            yield from herder.member.ensure_active()
+        if not (yield from handle_rebalance_completed(herder)):
             return
-        for task in self._tasks_to_restart:
-            self._running_tasks.pop(task, None)
-        self._tasks_to_restart.clear()
-        connectors = tuple(c for c in assignment.connectors if c not in self._running_connectors)
-        tasks = tuple(t for t in assignment.tasks if t not in self._running_tasks)
-        load = WorkerLoad(connectors=connectors, tasks=tasks)
-        self._start(load, then=self._work_started, now_ms=now_ms)
+    except WakeupException:
+        return
+    if not (yield from _reclaim_write_privileges(herder)):
+        return
+    now_ms = herder.now_ms
+    if check_for_key_rotation(herder, now_ms) and not (
+        yield from distribute_new_key(herder, now_ms)
+    ):
+        return
+    scheduled_tick_ms = yield from _run_due_requests(herder, now_ms)
+    yield from process_restart_requests(herder)
+    if herder.scheduled_rebalance_ms < FOREVER:
+        scheduled_tick_ms = min(scheduled_tick_ms, herder.scheduled_rebalance_ms)
+        # QUIRK: the completion is handled once more, now and after the poll; nothing is started
+        # twice, but one more rebalance counts as succeeded.
+        herder.rebalance_resolved = False
+    if herder.is_leader and is_request_validation_enabled(herder):
+        scheduled_tick_ms = min(scheduled_tick_ms, herder.key_expiration_ms)
+    if (yield from process_config_updates(herder)):
+        return
+    try:
+        with herder.in_stage("polling the group coordinator until interrupted"):
+            yield from herder.member.poll(max(scheduled_tick_ms - herder.now_ms, 0))
+        yield from handle_rebalance_completed(herder)
+    except WakeupException:
+        return  # a request, a record of the config topic, or the end of the worker
 
-    def _work_started(self, now_ms: int) -> None:
-        self._rebalance_resolved = True
-        assignment = self._assignment
-        if assignment is not None and (assignment.revoked_connectors or assignment.revoked_tasks):
-            # What was given up is dealt out by a rebalance of its own.
-            self._member.forget_revoked()
-            self._assignment = self._member.assignment
-            self._rebalance_unresolved(now_ms)
-        else:
-            self._answer_rebalance(resolved=True, now_ms=now_ms)
+
+def _reclaim_write_privileges(herder: HerderState) -> Blocking[bool]:
+    """A leader that was fenced, perhaps by a zombie, fences back; whether the tick may go on."""
+    if not herder.fenced_from_config_topic:
+        return True
+    if herder.is_leader:
+        try:
+            with herder.in_stage("reclaiming write privileges for the config topic"):
+                yield from herder.config_store.claim_write_privileges()
+        except JavaException:
+            yield from backoff(herder, CONFIG_TOPIC_WRITE_PRIVILEGES_BACKOFF_MS)
+            return False
+    herder.fenced_from_config_topic = False
+    return True
+
+
+def _run_due_requests(herder: HerderState, now_ms: int) -> Blocking[int]:
+    """Run what was due when the tick began; the instant of the next, FOREVER for none."""
+    while (request := herder.queue.first) is not None:
+        if request.due_ms > now_ms:
+            return request.due_ms
+        herder.queue.take()
+        yield from request.run()
+    return FOREVER

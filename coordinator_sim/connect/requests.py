@@ -3,7 +3,7 @@
 `Herder.submit(request)` answers a `Pending` that always completes with a value: what the request's
 docstring names, or a `RequestFailed`. Java runs most requests on the herder's thread, in the order
 of their due time; a few read the stores or write a record on the caller's thread, and work while
-the herder is stuck in a rebalance. `ON_CALLERS_THREAD` names the latter.
+the herder is stuck in a rebalance (`HerdersRequest`, `CallersRequest`).
 
 Source: kafka trunk, connect/runtime/.../Herder.java, distributed/DistributedHerder.java,
 AbstractHerder.java, rest/errors/ConnectExceptionMapper.java.
@@ -405,7 +405,7 @@ class SetClusterLoggerLevel(Struct, frozen=True, kw_only=True):
     level: str
 
 
-Request = (
+HerdersRequest = (
     PutConnectorConfig
     | PatchConnectorConfig
     | DeleteConnector
@@ -423,7 +423,11 @@ Request = (
     | AlterOffsets
     | ResetOffsets
     | CheckHealth
-    | PauseConnector
+)
+"""What waits for the herder's thread."""
+
+CallersRequest = (
+    PauseConnector
     | ResumeConnector
     | ListConnectors
     | ReadConnectorInfo
@@ -433,20 +437,10 @@ Request = (
     | ResetActiveTopics
     | SetClusterLoggerLevel
 )
-"""Everything that may be asked of a herder."""
-
-ON_CALLERS_THREAD: Final = (
-    PauseConnector,
-    ResumeConnector,
-    ListConnectors,
-    ReadConnectorInfo,
-    GetConnectorStatus,
-    GetTaskStatus,
-    GetActiveTopics,
-    ResetActiveTopics,
-    SetClusterLoggerLevel,
-)
 """What does not wait for the herder's thread."""
+
+Request = HerdersRequest | CallersRequest
+"""Everything that may be asked of a herder."""
 
 
 # -- what a herder wants of plugins ----------------------------------------------------------
@@ -465,6 +459,10 @@ class ConnectorPlugins(Protocol):
         """Whether `connector.class` is a source or a sink; UNKNOWN when it is not installed."""
         ...
 
+    def start_failure(self, config: Mapping[str, str]) -> PluginFailure | None:
+        """Why the connector's class cannot be instantiated; None when it can."""
+        ...
+
     def validation_errors(self, config: Mapping[str, str]) -> tuple[str, ...] | PluginFailure:
         """What is wrong with a connector's configuration; empty when it may be written."""
         ...
@@ -472,5 +470,5 @@ class ConnectorPlugins(Protocol):
     def task_configs(
         self, config: Mapping[str, str], max_tasks: int
     ) -> list[dict[str, str]] | PluginFailure:
-        """`Connector.taskConfigs(maxTasks)` of the running connector, `task.class` included."""
+        """`Connector.taskConfigs(maxTasks)` of the running connector, with `task.class` added."""
         ...

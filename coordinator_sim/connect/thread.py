@@ -6,7 +6,7 @@ lets the threads run on (`Thread.run`) until each waits for something that has n
 """
 
 from collections.abc import Callable, Generator
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from coordinator_sim.clients.network import FOREVER
 from coordinator_sim.connect.effects import WorkerEffect
@@ -46,6 +46,15 @@ class Pending(Generic[T]):
         return self.value
 
 
+class Awaited(Protocol):
+    """What a wait looks at: a `Pending` of any value."""
+
+    @property
+    def done(self) -> bool:
+        """Whether it has come."""
+        ...
+
+
 class Wait:
     """What a thread blocks on: until one of these is done, or until the instant has come.
 
@@ -56,7 +65,7 @@ class Wait:
 
     __slots__ = ("pending", "until_ms")
 
-    def __init__(self, *pending: Pending[object], until_ms: int = FOREVER) -> None:
+    def __init__(self, *pending: Awaited, until_ms: int = FOREVER) -> None:
         self.pending = pending
         self.until_ms = until_ms
 
@@ -122,8 +131,9 @@ class Threads:
         self._threads.append(thread)
         return thread
 
-    def run(self, now_ms: int) -> None:
-        """Run all threads on until each waits for something that has not come yet."""
+    def run(self, now_ms: int) -> bool:
+        """Run all threads on until each waits for something new; whether any moved at all."""
+        moved_at_all = False
         moved = True
         while moved:
             moved = False
@@ -131,7 +141,9 @@ class Threads:
             for thread in self._threads:
                 moved = thread.run(now_ms) or moved
             if moved:
+                moved_at_all = True
                 self._threads = [each for each in self._threads if not each.is_finished]
+        return moved_at_all
 
     def kill(self) -> None:
         """End every thread where it stands."""

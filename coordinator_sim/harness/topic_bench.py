@@ -23,7 +23,7 @@ from coordinator_sim.connect.effects import (
     TopicRecord,
     WorkerEffect,
 )
-from coordinator_sim.connect.thread import Blocking, Outbox, Thread
+from coordinator_sim.connect.thread import Blocking, Outbox, Thread, Threads
 from coordinator_sim.connect.topic_log import TopicLog
 from coordinator_sim.errors import InvariantViolation
 
@@ -59,24 +59,23 @@ class TopicBench:
         asked: Every effect so far, oldest first.
         failures: Effect class -> errors that its next askings are answered with, in order.
         fenced: Transactional ids whose producer another process has taken since.
+        threads: All that run here.
     """
 
-    __slots__ = ("_logs", "_threads", "_topics", "asked", "failures", "fenced", "outbox")
+    __slots__ = ("_logs", "_topics", "asked", "failures", "fenced", "outbox", "threads")
 
     def __init__(self) -> None:
         self.outbox = Outbox()
         self.asked: list[WorkerEffect] = []
         self.failures: dict[type, list[str]] = {}
         self.fenced: list[str] = []
-        self._threads: list[Thread] = []
+        self.threads = Threads()
         self._logs: dict[str, TopicLog] = {}
         self._topics: dict[str, _Topic] = {}
 
     def spawn(self, main: Blocking[None]) -> Thread:
         """Begin another thread."""
-        thread = Thread(main)
-        self._threads.append(thread)
-        return thread
+        return self.threads.start(main)
 
     def serve(self, log: TopicLog) -> None:
         """Hand this log what is fetched of its topic."""
@@ -128,31 +127,24 @@ class TopicBench:
         def body() -> Blocking[None]:
             returned.append((yield from main))
 
-        thread = Thread(body())
-        self._threads.append(thread)
-        try:
-            while not thread.is_finished:
-                self.settle()
-                if not thread.is_finished:
-                    self._sleep()
-        finally:
-            self._threads = [other for other in self._threads if other is not thread]
+        thread = self.threads.start(body())
+        while not thread.is_finished:
+            self.settle()
+            if not thread.is_finished:
+                self._sleep()
         return returned[0]
 
     def settle(self) -> None:
         """Run the threads and carry out what they ask for, until nothing moves."""
         is_moving = True
         while is_moving:
-            is_moving = False
-            for thread in list(self._threads):
-                is_moving |= thread.run(self.outbox.now_ms)
+            is_moving = self.threads.run(self.outbox.now_ms)
             for effect in self.outbox.take():
                 self.asked.append(effect)
                 self._carry_out(effect)
                 is_moving = True
             for name in self._topics:
                 is_moving |= self._deliver(name)
-        self._threads = [thread for thread in self._threads if not thread.is_finished]
 
     def advance(self, duration_ms: int) -> None:
         """Let time pass."""
@@ -160,7 +152,7 @@ class TopicBench:
         self.settle()
 
     def _sleep(self) -> None:
-        deadline_ms = min(thread.deadline_ms for thread in self._threads)
+        deadline_ms = self.threads.deadline_ms
         if deadline_ms >= FOREVER:
             raise InvariantViolation("the call waits for something that never comes")
         self.outbox.now_ms = max(self.outbox.now_ms, deadline_ms)
@@ -217,7 +209,15 @@ class TopicBench:
             case ListEndOffsets(token=token, topic=name):
                 self.outbox.answered(token, self._topics[name].end_offsets())
             case _:
-                raise InvariantViolation(f"no effect of a store: {type(effect).__name__}")
+                self.carry_out_other(effect)
+
+    def carry_out_other(self, effect: WorkerEffect) -> None:
+        """Carry out what no store asks for; here there is nothing else.
+
+        Raises:
+            InvariantViolation: always.
+        """
+        raise InvariantViolation(f"no effect of a store: {type(effect).__name__}")
 
     def _produce_in_transaction(
         self, effect: ProduceInTransaction, token: int, producer: str

@@ -12,7 +12,7 @@ from coordinator_sim.clients.effects import CallbackKind, RunCallback
 from coordinator_sim.clients.worker_coordinator import ConfigSnapshot
 from coordinator_sim.clock import Action
 from coordinator_sim.connect.config_log import ConfigChange
-from coordinator_sim.connect.herder import Herder
+from coordinator_sim.connect.ticking_herder import Herder
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.protocol.resources import ConnectorTaskId, connector_resource
 from coordinator_sim.scenario.world import ConnectGroupSpec, WorkerSpec

@@ -24,7 +24,7 @@ from coordinator_sim.clients.effects import (
     Send,
 )
 from coordinator_sim.clients.worker_coordinator import ConfigSnapshot
-from coordinator_sim.connect.herder import Herder
+from coordinator_sim.connect.ticking_herder import Herder
 from coordinator_sim.coordinator.contract import CoordinatorConfig, Reply
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.protocol.api_keys import ApiKey
