@@ -107,15 +107,15 @@ class InstalledPlugins:
             raise InvariantViolation(f"connector {config} without a manifest")
         return manifest.task_configs(config, max_tasks)
 
-    def start_failure(self, config: Mapping[str, str]) -> str | None:
-        """The trace of the FAILED status when the connector's class is not installed.
+    def start_failure(self, config: Mapping[str, str]) -> PluginFailure | None:
+        """Why the connector's class cannot be instantiated; None when it can.
 
         Source: Worker.startConnector, where the missing class is the first thing that fails.
         """
         try:
             self.plugins.connector(config.get(CONNECTOR_CLASS, ""))
         except PluginNotFound as error:
-            return missing_plugin_trace(str(error))
+            return PluginFailure(missing_plugin_trace(str(error)))
         return None
 
     def validate(self, config: Properties) -> ConfigInfos:
@@ -250,6 +250,16 @@ class InstalledPlugins:
     ) -> Plugin | None:
         name = config.get(setting)
         return None if name is None or found[setting].errors else self.plugins.plugin(name)
+
+
+def invalid_config_message(errors: tuple[str, ...]) -> str:
+    """The answer to a refused configuration. Source: AbstractHerder.maybeAddConfigErrors."""
+    lines = "".join(f"\n{error}" for error in errors)
+    return (
+        "Connector configuration is invalid and contains the following "
+        f"{len(errors)} error(s):{lines}\nYou can also find the above list of errors at the "
+        "endpoint `/connector-plugins/{connectorType}/config/validate`"
+    )
 
 
 def missing_plugin_trace(message: str) -> str:

@@ -112,15 +112,14 @@ def test_without_a_class_validation_cannot_begin() -> None:
 
 def test_a_worker_without_the_plugin_says_so_in_the_trace() -> None:
     """What the status topic shows begins with Java's exception and message."""
-    trace = installed().start_failure({"connector.class": "Nope"})
-    assert trace is not None
-    assert trace.startswith(
+    failure = installed().start_failure({"connector.class": "Nope"})
+    assert failure is not None
+    assert failure.trace.startswith(
         "org.apache.kafka.connect.errors.ConnectException: Failed to find any class that "
         "implements Connector and which name matches Nope, available connectors are: "
     )
     assert installed().start_failure(SOURCE) is None
-    failure = installed().task_configs({"connector.class": "Nope"}, 1)
-    assert failure == PluginFailure(trace)
+    assert installed().task_configs({"connector.class": "Nope"}, 1) == failure
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,70 @@
+"""The loggers of one worker and their levels, as `/admin/loggers` shows and sets them.
+
+Nothing is logged through them. Source: kafka trunk, connect/runtime/.../Loggers.java.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+ROOT: Final = "root"
+LEVELS: Final = ("OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL")
+"""Log4j's levels."""
+
+
+class LoggerLevel(Struct, frozen=True):
+    """The level of one logger.
+
+    Args:
+        last_modified_ms: When it was set since the worker's start; None for never.
+    """
+
+    level: str
+    last_modified_ms: int | None
+
+
+class Loggers:
+    """All loggers of a worker.
+
+    Args:
+        root_level: Level of every logger that has none of its own.
+    """
+
+    __slots__ = ("_levels",)
+
+    def __init__(self, root_level: str = "INFO") -> None:
+        self._levels = {ROOT: LoggerLevel(root_level, None)}
+
+    def level(self, logger: str) -> LoggerLevel | None:
+        """The level of a logger; None when there is no logger of that name."""
+        return self._levels.get(ROOT if logger.lower() == ROOT else logger)
+
+    def all_levels(self) -> dict[str, LoggerLevel]:
+        """The loggers that have a level of their own, sorted by name."""
+        return dict(sorted(self._levels.items()))
+
+    def set_level(self, namespace: str, level: str, now_ms: int) -> tuple[str, ...]:
+        """Set the level of a namespace and of all loggers below it.
+
+        QUIRK: what is below is whatever begins with the name, so `a.b` reaches `a.bc`.
+
+        Args:
+            namespace: A logger's name, or the beginning of several; `root` for all.
+            level: One of `LEVELS`, in any case.
+            now_ms: The present instant.
+
+        Returns:
+            The loggers it reaches, sorted; those that have the level already among them.
+        """
+        if namespace.lower() == ROOT:
+            reached = sorted(self._levels)
+        else:
+            known = {name for name in self._levels if name.startswith(namespace)} - {ROOT}
+            reached = sorted({*known, namespace})
+        wanted = level.upper()
+        for name in reached:
+            present = self._levels.get(name) or LoggerLevel(self._levels[ROOT].level, None)
+            if present.level != wanted:
+                present = LoggerLevel(wanted, now_ms)
+            self._levels[name] = present
+        return tuple(reached)
