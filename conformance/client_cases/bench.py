@@ -26,6 +26,7 @@ from coordinator_sim.clients.effects import (
     Effect,
     Effects,
     PollReturned,
+    ResetPositions,
     RunCallback,
     Send,
 )
@@ -107,12 +108,14 @@ class Bench:
         *topics: str,
         assignors: Sequence[str | ConsumerAssignor] = ("range",),
         jitter: Jitter = NO_JITTER,
+        is_subscribed: bool = True,
         **settings: Setting,
     ) -> "ConsumerBench":
         """A consumer of these topics, by default of `t`; auto-commit is off unless said.
 
         Args:
             topics: What it subscribes to; the broker has two partitions of each.
+            is_subscribed: Whether it does, from the beginning.
             assignors: Names of built-in ones, or assignors.
             jitter: Where its chance comes from.
             settings: Fields of `ConsumerConfig`.
@@ -122,7 +125,7 @@ class Bench:
             msgspec.convert({"enable_auto_commit": False, **settings}, ConsumerConfig),
             client_id="client",
             group_id=GROUP,
-            topics=wanted,
+            topics=wanted if is_subscribed else (),
             assignors=[
                 make_consumer_assignor(each) if isinstance(each, str) else each
                 for each in assignors
@@ -147,6 +150,7 @@ class PortBench(Generic[P]):
         committed: The completions of commits.
         callbacks: What the application was told, in order.
         outcomes: What the application's callbacks raise, by kind; they return otherwise.
+        resets: For which partitions the port asked where they begin or end.
         automatic: What is answered at once: types of requests, `Connect`, `RunCallback`.
         racks: The racks of every partition's replicas.
         disconnected: Connections that the port closed, in order.
@@ -162,6 +166,7 @@ class PortBench(Generic[P]):
         self.committed: list[CommitCompleted] = []
         self.callbacks: list[RunCallback] = []
         self.outcomes: dict[CallbackKind, str] = {}
+        self.resets: list[ResetPositions] = []
         self.automatic: set[type] = {Connect, MetadataRequest, FindCoordinatorRequest, RunCallback}
         self.racks: tuple[str, ...] = ()
         self.disconnected: list[int] = []
@@ -321,6 +326,9 @@ class PortBench(Generic[P]):
                 self._send(effect)
             case RunCallback():
                 self._call_back(effect)
+            case ResetPositions():
+                self.note(f"asks for the {effect.to.value} of {len(effect.partitions)} partitions")
+                self.resets.append(effect)
             case PollReturned(error=error):
                 self.note(f"poll ends {error or ''}".rstrip())
                 self.returned.append(error)

@@ -95,3 +95,18 @@ def sync_commit_is_repeated_and_async_is_not(bench: Bench) -> None:
     consumer.advance(1_000)
     bench.expect("commitAsync", _outcomes(consumer)[1:], ["RetriableCommitFailedException"])
     bench.expect("requests", len(consumer.sent(OffsetCommitRequest)), 3)
+
+
+@client_case("C-COMMIT-08", "ConsumerCoordinatorTest.testCommitOffsetOnly")
+def manual_assignment_commits_anonymously(bench: Bench) -> None:
+    """Partitions assigned by hand are committed in no generation and by nobody."""
+    consumer = bench.consumer(group_instance_id="i", is_subscribed=False)
+    consumer.do(consumer.port.assign([_T0], consumer.now_ms))
+    consumer.commit({_T0: 1}, sync=True)
+    consumer.refuse_commit(ErrorCode.NONE)
+    request = consumer.sent(OffsetCommitRequest)[0]
+    bench.expect("generation", request.generation_id, -1)
+    bench.expect("member id", request.member_id, "")
+    bench.expect("instance id", request.group_instance_id, None)
+    bench.expect("outcome", _outcomes(consumer), [None])
+    bench.expect("joins", consumer.sent(JoinGroupRequest), [])

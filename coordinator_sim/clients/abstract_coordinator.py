@@ -185,9 +185,7 @@ class AbstractCoordinator(JoinGroup):
         """
         match pending.kind:
             case RequestKind.METADATA:
-                # Without a connection nothing was asked: the reconnect backoff is wait enough.
-                backoff_ms = self._metadata_backoff_ms() if pending.was_sent else 0
-                self._metadata.failed(now_ms, backoff_ms=backoff_ms)
+                self._metadata.failed(now_ms, self._metadata_backoff_ms, was_sent=pending.was_sent)
                 return
             case RequestKind.LOOKUP:
                 pending.future.fail(error)

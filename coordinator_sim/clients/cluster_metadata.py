@@ -1,8 +1,12 @@
 """What a client knows of the cluster: brokers, topics, and when to ask again.
 
+Three instants forbid a request: the refresh backoff after the last answer or failure, the backoff
+of answers that said nothing new, and a cluster without a broker to ask. New topics lift them.
+
 Source: kafka trunk, clients/.../Metadata.java, consumer/internals/ConsumerMetadata.java.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,6 +22,13 @@ _STALE_TOPIC_ERRORS: Final = (
 TopicSnapshot = dict[str, tuple[tuple[str, ...], ...]]
 """Topic -> for each partition, ascending, the sorted racks that matter for a rebalance."""
 
+RefreshBackoff = Callable[[int], int]
+"""How long to wait after this many attempts, 0 for the first, in milliseconds."""
+
+
+def _retain_all(topic: str, is_internal: bool) -> bool:  # noqa: ARG001 - what a filter is given
+    return True
+
 
 @dataclass(slots=True)
 class ClusterMetadata:
@@ -26,70 +37,126 @@ class ClusterMetadata:
     nodes: tuple[Node, ...]
     max_age_ms: int
     wanted_topics: tuple[str, ...] | None = ()
+    retains: Callable[[str, bool], bool] = _retain_all
+    """Which topics of an answer are kept, by name and whether it is internal."""
     topics: dict[str, TopicMetadata] = field(default_factory=dict)
     version: int = 0
     update_requested: bool = True
     in_flight: bool = False
-    asked_in_flight: bool = False
+    lacks_new_topics: bool = False
+    """Whether topics became wanted after the request in flight had been sent."""
     due_ms: int = 0
     refreshed_at_ms: int = 0
-    retry_at_ms: int = 0
     attempts: int = 0
+    equivalent_count: int = 0
+    allowed_at_ms: int = 0
+    progress_at_ms: int = 0
+    """Until when answers without news forbid the next request."""
+    reachable_at_ms: int = 0
 
-    def request_update(self) -> int:
-        """Ask for a new view as soon as the backoff allows; answers the present version.
+    def request_update(self, *, has_reason: bool = False) -> int:
+        """Ask for a new view as soon as the backoffs allow; answers the present version.
 
-        A request in flight may have asked for less: another one follows it.
+        Args:
+            has_reason: Whether answers without news are forgotten, so that they do not delay it.
         """
         self.update_requested = True
-        self.asked_in_flight = self.in_flight
+        if has_reason:
+            self.equivalent_count = 0
+            self.progress_at_ms = 0
         self._set_due()
         return self.version
 
+    def request_update_for_new_topics(self) -> None:
+        """Ask for a new view at once: a request in flight asks for less, another one follows."""
+        self.lacks_new_topics = self.in_flight
+        self.update_requested = True
+        self.equivalent_count = 0
+        self.allowed_at_ms = self.progress_at_ms = 0
+        self._set_due()
+
     def is_fresh(self, now_ms: int) -> bool:
-        """Whether nobody wants an update and the view has not outlived its age."""
-        return not self.update_requested and now_ms < self.refreshed_at_ms + self.max_age_ms
+        """Whether nobody wants an update, and none is due for age."""
+        return not self.update_requested and (
+            now_ms < self.refreshed_at_ms + self.max_age_ms or now_ms < self._allowed_at_ms()
+        )
+
+    def may_update(self, now_ms: int) -> bool:
+        """Whether no backoff forbids a request."""
+        return now_ms >= self._allowed_at_ms()
 
     def sent(self) -> None:
         """A request is on its way; no other is due meanwhile."""
         self.in_flight = True
-        self.asked_in_flight = False
+        self.lacks_new_topics = False
         self._set_due()
 
-    def postpone(self, retry_at_ms: int) -> None:
+    def postpone(self, reachable_at_ms: int) -> None:
         """No broker can be asked before this instant."""
-        self.retry_at_ms = retry_at_ms
+        self.reachable_at_ms = reachable_at_ms
         self._set_due()
+
+    def _allowed_at_ms(self) -> int:
+        return max(self.allowed_at_ms, self.progress_at_ms)
 
     def _set_due(self) -> None:
         """`due_ms` is when the next request is to be sent; never while one is in flight."""
         if self.in_flight:
             self.due_ms = FOREVER
-        elif self.update_requested:
-            self.due_ms = self.retry_at_ms
-        else:
-            self.due_ms = max(self.refreshed_at_ms + self.max_age_ms, self.retry_at_ms)
+            return
+        due_ms = max(self._allowed_at_ms(), self.reachable_at_ms)
+        if not self.update_requested:
+            due_ms = max(due_ms, self.refreshed_at_ms + self.max_age_ms)
+        self.due_ms = due_ms
 
-    def update(self, response: MetadataResponse, now_ms: int, *, backoff_ms: int) -> None:
+    def update(self, response: MetadataResponse, now_ms: int, backoff: RefreshBackoff) -> None:
         """Adopt a response. Topics that answered a retriable error are asked for again."""
         self.in_flight = False
         self.version += 1
         self.refreshed_at_ms = now_ms
+        self.attempts = 0
         if response.brokers:
             self.nodes = response.brokers
-        self.topics = {t.name: t for t in response.topics if t.error_code is ErrorCode.NONE}
-        stale = any(t.error_code in _STALE_TOPIC_ERRORS for t in response.topics)
-        self.update_requested = stale or self.asked_in_flight
-        self.attempts = self.attempts + 1 if stale else 0
-        self.retry_at_ms = now_ms + backoff_ms
+        kept = [t for t in response.topics if self.retains(t.name, t.is_internal)]
+        topics = {t.name: t for t in kept if t.error_code is ErrorCode.NONE}
+        self.equivalent_count = 0 if self._is_news(topics) else self.equivalent_count + 1
+        self.topics = topics
+        stale = any(t.error_code in _STALE_TOPIC_ERRORS for t in kept)
+        self.update_requested = stale or self.lacks_new_topics
+        self.allowed_at_ms = now_ms + backoff(0)
+        count = self.equivalent_count
+        self.progress_at_ms = now_ms + backoff(count - 1) if count else 0
         self._set_due()
 
-    def failed(self, now_ms: int, *, backoff_ms: int) -> None:
-        """The request was lost: try again after the backoff."""
+    def _is_news(self, topics: dict[str, TopicMetadata]) -> bool:
+        """Whether a partition is new, or has a newer leader epoch.
+
+        Source: kafka trunk, Metadata.updateLatestMetadata.
+        """
+        for name, topic in topics.items():
+            known = self.topics.get(name)
+            if known is None:
+                if topic.partitions:
+                    return True
+                continue
+            epochs = {each.partition: each.leader_epoch for each in known.partitions}
+            if any(p.leader_epoch > epochs.get(p.partition, -2) for p in topic.partitions):
+                return True
+        return False
+
+    def failed(self, now_ms: int, backoff: RefreshBackoff, *, was_sent: bool) -> None:
+        """The request was lost: try again after the backoff.
+
+        Without a connection nothing was asked: the reconnect backoff is wait enough.
+        """
         self.in_flight = False
         self.update_requested = True
-        self.attempts += 1 if backoff_ms else 0
-        self.retry_at_ms = now_ms + backoff_ms
+        self.equivalent_count = 0
+        self.progress_at_ms = 0
+        self.allowed_at_ms = now_ms
+        if was_sent:
+            self.allowed_at_ms += backoff(self.attempts)
+            self.attempts += 1
         self._set_due()
 
     def snapshot(self, topics: tuple[str, ...], *, with_racks: bool) -> TopicSnapshot:

@@ -1,7 +1,7 @@
 """Client settings under Kafka's names, with Kafka's defaults and bounds."""
 
 from collections.abc import Mapping
-from enum import IntEnum, unique
+from enum import Enum, IntEnum, unique
 from typing import Final, Self
 
 import msgspec
@@ -51,6 +51,15 @@ _PROTOCOL_NAMES: Final = {
     ConnectProtocolCompatibility.COMPATIBLE: "compatible",
     ConnectProtocolCompatibility.SESSIONED: "sessioned",
 }
+
+
+@unique
+class OffsetReset(Enum):
+    """Where a partition without a committed offset begins."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    NONE = "none"
 
 
 class GroupConfig(Struct, frozen=True, kw_only=True):
@@ -104,6 +113,8 @@ class ConsumerConfig(GroupConfig, frozen=True, kw_only=True):
     default_api_timeout_ms: int = 60_000
     enable_auto_commit: bool = True
     auto_commit_interval_ms: int = 5_000
+    auto_offset_reset: OffsetReset = OffsetReset.LATEST
+    exclude_internal_topics: bool = True
     client_rack: str = ""
 
     @classmethod
@@ -156,7 +167,11 @@ class _ProtocolSetting(Struct, frozen=True):
     field: str
 
 
-_Setting = _IntSetting | _BoolSetting | _TextSetting | _ProtocolSetting
+class _ResetSetting(Struct, frozen=True):
+    field: str
+
+
+_Setting = _IntSetting | _BoolSetting | _TextSetting | _ProtocolSetting | _ResetSetting
 
 _GROUP_SETTINGS: Final[dict[str, _Setting]] = {
     "session.timeout.ms": _IntSetting("session_timeout_ms", 0),
@@ -178,6 +193,8 @@ _CONSUMER_SETTINGS: Final[dict[str, _Setting]] = {
     "default.api.timeout.ms": _IntSetting("default_api_timeout_ms", 0),
     "enable.auto.commit": _BoolSetting("enable_auto_commit"),
     "auto.commit.interval.ms": _IntSetting("auto_commit_interval_ms", 0),
+    "auto.offset.reset": _ResetSetting("auto_offset_reset"),
+    "exclude.internal.topics": _BoolSetting("exclude_internal_topics"),
     "group.instance.id": _TextSetting("group_instance_id"),
     "internal.leave.group.on.close": _BoolSetting("leave_group_on_close"),
     "client.rack": _TextSetting("client_rack"),
@@ -215,7 +232,16 @@ def _parse_value(name: str, text: str, setting: _Setting) -> int | bool | str:
             return text == "true"
         case _ProtocolSetting(_):
             return _parse_protocol(name, text)
+        case _ResetSetting(_):
+            return _parse_reset(name, text)
     return text
+
+
+def _parse_reset(name: str, text: str) -> str:
+    known = [reset.value for reset in OffsetReset]
+    if text.lower() not in known:
+        raise ConfigError(f"{name}={text!r} is unknown; write one of {', '.join(known)}")
+    return text.lower()
 
 
 def _parse_int(name: str, text: str, *, low: int, high: int) -> int:

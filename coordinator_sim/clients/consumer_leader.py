@@ -1,4 +1,4 @@
-"""What a consumer does as the group's leader, and the subscription it compares with.
+"""What a consumer does as the group's leader.
 
 Source: kafka trunk, ConsumerCoordinator.java, onLeaderElected, updateGroupSubscription,
 validateCooperativeAssignment, MetadataSnapshot; SubscriptionState.java.
@@ -6,6 +6,7 @@ validateCooperativeAssignment, MetadataSnapshot; SubscriptionState.java.
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Final
 
 from coordinator_sim.assignors.contract import (
     AssignmentFailed,
@@ -14,11 +15,9 @@ from coordinator_sim.assignors.contract import (
     RebalanceProtocol,
 )
 from coordinator_sim.clients.cluster_metadata import TopicSnapshot
-from coordinator_sim.clients.config import ConsumerConfig
-from coordinator_sim.clients.exceptions import ILLEGAL_STATE
-from coordinator_sim.clients.generation import MemberState
+from coordinator_sim.clients.consumer_subscription import ConsumerSubscription
+from coordinator_sim.clients.exceptions import ILLEGAL_STATE, SCHEMA
 from coordinator_sim.clients.network import FOREVER, Future
-from coordinator_sim.clients.offset_commits import OffsetCommits
 from coordinator_sim.clients.port_core import Continuation, Wait
 from coordinator_sim.errors import ConfigError, WireFormatError
 from coordinator_sim.protocol.embedded import ConsumerAssignment
@@ -26,81 +25,22 @@ from coordinator_sim.protocol.messages import JoinGroupResponse
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.consumer_protocol import decode_subscription, encode_assignment
 
-_COOPERATIVE_STICKY = "cooperative-sticky"
+_COOPERATIVE_STICKY: Final = "cooperative-sticky"
+_BUILT_IN: Final = ("range", "roundrobin", "sticky", _COOPERATIVE_STICKY)
+"""The assignors that give nothing but subscribed topics."""
 
 SavedWait = tuple[Wait, int, Future | None, Continuation | None]
 """What the application's thread waited for before the election."""
 
 
-class ConsumerLeader(OffsetCommits):
-    """Subscription and assignment as data, and the leader's duties."""
+class ConsumerLeader(ConsumerSubscription):
+    """The leader's duties: assign to all, and watch the topics of all."""
 
-    __slots__ = (
-        "_assigned",
-        "_assignment_snapshot",
-        "_assignors",
-        "_consumer_config",
-        "_group_topics",
-        "_is_leader",
-        "_metadata_snapshot",
-        "_metadata_snapshot_version",
-        "_protocol",
-        "_subscription",
-    )
+    __slots__ = ("_assignment_snapshot", "_is_leader")
 
-    def _init_leader(
-        self,
-        config: ConsumerConfig,
-        assignors: tuple[ConsumerAssignor, ...],
-        protocol: RebalanceProtocol,
-    ) -> None:
-        self._consumer_config = config
-        self._assignors = assignors
-        self._protocol = protocol
-        self._subscription: tuple[str, ...] = ()
-        self._group_topics: tuple[str, ...] = ()
-        self._assigned: dict[TopicPartition, int | None] = {}
+    def _init_leader(self) -> None:
         self._is_leader = False
         self._assignment_snapshot: TopicSnapshot | None = None
-        self._metadata_snapshot: TopicSnapshot = {}
-        self._metadata_snapshot_version = -1
-
-    def _is_group_subscribed(self) -> bool:
-        return bool(self._subscription)
-
-    def _is_rebalancing(self) -> bool:
-        return self._state in (MemberState.PREPARING_REBALANCE, MemberState.COMPLETING_REBALANCE)
-
-    def _assignor(self, name: str | None) -> ConsumerAssignor | None:
-        return next((assignor for assignor in self._assignors if assignor.name == name), None)
-
-    def _set_subscription(self, topics: Sequence[str]) -> None:
-        subscription = tuple(sorted(dict.fromkeys(topics)))
-        if subscription != self._subscription:
-            self._subscription = subscription
-            self._want_metadata()
-
-    def _drop(self, partitions: Sequence[TopicPartition]) -> None:
-        for partition in partitions:
-            self._assigned.pop(partition, None)
-
-    # Metadata.
-
-    def _want_metadata(self) -> None:
-        """Follow the topics of the subscription, and as the leader those of the group."""
-        wanted = tuple(sorted(dict.fromkeys((*self._subscription, *self._group_topics))))
-        known = self._metadata.wanted_topics or ()
-        self._metadata.wanted_topics = wanted
-        if any(topic not in known for topic in wanted):
-            self._metadata.request_update()
-
-    def _update_metadata_snapshot(self) -> None:
-        metadata = self._metadata
-        if metadata.version > self._metadata_snapshot_version:
-            self._metadata_snapshot_version = metadata.version
-            self._metadata_snapshot = metadata.snapshot(
-                metadata.wanted_topics or (), with_racks=bool(self._consumer_config.client_rack)
-            )
 
     def _is_assignment_outdated(self) -> bool:
         """Whether this leader's assignment was computed from other metadata than it has now."""
@@ -111,37 +51,44 @@ class ConsumerLeader(OffsetCommits):
 
     def _stop_leading(self) -> None:
         self._is_leader = False
-        self._group_topics = ()
-        self._want_metadata()
+        self._subscriptions.group_topics = ()
+        self._follow_topics(look=False)
 
     def _on_leader_elected(self, response: JoinGroupResponse, future: Future, now_ms: int) -> None:
-        """Assign at once, or first wait without limit for metadata of the group's topics.
+        """Assign at once, or first wait without limit for metadata of the group's topics."""
+        assignor = self._assignor(response.protocol_name)
+        if assignor is None:
+            future.fail(ILLEGAL_STATE)
+            return
+        try:
+            members = self._read_members(response)
+        except WireFormatError:
+            future.fail(SCHEMA)
+            return
+        topics = [topic for member in members for topic in member.subscription.topics]
+        then = partial(self._assign_as_leader, response, assignor, future)
+        self._watch_group_topics(topics, then, now_ms)
+
+    def _watch_group_topics(self, topics: Sequence[str], then: Continuation, now_ms: int) -> None:
+        """Go on with metadata of these topics, as ConsumerCoordinator.updateGroupSubscription.
 
         The application's thread is inside its poll then; whatever that waited for, it waits for
         again afterwards.
         """
-        try:
-            members = self._read_members(response)
-        except WireFormatError:
-            future.fail(ILLEGAL_STATE)
-            return
-        topics = dict.fromkeys(t for m in members for t in m.subscription.topics)
-        self._group_topics = tuple(sorted(topics))
-        self._want_metadata()
+        self._follow_topics(look=self._subscriptions.subscribe_group(topics))
         if self._metadata.is_fresh(now_ms):
-            self._assign_as_leader(response, future, now_ms)
+            self._update_metadata_snapshot()
+            then(now_ms)
             return
         self._is_electing = True
         saved = (self._wait, self._wait_until_ms, self._wait_future, self._resume)
-        then = partial(self._leader_metadata_ready, response, future, saved)
-        self._block_for_metadata(FOREVER, then)
+        self._block_for_metadata(FOREVER, partial(self._group_topics_known, saved, then))
 
-    def _leader_metadata_ready(
-        self, response: JoinGroupResponse, future: Future, saved: SavedWait, now_ms: int
-    ) -> None:
+    def _group_topics_known(self, saved: SavedWait, then: Continuation, now_ms: int) -> None:
         self._is_electing = False
         self._wait, self._wait_until_ms, self._wait_future, self._resume = saved
-        self._assign_as_leader(response, future, now_ms)
+        self._update_metadata_snapshot()
+        then(now_ms)
         self._activity = True
 
     def _read_members(self, response: JoinGroupResponse) -> list[AssignorMember]:
@@ -154,17 +101,18 @@ class ConsumerLeader(OffsetCommits):
             for member in response.members
         ]
 
-    def _assign_as_leader(self, response: JoinGroupResponse, future: Future, now_ms: int) -> None:
-        self._update_metadata_snapshot()
+    def _assign_as_leader(
+        self,
+        response: JoinGroupResponse,
+        assignor: ConsumerAssignor,
+        future: Future,
+        now_ms: int,
+    ) -> None:
         self._is_leader = True
         if response.skip_assignment:
             # A static leader returned: everyone keeps what the broker has stored.
             self._assignment_snapshot = self._metadata_snapshot
             self._send_sync_group({}, future, now_ms)
-            return
-        assignor = self._assignor(response.protocol_name)
-        if assignor is None:
-            future.fail(ILLEGAL_STATE)
             return
         members = self._read_members(response)
         try:
@@ -175,6 +123,18 @@ class ConsumerLeader(OffsetCommits):
         if self._is_unsafe_handover(assignor, members, assignments):
             future.fail(ILLEGAL_STATE)
             return
+        watched = self._subscriptions.group_topics
+        given = dict.fromkeys(tp.topic for each in assignments.values() for tp in each)
+        then = partial(self._sync_as_leader, assignments, future)
+        if assignor.name in _BUILT_IN or all(topic in watched for topic in given):
+            then(now_ms)
+        else:
+            # An assignor of one's own may give topics that nobody subscribed to.
+            self._watch_group_topics((*watched, *given), then, now_ms)
+
+    def _sync_as_leader(
+        self, assignments: Mapping[str, Sequence[TopicPartition]], future: Future, now_ms: int
+    ) -> None:
         self._assignment_snapshot = self._metadata_snapshot
         blobs = {
             member_id: encode_assignment(ConsumerAssignment(partitions=tuple(partitions)))
@@ -186,7 +146,7 @@ class ConsumerLeader(OffsetCommits):
         topics = self._metadata.topics
         return {
             topic: tuple(partition.replica_racks for partition in topics[topic].partitions)
-            for topic in self._group_topics
+            for topic in self._subscriptions.group_topics
             if topic in topics
         }
 

@@ -7,6 +7,7 @@ from enum import Enum, unique
 
 from msgspec import Struct
 
+from coordinator_sim.clients.config import OffsetReset
 from coordinator_sim.protocol.requests import Request
 from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition
 
@@ -63,6 +64,17 @@ class RunCallback(Struct, frozen=True, kw_only=True):
     tasks: tuple[ConnectorTaskId, ...] = ()
 
 
+class ResetPositions(Struct, frozen=True, kw_only=True):
+    """Find where these partitions begin or end; answered by `positions_found`.
+
+    A partition may be asked for again while an answer is missing: after it was given up and
+    assigned anew. The driver repeats what fails, as Java's ListOffsets is repeated.
+    """
+
+    partitions: tuple[TopicPartition, ...]
+    to: OffsetReset
+
+
 class PollReturned(Struct, frozen=True, gc=False):
     """The application's `poll` call is over; the application may process and poll again.
 
@@ -85,5 +97,14 @@ class CommitCompleted(Struct, frozen=True, kw_only=True):
     error: str | None = None
 
 
-Effect = Connect | Disconnect | Send | RunCallback | PollReturned | Closed | CommitCompleted
+Effect = (
+    Connect
+    | Disconnect
+    | Send
+    | RunCallback
+    | ResetPositions
+    | PollReturned
+    | Closed
+    | CommitCompleted
+)
 Effects = tuple[Effect, ...]

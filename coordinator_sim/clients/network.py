@@ -266,6 +266,10 @@ class NetworkClient:
         """Whether nothing at all is in flight."""
         return not self._in_flight
 
+    def is_any_ready(self) -> bool:
+        """Whether a connection is open."""
+        return any(each.link is _READY for each in self._connections.values())
+
     def least_loaded(self, nodes: tuple[Node, ...], now_ms: int) -> int | None:
         """The node with the fewest requests in flight, open connections first.
 

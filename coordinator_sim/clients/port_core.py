@@ -394,11 +394,11 @@ class PortCore(ABC):
         self._request(RequestKind.METADATA, node_id, request, now_ms)
 
     def _on_metadata(self, response: MetadataResponse, now_ms: int) -> None:
-        self._metadata.update(response, now_ms, backoff_ms=self._metadata_backoff_ms())
+        self._metadata.update(response, now_ms, self._metadata_backoff_ms)
 
-    def _metadata_backoff_ms(self) -> int:
+    def _metadata_backoff_ms(self, attempts: int) -> int:
         return self._config.retry_backoff().backoff_ms(
-            self._metadata.attempts, self._jitter, site="metadata-backoff", key=self._client_id
+            attempts, self._jitter, site="metadata-backoff", key=self._client_id
         )
 
     # What the parts above provide.

@@ -92,11 +92,12 @@ class PartitionMetadata(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class TopicMetadata(Struct, frozen=True, kw_only=True, gc=False):
-    """One topic's partitions in ascending order."""
+    """One topic's partitions in ascending order; internal ones are the broker's own."""
 
     name: str
     partitions: tuple[PartitionMetadata, ...]
     error_code: ErrorCode = ErrorCode.NONE
+    is_internal: bool = False
 
 
 class MetadataResponse(Struct, frozen=True, kw_only=True, gc=False):

@@ -18,6 +18,7 @@ from coordinator_sim.clients.effects import (
     Effect,
     Effects,
     PollReturned,
+    ResetPositions,
     RunCallback,
     Send,
 )
@@ -115,6 +116,9 @@ class ClientProcess(Alarmed):
     def _on_callback(self, callback: RunCallback) -> None:
         """Run an application callback, ending in `_complete_callback`."""
 
+    def _on_reset(self, wanted: ResetPositions) -> None:
+        """Find where partitions without a committed offset begin or end; workers never ask."""
+
     def _on_commit_completed(self, completed: CommitCompleted) -> None:
         """A commit ended; an application that committed asynchronously takes no notice."""
 
@@ -187,6 +191,8 @@ class ClientProcess(Alarmed):
                 self._on_callback(effect)
             case PollReturned(error=error):
                 self._on_poll_returned(error)
+            case ResetPositions():
+                self._on_reset(effect)
             case CommitCompleted():
                 self._on_commit_completed(effect)
             case Closed():

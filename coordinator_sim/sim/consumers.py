@@ -9,9 +9,14 @@ from functools import partial
 from typing import Final
 
 from coordinator_sim.assignors.registry import make_consumer_assignor
-from coordinator_sim.clients.config import ConsumerConfig
+from coordinator_sim.clients.config import ConsumerConfig, OffsetReset
 from coordinator_sim.clients.consumer_coordinator import ConsumerCoordinator
-from coordinator_sim.clients.effects import CallbackKind, CommitCompleted, RunCallback
+from coordinator_sim.clients.effects import (
+    CallbackKind,
+    CommitCompleted,
+    ResetPositions,
+    RunCallback,
+)
 from coordinator_sim.clients.exceptions import COMMIT_FAILED, RETRIABLE, WAKEUP
 from coordinator_sim.clients.port_core import NOTIFICATION_TOKEN
 from coordinator_sim.clock import Action
@@ -265,6 +270,14 @@ class ConsumerProcess(ClientProcess):
         else:
             self._later(self._callback_us, partial(self._complete_callback, callback.token))
 
+    def _on_reset(self, wanted: ResetPositions) -> None:
+        """Partitions begin at 0; where they end now is known."""
+        now_us = self._world.environment.now_us
+        end_offset = self._world.topic_logs.end_offset
+        to_end = wanted.to is OffsetReset.LATEST
+        found = {tp: end_offset(tp, now_us) if to_end else 0 for tp in wanted.partitions}
+        self._run(self._consumer.positions_found(found, self._now_ms()))
+
     def _commit_revoked(self, callback: RunCallback) -> None:
         positions = self._consumer.positions
         given_up = {tp: positions[tp] for tp in callback.partitions if tp in positions}
@@ -307,8 +320,12 @@ class ConsumerProcess(ClientProcess):
 
 
 def client_settings(spec: ConsumerSpec, group: ConsumerGroupSpec) -> dict[str, str]:
-    """The settings of one consumer by Kafka's names, its own over its group's."""
-    settings = {**group.settings, **spec.settings}
+    """The settings of one consumer by Kafka's names, its own over its group's.
+
+    The topics of a run are born with it: unless a setting says otherwise they are read from their
+    beginning, not from where they happen to end as Kafka's default `latest` has it.
+    """
+    settings = {"auto.offset.reset": "earliest", **group.settings, **spec.settings}
     if spec.commits.when != "auto":
         settings["enable.auto.commit"] = "false"
     if spec.instance_id is not None:

@@ -20,6 +20,7 @@ from coordinator_sim.clients.effects import (
     Effect,
     Effects,
     PollReturned,
+    ResetPositions,
     RunCallback,
     Send,
 )
@@ -321,6 +322,8 @@ class Desk:
         self.returned: list[str | None] = []
         self.commits: list[CommitCompleted] = []
         self.disconnects: list[int] = []
+        self.resets: list[ResetPositions] = []
+        self.internal: tuple[str, ...] = ()
         self.closed = False
         self.racks: tuple[str, ...] = ()
         self.topics = {"t": 2}
@@ -331,25 +334,31 @@ class Desk:
     def do(self, effects: Effects) -> None:
         """Carry out effects, and those that follow from them."""
         for effect in effects:
-            match effect:
-                case Connect(node_id=node_id) if Connect in self.automatic:
-                    self.do(self.port.on_connected(node_id, self.now_ms))
-                case Disconnect(node_id=node_id):
-                    self.disconnects.append(node_id)
-                    self.waiting = [s for s in self.waiting if s.node_id != node_id]
-                case Send():
-                    self._sent(effect)
-                case RunCallback():
-                    self.callbacks.append(effect)
-                    if RunCallback in self.automatic:
-                        outcome = self.outcomes.get(effect.kind)
-                        self.do(self.port.callback_completed(effect.token, outcome, self.now_ms))
-                case PollReturned(error=error):
-                    self.returned.append(error)
-                case CommitCompleted():
-                    self.commits.append(effect)
-                case Closed():
-                    self.closed = True
+            if isinstance(effect, ResetPositions):
+                self.resets.append(effect)
+            else:
+                self._do(effect)
+
+    def _do(self, effect: Effect) -> None:
+        match effect:
+            case Connect(node_id=node_id) if Connect in self.automatic:
+                self.do(self.port.on_connected(node_id, self.now_ms))
+            case Disconnect(node_id=node_id):
+                self.disconnects.append(node_id)
+                self.waiting = [s for s in self.waiting if s.node_id != node_id]
+            case Send():
+                self._sent(effect)
+            case RunCallback():
+                self.callbacks.append(effect)
+                if RunCallback in self.automatic:
+                    outcome = self.outcomes.get(effect.kind)
+                    self.do(self.port.callback_completed(effect.token, outcome, self.now_ms))
+            case PollReturned(error=error):
+                self.returned.append(error)
+            case CommitCompleted():
+                self.commits.append(effect)
+            case Closed():
+                self.closed = True
 
     def _sent(self, send: Send) -> None:
         self.sent.append((self.now_ms, send.request))
@@ -367,6 +376,7 @@ class Desk:
             topics=tuple(
                 TopicMetadata(
                     name=name,
+                    is_internal=name in self.internal,
                     partitions=tuple(
                         PartitionMetadata(partition=p, leader_id=1, replica_racks=self.racks)
                         for p in range(count)
@@ -418,14 +428,28 @@ class Desk:
         }
         self.reply(JoinGroupRequest, response or JoinGroupResponse(**{**defaults, **fields}))
 
-    def sync(self, *partitions: TopicPartition) -> None:
+    def sync_only(self, *partitions: TopicPartition) -> None:
         """Answer the waiting SyncGroup with these partitions."""
         blob = encode_assignment(ConsumerAssignment(partitions=partitions))
         self.reply(SyncGroupRequest, SyncGroupResponse(assignment=blob))
+
+    def sync(self, *partitions: TopicPartition) -> None:
+        """Answer the waiting SyncGroup with these partitions, and each offset with 10."""
+        self.sync_only(*partitions)
         if self.is_waiting(OffsetFetchRequest):
-            fetched = FetchedTopic("t", tuple(FetchedOffset(p, 10) for _, p in partitions))
-            group = FetchedGroup(group_id="group", topics=(fetched,))
-            self.reply(OffsetFetchRequest, OffsetFetchResponse(groups=(group,)))
+            self.reply(OffsetFetchRequest, self.fetched(*partitions))
+
+    def fetched(
+        self, *partitions: TopicPartition, missing: Sequence[TopicPartition] = ()
+    ) -> OffsetFetchResponse:
+        """Offset 10 of these partitions, and none of those missing."""
+        offsets: dict[str, list[FetchedOffset]] = {}
+        for topic, partition in partitions:
+            offsets.setdefault(topic, []).append(FetchedOffset(partition, 10))
+        for topic, partition in missing:
+            offsets.setdefault(topic, []).append(FetchedOffset(partition, -1))
+        topics = tuple(FetchedTopic(name, tuple(each)) for name, each in offsets.items())
+        return OffsetFetchResponse(groups=(FetchedGroup(group_id="group", topics=topics),))
 
     def settle_stable(self, *partitions: TopicPartition) -> None:
         """Bring a consumer from its first poll to STABLE with these partitions."""
@@ -450,13 +474,17 @@ def make_world() -> type[World]:
 def make_desk() -> Callable[..., Desk]:
     """Builds a desk for a consumer of topic `t`, auto-commit off unless said."""
 
-    def make(assignors: Sequence[str] = ("range",), **settings: Setting) -> Desk:
+    def make(
+        assignors: Sequence[str] = ("range",),
+        topics: Sequence[str] = ("t",),
+        **settings: Setting,
+    ) -> Desk:
         config = msgspec.convert({"enable_auto_commit": False, **settings}, ConsumerConfig)
         port = ConsumerCoordinator(
             config,
             client_id="client",
             group_id="group",
-            topics=["t"],
+            topics=topics,
             assignors=[make_consumer_assignor(name) for name in assignors],
             bootstrap=(NODE,),
         )

@@ -335,12 +335,15 @@ def test_leader_with_a_rack_notices_rack_changes(
 
 
 def test_leader_that_cannot_read_the_members_sends_no_sync(make_desk: "MakeDesk") -> None:
-    """Metadata that does not parse, or a protocol nobody offered, is an illegal state."""
-    for members, name in (((JoinGroupMember("m", None, b""),), "range"), ((_member("m"),), "odd")):
+    """Metadata that does not parse is an error of its own, a protocol nobody offered as well."""
+    for members, name, error in (
+        ((JoinGroupMember("m", None, b""),), "range", "SchemaException"),
+        ((_member("m"),), "odd", "IllegalStateException"),
+    ):
         desk = make_desk()
         desk.poll()
         _lead(desk, *members, protocol_name=name)
-        assert desk.returned == ["IllegalStateException"]
+        assert desk.returned == [error]
         assert desk.of(SyncGroupRequest) == []
 
 

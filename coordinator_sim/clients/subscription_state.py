@@ -1,0 +1,138 @@
+"""What a consumer wants to read: topics by name, topics by pattern, or partitions by hand.
+
+The partitions it was assigned and their positions are the port's; the topics are here.
+
+Source: kafka trunk, clients/.../consumer/internals/SubscriptionState.java.
+"""
+
+import re
+from collections.abc import Iterable
+from enum import Enum, unique
+
+from coordinator_sim.errors import ConfigError, InvariantViolation
+from coordinator_sim.protocol.resources import TopicPartition
+
+
+@unique
+class SubscriptionType(Enum):
+    """How the consumer came to its topics; it may change only by way of `NONE`."""
+
+    NONE = "NONE"
+    AUTO_TOPICS = "AUTO_TOPICS"
+    AUTO_PATTERN = "AUTO_PATTERN"
+    USER_ASSIGNED = "USER_ASSIGNED"
+
+
+class SubscriptionState:
+    """Topics of one consumer, sorted, and as a leader those of its group.
+
+    Args:
+        exclude_internal_topics: Whether a pattern never matches the broker's own topics.
+    """
+
+    __slots__ = ("_exclude_internal", "_pattern", "group_topics", "kind", "topics")
+
+    def __init__(self, *, exclude_internal_topics: bool) -> None:
+        self._exclude_internal = exclude_internal_topics
+        self._pattern: re.Pattern[str] | None = None
+        self.kind = SubscriptionType.NONE
+        self.topics: tuple[str, ...] = ()
+        self.group_topics: tuple[str, ...] = ()
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether the group assigns partitions (hasAutoAssignedPartitions)."""
+        return self.kind in (SubscriptionType.AUTO_TOPICS, SubscriptionType.AUTO_PATTERN)
+
+    @property
+    def has_pattern(self) -> bool:
+        """Whether the topics follow from a pattern."""
+        return self._pattern is not None
+
+    def subscribe(self, topics: Iterable[str]) -> bool:
+        """Want these topics; whether that is a change.
+
+        Raises:
+            InvariantViolation: the consumer has a pattern, or partitions by hand.
+        """
+        self._be(SubscriptionType.AUTO_TOPICS)
+        return self._change(topics)
+
+    def subscribe_pattern(self, pattern: str) -> None:
+        """Want the topics whose whole name matches; none until a cluster is shown.
+
+        Raises:
+            InvariantViolation: the consumer has topics, or partitions by hand.
+            ConfigError: the pattern is malformed.
+        """
+        # DEVIATION: a regular expression of Python; Java's differ in rare forms, as character
+        # classes of Unicode and intersections.
+        try:
+            compiled = re.compile(pattern)
+        except re.error as error:
+            raise ConfigError(f"pattern {pattern!r}: {error}; write a regular expression") from None
+        self._be(SubscriptionType.AUTO_PATTERN)
+        self._pattern = compiled
+
+    def match(self, cluster_topics: Iterable[str]) -> bool:
+        """Want what matches among these; whether that is a change."""
+        return self._change(topic for topic in cluster_topics if self._matches(topic))
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> bool:
+        """Have these partitions by hand; whether that changed the topics.
+
+        Raises:
+            InvariantViolation: the consumer has a subscription.
+        """
+        self._be(SubscriptionType.USER_ASSIGNED)
+        return self._change(partition.topic for partition in partitions)
+
+    def unsubscribe(self) -> None:
+        """Want nothing."""
+        self.kind = SubscriptionType.NONE
+        self._pattern = None
+        self.topics = self.group_topics = ()
+
+    def subscribe_group(self, topics: Iterable[str]) -> bool:
+        """As leader, watch these topics; whether some are not the consumer's own."""
+        self.group_topics = tuple(sorted(dict.fromkeys(topics)))
+        return any(topic not in self.topics for topic in self.group_topics)
+
+    def metadata_topics(self) -> tuple[str, ...]:
+        """The topics to know about: the consumer's own and, as leader, its group's."""
+        if not self.group_topics:
+            return self.topics
+        return tuple(sorted(dict.fromkeys((*self.group_topics, *self.topics))))
+
+    def retains(self, topic: str, is_internal: bool) -> bool:
+        """Whether metadata about this topic is kept.
+
+        Source: kafka trunk, ConsumerMetadata.retainTopic.
+        """
+        if topic in self.topics or topic in self.group_topics:
+            return True
+        return self._matches(topic) and not (is_internal and self._exclude_internal)
+
+    def admits(self, partitions: Iterable[TopicPartition]) -> bool:
+        """Whether all these are of topics that are subscribed, or match the pattern."""
+        if self._pattern is not None:
+            return all(self._matches(partition.topic) for partition in partitions)
+        return all(partition.topic in self.topics for partition in partitions)
+
+    def _matches(self, topic: str) -> bool:
+        return self._pattern is not None and self._pattern.fullmatch(topic) is not None
+
+    def _change(self, topics: Iterable[str]) -> bool:
+        wanted = tuple(sorted(dict.fromkeys(topics)))
+        if wanted == self.topics:
+            return False
+        self.topics = wanted
+        return True
+
+    def _be(self, kind: SubscriptionType) -> None:
+        if self.kind not in (SubscriptionType.NONE, kind):
+            raise InvariantViolation(
+                f"{kind.value} after {self.kind.value}: topics, pattern and partitions exclude "
+                "each other; unsubscribe first"
+            )
+        self.kind = kind
