@@ -44,9 +44,6 @@ CLIENT_MODULES: Final = (
     "leave",
     "consumer",
     "commit",
-    "worker",
-    "connect_assignor",
-    "herder",
 )
 """The modules of `conformance.client_cases` that hold cases, in the order of a report."""
 

@@ -321,7 +321,7 @@ def record(client: str, names: list[str], out: Path) -> None:
 def _create_topic(bootstrap: str) -> None:
     """Make the topic with its records, and let a first group make the offsets topic."""
     from confluent_kafka import Consumer, Producer
-    from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+    from confluent_kafka.admin import AdminClient, NewTopic
 
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_topics([NewTopic(TOPIC, PARTITION_COUNT, 1)])[TOPIC].result()

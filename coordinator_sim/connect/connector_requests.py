@@ -125,13 +125,12 @@ def put_connector_config(
     """Validate a configuration, then have it written by a request of its own.
 
     Raises:
-        BadRequestException: the connector's class cannot be asked.
+        ConnectException: the connector's class cannot be asked.
     """
     yield from ()
     errors = herder.plugins.validation_errors(request.config)
     if isinstance(errors, PluginFailure):
-        # Trunk of 2024-10 answers 500 where the class is not installed, 4.3.1 answers 400 (seen).
-        raise BadRequestException(errors.trace)
+        raise ConnectException(errors.trace)
     herder.add_request(partial(_write_connector_config, herder, request, errors), answer)
 
 

@@ -12,9 +12,14 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.assignors.registry import make_consumer_assignor
-from coordinator_sim.clients.config import ConsumerConfig
+from coordinator_sim.clients.config import ConsumerConfig, OffsetReset
 from coordinator_sim.clients.consumer_coordinator import ConsumerCoordinator
-from coordinator_sim.clients.effects import CallbackKind, PollReturned, RunCallback
+from coordinator_sim.clients.effects import (
+    CallbackKind,
+    PollReturned,
+    ResetPositions,
+    RunCallback,
+)
 from coordinator_sim.clients.exceptions import COMMIT_FAILED, RETRIABLE, WAKEUP
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.clients.port_core import NOTIFICATION_TOKEN
@@ -86,6 +91,7 @@ class ConsumerMember(PortLoop):
         )
         self._reader = reader
         self._fetching: asyncio.Task[None] | None = None
+        self._lookups: list[asyncio.Task[None]] = []
         self._is_stopping = False
         self._fatal_error: str | None = None
 
@@ -111,6 +117,7 @@ class ConsumerMember(PortLoop):
         self._end()
         if self._fetching is not None:
             await self._fetching
+        await asyncio.gather(*self._lookups)
         if self._reader is not None:
             await asyncio.to_thread(self._reader.close)
 
@@ -128,6 +135,8 @@ class ConsumerMember(PortLoop):
                 self._on_poll_returned(error)
             case RunCallback():
                 self._on_callback(effect)
+            case ResetPositions(partitions=partitions, to=to):
+                self._lookups.append(self._loop.create_task(self._look_up(partitions, to)))
             case _:
                 pass  # commits end unheard: the answer itself is told
 
@@ -165,6 +174,19 @@ class ConsumerMember(PortLoop):
         )
 
     # Records.
+
+    async def _look_up(self, partitions: tuple[TopicPartition, ...], to: OffsetReset) -> None:
+        """Find where partitions begin or end; who reads nothing begins anywhere."""
+        left = partitions
+        while left and not self._ended.done():
+            if self._reader is None:
+                found = dict.fromkeys(left, 0)
+            else:
+                found = await asyncio.to_thread(self._reader.offsets_at, left, to)
+            self._turn(partial(self._consumer.positions_found, found, now_ms()))
+            left = tuple(tp for tp in left if tp not in found)
+            if left:
+                await asyncio.sleep(_IDLE_S)
 
     async def _fetch_on(self, reader: RecordReader) -> None:
         while not self._ended.done():

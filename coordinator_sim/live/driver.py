@@ -23,11 +23,15 @@ FIRST_CONTACT_S: Final = 10.0
 """A bootstrap of which no broker has answered so long after the start is taken for a mistake."""
 
 _MS_PER_S: Final = 1000
+_EPOCH_NS: Final = time.time_ns() - time.monotonic_ns()
 
 
 def now_ms() -> int:
-    """The present instant on a clock that never runs backwards, in milliseconds."""
-    return time.monotonic_ns() // 1_000_000
+    """The present instant in milliseconds since 1970, on a clock that never runs backwards.
+
+    Ports only need the second; a worker's session keys carry the instant of their creation.
+    """
+    return (_EPOCH_NS + time.monotonic_ns()) // 1_000_000
 
 
 class LinkedPort(Protocol):

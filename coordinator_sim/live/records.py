@@ -4,18 +4,21 @@ The group's protocol is the port's affair: this consumer joins nothing and commi
 Its calls block, so they run in a thread, one at a time.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from confluent_kafka import Consumer, Message
+from confluent_kafka import Consumer, KafkaException, Message
 from confluent_kafka import TopicPartition as Assigned
 from msgspec import Struct
 
+from coordinator_sim.clients.config import OffsetReset
 from coordinator_sim.errors import DataError
 from coordinator_sim.protocol.resources import TopicPartition
 
 MAX_POLL_RECORDS: Final = 500
 """Default of `max.poll.records`."""
+
+_LOOK_UP_S: Final = 5.0
 
 
 class RecordRange(Struct, frozen=True, kw_only=True):
@@ -72,6 +75,20 @@ class RecordReader:
             elif not error.retriable():
                 raise DataError(f"{message.topic()}-{message.partition()}: {error.str()}")
         return list(found.values())
+
+    def offsets_at(
+        self, partitions: Sequence[TopicPartition], to: OffsetReset
+    ) -> dict[TopicPartition, int]:
+        """Where partitions begin or end; one that cannot be asked now is left out."""
+        found = {}
+        for partition in partitions:
+            asked = Assigned(partition.topic, partition.partition)
+            try:
+                first, end = self._consumer.get_watermark_offsets(asked, _LOOK_UP_S)
+            except KafkaException:
+                continue
+            found[partition] = first if to is OffsetReset.EARLIEST else end
+        return found
 
     def close(self) -> None:
         """Close the consumer."""

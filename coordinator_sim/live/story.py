@@ -1,5 +1,7 @@
 """What a member's answers mean, in one line each for people and as data for machines."""
 
+from typing import Final
+
 from msgspec import Struct
 
 from coordinator_sim.protocol.errors import ErrorCode
@@ -10,9 +12,15 @@ from coordinator_sim.protocol.messages import (
     LeaveGroupResponse,
     OffsetCommitRequest,
     OffsetCommitResponse,
+    SyncGroupRequest,
     SyncGroupResponse,
 )
 from coordinator_sim.protocol.requests import Request, Response
+from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.wire.connect_protocol import decode_connect_assignment
+
+CONNECT: Final = "connect"
+"""The protocol type of workers."""
 
 
 class MemberEvent(Struct, frozen=True, kw_only=True):
@@ -37,7 +45,8 @@ def told_of(request: Request, response: Response) -> MemberEvent | None:
         case JoinGroupResponse():
             return _joined(response)
         case SyncGroupResponse():
-            return _refused("SyncGroup", response.error_code)
+            assert isinstance(request, SyncGroupRequest)  # noqa: S101 - answers match requests
+            return _synced(request, response)
         case HeartbeatResponse():
             return _refused("Heartbeat", response.error_code)
         case OffsetCommitResponse():
@@ -78,6 +87,37 @@ def _joined(response: JoinGroupResponse) -> MemberEvent | None:
             "members": [member.member_id for member in response.members],
         },
     )
+
+
+def _synced(request: SyncGroupRequest, response: SyncGroupResponse) -> MemberEvent | None:
+    """What a Connect worker is given; a consumer's callbacks tell of its partitions."""
+    if response.error_code is not ErrorCode.NONE:
+        return _refused("SyncGroup", response.error_code)
+    if request.protocol_type != CONNECT or not response.assignment:
+        return None
+    given = decode_connect_assignment(response.assignment)
+    assigned = [*given.connectors, *map(_task_name, given.tasks)]
+    revoked = [*given.revoked_connectors, *map(_task_name, given.revoked_tasks)]
+    text = f"assigned {' '.join(assigned) or 'nothing'}"
+    if revoked:
+        text += f", revoked {' '.join(revoked)}"
+    if given.delay_ms:
+        text += f", {given.delay_ms} ms until the next rebalance"
+    return MemberEvent(
+        kind="GIVEN",
+        text=text,
+        details={
+            "generation": request.generation_id,
+            "leader_url": given.leader_url,
+            "assigned": assigned,
+            "revoked": revoked,
+            "delay_ms": given.delay_ms,
+        },
+    )
+
+
+def _task_name(task: ConnectorTaskId) -> str:
+    return f"{task.connector}-{task.task}"
 
 
 def _committed(request: OffsetCommitRequest, response: OffsetCommitResponse) -> MemberEvent | None:

@@ -58,6 +58,7 @@ def our_member(broker: Broker, folder: Path, name: str = "ours") -> Lines:
         *("--client-id", name, "--protocol-log", str(folder / f"{name}.frames")),
         *("--set", f"session.timeout.ms={SESSION_MS}", "--set", "heartbeat.interval.ms=300"),
         *("--set", "auto.commit.interval.ms=200"),
+        *("--set", "auto.offset.reset=earliest"),
     )
     command = [sys.executable, "-m", "coordinator_sim", "member", *options]
     return Lines(command, folder / f"{name}.jsonl")

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from coordinator_sim.clients.config import OffsetReset
 from coordinator_sim.errors import ConfigError, CoordinatorSimError, UnsupportedVersion
 from coordinator_sim.live import driver
 from coordinator_sim.live.connection import FrameSeen
@@ -54,6 +55,12 @@ class TenRecords:
             if offset < 10
         ]
 
+    def offsets_at(
+        self, partitions: tuple[TopicPartition, ...], to: OffsetReset
+    ) -> dict[TopicPartition, int]:
+        """Every partition begins at 0 and ends at 10."""
+        return dict.fromkeys(partitions, 0 if to is OffsetReset.EARLIEST else 10)
+
     def close(self) -> None:
         """Nothing to close."""
 
@@ -67,7 +74,7 @@ def member_of(
         group_id="g",
         topics=("orders",),
         client_id="c",
-        settings={"heartbeat.interval.ms": "50", **settings},
+        settings={"heartbeat.interval.ms": "50", "auto.offset.reset": "earliest", **settings},
     )
     return ConsumerMember(options, reader, heard)
 
@@ -93,6 +100,16 @@ def test_member_joins_consumes_commits_and_leaves() -> None:
     assert heard.texts("COMMITTED") == ["committed orders-0=10 orders-1=10"]
     assert heard.kinds[-2:] == ["REVOKED", "LEFT"]
     assert {header.client_id for header in broker.headers} == {"c"}
+
+
+def test_a_member_without_a_reader_keeps_its_membership() -> None:
+    """Nothing is read, yet what it is given it keeps and commits."""
+    broker, heard = TcpBroker(), Heard()
+
+    asyncio.run(live(broker, heard))
+
+    assert heard.texts("COMMITTED") == ["committed orders-0=0 orders-1=0"]
+    assert "CONSUMED" not in heard.kinds
 
 
 def test_versions_are_the_newest_that_both_sides_speak() -> None:

@@ -1,0 +1,399 @@
+"""What a Connect worker asks of topics, done by librdkafka: admin, producers, readers of logs.
+
+Every call blocks in a thread of its own pool; answers come back on the loop. A question is
+answered once, an error by the name of Kafka's exception.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Final, Protocol
+
+from confluent_kafka import (
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicCollection,
+)
+from confluent_kafka import TopicPartition as Assigned
+from confluent_kafka.admin import (
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
+
+from coordinator_sim.clients.exceptions import DISCONNECT, KAFKA, TIMEOUT, exception_name
+from coordinator_sim.connect.effects import (
+    CreateTopic,
+    DescribeCluster,
+    DescribeTopic,
+    FenceProducers,
+    Fetched,
+    InitTransactions,
+    ListEndOffsets,
+    Produce,
+    ProduceInTransaction,
+    StartReading,
+    StopReading,
+)
+from coordinator_sim.errors import DataError
+from coordinator_sim.live.log_reader import LogReader
+from coordinator_sim.protocol.errors import ErrorCode
+
+DataEffect = (
+    DescribeCluster
+    | CreateTopic
+    | DescribeTopic
+    | StartReading
+    | StopReading
+    | ListEndOffsets
+    | Produce
+    | InitTransactions
+    | ProduceInTransaction
+    | FenceProducers
+)
+"""The effects that are carried out here."""
+
+PRODUCER_FENCED: Final = "ProducerFencedException"
+UNKNOWN_TOPIC: Final = "UnknownTopicOrPartitionException"
+
+_LOGGER: Final = logging.getLogger(__name__)
+_LOGGER.addHandler(logging.NullHandler())
+_THREADS: Final = 8
+_TIMEOUT_S: Final = 60.0
+"""`default.api.timeout.ms` of the admin client."""
+_POLL_S: Final = 0.1
+_TRANSACTION_TIMEOUT_MS: Final = 10_000
+"""Of the leader's producer (DistributedHerder, KafkaConfigBackingStore.fencableProducerProps)."""
+_NAMED_ERRORS: Final = {
+    "_TIMED_OUT": TIMEOUT,
+    "_MSG_TIMED_OUT": TIMEOUT,
+    "_ALL_BROKERS_DOWN": TIMEOUT,
+    "_TRANSPORT": DISCONNECT,
+    "_FENCED": PRODUCER_FENCED,
+    "INVALID_PRODUCER_EPOCH": PRODUCER_FENCED,
+    "_UNKNOWN_TOPIC": UNKNOWN_TOPIC,
+    "_UNKNOWN_PARTITION": UNKNOWN_TOPIC,
+}
+"""Errors of librdkafka's own, and one that its producer means otherwise than a broker does."""
+
+
+Written = Callable[[int | None, str | None], object]
+"""Hears of a record's offset, or of the name of an error."""
+
+
+class DataListener(Protocol):
+    """Who asked: a worker's loop. Called on the loop's thread alone."""
+
+    def answered(self, token: int, value: object, error: str | None) -> None:
+        """The answer to an effect with this token."""
+        ...
+
+    def fetched(self, fetched: Fetched) -> None:
+        """Records of a topic that is read."""
+        ...
+
+    def failed(self, error: DataError) -> None:
+        """A topic cannot be read any more."""
+        ...
+
+
+class DataPlane:
+    """The topics of one worker.
+
+    Args:
+        bootstrap: As `bootstrap.servers`.
+        client_id: What brokers call its clients, with a word behind it for each.
+        listener: Who asked.
+        loop: Where answers are given.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        *,
+        client_id: str,
+        listener: DataListener,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._bootstrap = bootstrap
+        self._client_id = client_id
+        self._listener = listener
+        self._loop = loop
+        self._pool = ThreadPoolExecutor(_THREADS, "data-plane")
+        self._admin = AdminClient(self._settings("shared-admin"))
+        self._producer = Producer(self._producer_settings("producer"))
+        self._transactional: dict[str, tuple[Producer, ThreadPoolExecutor]] = {}
+        self._readers: dict[str, LogReader] = {}
+        self._is_closed = False
+        self._delivering = threading.Thread(target=self._deliver, name="deliveries", daemon=True)
+        self._delivering.start()
+
+    def carry_out(self, effect: DataEffect) -> None:  # noqa: C901 - one case an effect
+        """Begin what the effect asks for."""
+        match effect:
+            case DescribeCluster(token=token):
+                self._ask(token, self._cluster_id)
+            case CreateTopic(token=token):
+                self._ask(token, partial(self._create, effect))
+            case DescribeTopic(token=token, topic=topic):
+                self._ask(token, partial(self._partition_count, topic))
+            case ListEndOffsets(token=token):
+                self._ask(token, partial(self._end_offsets, effect))
+            case StartReading():
+                self._start_reading(effect)
+            case StopReading(topic=topic):
+                self._stop_reading(topic)
+            case Produce():
+                self._produce(effect)
+            case InitTransactions(token=token, transactional_id=transactional_id):
+                self._init_transactions(token, transactional_id)
+            case ProduceInTransaction():
+                self._produce_in_transaction(effect)
+            case FenceProducers(token=token, transactional_ids=ids):
+                self._ask(token, partial(self._fence, ids))
+
+    def close(self) -> None:
+        """Close every client; what is still asked is not answered any more. Blocks a moment."""
+        self._is_closed = True
+        for reader in self._readers.values():
+            reader.stop()
+        self._readers.clear()
+        self._delivering.join()
+        self._producer.flush(1)
+        for _, pool in self._transactional.values():
+            pool.shutdown(cancel_futures=True)
+        self._pool.shutdown(cancel_futures=True)
+
+    # Questions, each in a thread.
+
+    def _ask(
+        self,
+        token: int,
+        work: Callable[[], object],
+        pool: ThreadPoolExecutor | None = None,
+    ) -> None:
+        (pool or self._pool).submit(self._work, token, work)
+
+    def _work(self, token: int, work: Callable[[], object]) -> None:
+        try:
+            value = work()
+        except KafkaException as error:
+            self._answer(token, None, error_name(error.args[0]))
+        else:
+            self._answer(token, value, None)
+
+    def _answer(self, token: int, value: object, error: str | None) -> None:
+        self._on_loop(self._listener.answered, token, value, error)
+
+    def _on_loop(self, action: Callable[..., object], *arguments: object) -> None:
+        if not self._is_closed:
+            self._loop.call_soon_threadsafe(action, *arguments)
+
+    def _cluster_id(self) -> str:
+        described = self._admin.describe_cluster(request_timeout=_TIMEOUT_S).result()
+        return str(described.cluster_id)
+
+    def _create(self, effect: CreateTopic) -> bool:
+        topic = NewTopic(
+            effect.topic, effect.partitions, effect.replication_factor, config=effect.configs
+        )
+        created = self._admin.create_topics([topic], operation_timeout=_TIMEOUT_S)
+        try:
+            created[effect.topic].result()
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise
+            return False
+        return True
+
+    def _partition_count(self, name: str) -> int:
+        """Ask as an admin does, which creates no topic."""
+        asked = self._admin.describe_topics(TopicCollection([name]), request_timeout=_TIMEOUT_S)
+        try:
+            return len(asked[name].result().partitions)
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return 0
+            raise
+
+    def _end_offsets(self, effect: ListEndOffsets) -> dict[int, int]:
+        level = (
+            IsolationLevel.READ_COMMITTED
+            if effect.read_committed
+            else IsolationLevel.READ_UNCOMMITTED
+        )
+        asked = {
+            Assigned(effect.topic, partition): OffsetSpec.latest()
+            for partition in range(self._partition_count(effect.topic))
+        }
+        found = self._admin.list_offsets(asked, isolation_level=level, request_timeout=_TIMEOUT_S)
+        return {each.partition: future.result().offset for each, future in found.items()}
+
+    def topic_setting(self, token: int, topic: str, name: str) -> None:
+        """Look up one setting of a topic; the value is empty when it has none of that name."""
+        self._ask(token, partial(self._topic_setting, topic, name))
+
+    def _topic_setting(self, topic: str, name: str) -> str:
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+        asked = self._admin.describe_configs([resource], request_timeout=_TIMEOUT_S)
+        entry = asked[resource].result().get(name)
+        return "" if entry is None else str(entry.value)
+
+    # Readers.
+
+    def _start_reading(self, effect: StartReading) -> None:
+        settings = {
+            **self._settings(effect.topic),
+            "isolation.level": "read_committed" if effect.read_committed else "read_uncommitted",
+        }
+        reader = LogReader(
+            effect.topic,
+            settings,
+            lambda fetched: self._loop.call_soon_threadsafe(self._hand_over, fetched),
+            lambda error: self._loop.call_soon_threadsafe(self._listener.failed, error),
+        )
+        self._readers[effect.topic] = reader
+        reader.start()
+
+    def _hand_over(self, fetched: Fetched) -> None:
+        if fetched.topic in self._readers:
+            self._listener.fetched(fetched)
+
+    def _stop_reading(self, topic: str) -> None:
+        reader = self._readers.pop(topic, None)
+        if reader is not None:
+            self._pool.submit(reader.stop)
+
+    # Producers.
+
+    def _produce(self, effect: Produce) -> None:
+        self.write(
+            effect.topic,
+            effect.key,
+            effect.value,
+            lambda offset, error: self._listener.answered(effect.token, offset, error),
+        )
+
+    def write(self, topic: str, key: bytes | None, value: bytes | None, written: Written) -> None:
+        """Write one record; `written` hears on the loop of its offset, or of an error."""
+
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            if error is None:
+                self._on_loop(written, message.offset(), None)
+            else:
+                self._on_loop(written, None, error_name(error))
+
+        self._producer.produce(topic, value=value, key=key, on_delivery=delivered)
+
+    async def end_offsets(self, topic: str) -> dict[int, int]:
+        """Partition -> end offset.
+
+        Raises:
+            DataError: they are not to be had.
+        """
+        effect = ListEndOffsets(0, topic)
+        try:
+            return await self._loop.run_in_executor(self._pool, self._end_offsets, effect)
+        except KafkaException as error:
+            raise DataError(f"{topic}: {error.args[0].str()}") from None
+
+    def _deliver(self) -> None:
+        """Serve the callbacks of the producer, for as long as there is one."""
+        while not self._is_closed:
+            self._producer.poll(_POLL_S)
+
+    def _init_transactions(self, token: int, transactional_id: str) -> None:
+        producer = Producer(self._transactional_settings(transactional_id))
+        pool = ThreadPoolExecutor(1, transactional_id)
+        self._transactional[transactional_id] = (producer, pool)
+        self._ask(token, partial(producer.init_transactions, _TIMEOUT_S), pool)
+
+    def _produce_in_transaction(self, effect: ProduceInTransaction) -> None:
+        producer, pool = self._transactional[effect.transactional_id]
+        self._ask(effect.token, partial(write_in_transaction, producer, effect), pool)
+
+    def producer_of(self, transactional_id: str) -> Producer | None:
+        """The producer of a transactional id, if it has been initialised here."""
+        producer, _ = self._transactional.get(transactional_id, (None, None))
+        return producer
+
+    def task_producer(self, task: str) -> Producer:
+        """A new producer of a task's records. Source: Worker.baseProducerConfigs."""
+        return Producer(self._producer_settings(f"connector-producer-{task}"))
+
+    def close_producer(self, transactional_id: str) -> None:
+        """Forget the producer of a transactional id."""
+        _, pool = self._transactional.pop(transactional_id, (None, None))
+        if pool is not None:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _fence(self, transactional_ids: tuple[str, ...]) -> None:
+        """Take each id for a moment: that its broker raises the epoch is all there is to it."""
+        for transactional_id in transactional_ids:
+            Producer(self._transactional_settings(transactional_id)).init_transactions(_TIMEOUT_S)
+
+    def _settings(self, purpose: str) -> dict[str, Any]:
+        return {
+            "bootstrap.servers": self._bootstrap,
+            "client.id": f"{self._client_id}{purpose}",
+            "logger": _LOGGER,
+        }
+
+    def _producer_settings(self, purpose: str) -> dict[str, Any]:
+        """As the stores configure theirs: all replicas, one request in flight, Java's hash."""
+        return {
+            **self._settings(purpose),
+            "acks": "all",
+            "enable.idempotence": False,
+            "max.in.flight.requests.per.connection": 1,
+            "linger.ms": 0,
+            "partitioner": "murmur2_random",
+        }
+
+    def _transactional_settings(self, transactional_id: str) -> dict[str, Any]:
+        return {
+            **self._settings(transactional_id),
+            "transactional.id": transactional_id,
+            "transaction.timeout.ms": _TRANSACTION_TIMEOUT_MS,
+            "linger.ms": 0,
+            "partitioner": "murmur2_random",
+        }
+
+
+def write_in_transaction(producer: Producer, effect: ProduceInTransaction) -> None:
+    """Begin, write all, commit; an abortable failure is aborted before it is raised.
+
+    Raises:
+        KafkaException: it cannot be done; fenced producers say so.
+    """
+    producer.begin_transaction()
+    try:
+        for key, value in effect.records:
+            producer.produce(effect.topic, value=value, key=key)
+        producer.commit_transaction(_TIMEOUT_S)
+    except KafkaException as error:
+        if error.args[0].txn_requires_abort():
+            producer.abort_transaction(_TIMEOUT_S)
+        raise
+
+
+def error_name(error: KafkaError) -> str:
+    """The name of Kafka's exception for an error of librdkafka."""
+    name = error.name()
+    known = _NAMED_ERRORS.get(name)
+    if known is not None:
+        return known
+    if error.code() < 0:
+        return KAFKA
+    try:
+        return exception_name(ErrorCode(error.code()))
+    except ValueError:
+        return "".join(word.capitalize() for word in name.split("_")) + "Exception"

@@ -1,0 +1,67 @@
+"""Calls from one worker to another's REST API."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+import httpx
+
+from coordinator_sim.connect.effects import CallHttp, HttpResponse
+
+REFUSED: Final = "java.net.ConnectException: Connection refused"
+"""What Java's client says of a worker that does not listen."""
+
+_CONNECT_TIMEOUT_S: Final = 15.0
+"""Jetty's default; for the answer itself Java sets no limit."""
+
+Answered = Callable[[int, object, str | None], None]
+"""Takes the token of a call, its HttpResponse, or an error."""
+
+
+class RestClient:
+    """The HTTP client of one worker.
+
+    Args:
+        answered: Called on the loop with every outcome.
+    """
+
+    def __init__(self, answered: Answered) -> None:
+        self._answered = answered
+        self._client = httpx.AsyncClient(
+            timeout=httpx.Timeout(None, connect=_CONNECT_TIMEOUT_S), trust_env=False
+        )
+        self._calls: dict[int, asyncio.Task[None]] = {}
+
+    def call(self, effect: CallHttp) -> None:
+        """Send a request; its answer comes by the token."""
+        task = asyncio.get_running_loop().create_task(self._call(effect))
+        self._calls[effect.token] = task
+        task.add_done_callback(lambda _: self._calls.pop(effect.token, None))
+
+    async def close(self) -> None:
+        """Give up what is under way."""
+        for task in tuple(self._calls.values()):
+            task.cancel()
+        await self._client.aclose()
+
+    async def _call(self, effect: CallHttp) -> None:
+        request = effect.request
+        try:
+            answer = await self._client.request(
+                request.method,
+                effect.url.rstrip("/") + request.target,
+                headers=request.headers,
+                content=request.body,
+            )
+        except httpx.ConnectError:
+            self._answered(effect.token, None, REFUSED)
+            return
+        except httpx.HTTPError as error:
+            self._answered(effect.token, None, f"java.io.IOException: {error}")
+            return
+        response = HttpResponse(
+            status=answer.status_code,
+            headers={name.lower(): value for name, value in answer.headers.items()},
+            body=answer.content,
+        )
+        self._answered(effect.token, response, None)

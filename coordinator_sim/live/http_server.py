@@ -1,0 +1,122 @@
+"""The listener of a worker's REST API: requests in, answers out by their numbers.
+
+What a request means is decided elsewhere; every path is handed over as it came.
+"""
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from coordinator_sim.connect.effects import AnswerHttp, HttpRequest, HttpResponse
+from coordinator_sim.errors import ConfigError
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+"""What is handed over; Starlette itself refuses other methods."""
+
+Requested = Callable[[int, HttpRequest], None]
+"""Takes a request and the number to answer it under."""
+
+
+class RestServer:
+    """One listening socket.
+
+    Args:
+        host: An interface; empty for all of them.
+        port: 0 for any that is free.
+        requested: Called on the loop for every request.
+
+    Raises:
+        ConfigError: the address cannot be listened on.
+    """
+
+    def __init__(self, host: str, port: int, requested: Requested) -> None:
+        self._socket = _bound(host, port)
+        self._requested = requested
+        self._waiting: dict[int, asyncio.Future[HttpResponse]] = {}
+        self._exchange_count = 0
+        app = Starlette(
+            routes=[Route("/{path:path}", self._serve, methods=list(METHODS))],
+        )
+        config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off")
+        self._server = _QuietServer(config)
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._socket.getsockname()[1])
+
+    def start(self) -> None:
+        """Begin to accept connections."""
+        self._task = asyncio.get_running_loop().create_task(self._server.serve([self._socket]))
+
+    def answer(self, answer: AnswerHttp) -> None:
+        """Answer a request; one whose caller has gone is forgotten."""
+        waiting = self._waiting.pop(answer.exchange, None)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(answer.response)
+
+    async def stop(self) -> None:
+        """Close the listener; what waits for an answer is cut off."""
+        for waiting in self._waiting.values():
+            waiting.cancel()
+        self._server.should_exit = self._server.force_exit = True
+        if self._task is not None:
+            await self._task
+        self._socket.close()
+
+    async def _serve(self, request: Request) -> Response:
+        self._exchange_count += 1
+        exchange = self._exchange_count
+        waiting: asyncio.Future[HttpResponse] = asyncio.get_running_loop().create_future()
+        self._waiting[exchange] = waiting
+        body = await request.body()
+        self._requested(exchange, _request_of(request, body))
+        try:
+            answer = await waiting
+        finally:
+            self._waiting.pop(exchange, None)
+        return Response(answer.body, status_code=answer.status, headers=answer.headers)
+
+
+class _QuietServer(uvicorn.Server):
+    """Leaves signals to those who started it."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
+
+
+def _request_of(request: Request, body: bytes) -> HttpRequest:
+    query = request.url.query
+    path = request.scope["raw_path"].decode("ascii").partition("?")[0]
+    return HttpRequest(
+        method=request.method,
+        target=f"{path}?{query}" if query else path,
+        headers={name.lower(): value for name, value in request.headers.items()},
+        body=body,
+    )
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen()
+    except OSError as error:
+        listening.close()
+        raise ConfigError(
+            f"cannot listen on {host or '*'}:{port}: {error.strerror or error}; choose another "
+            "address in `listeners`"
+        ) from None
+    return listening

@@ -1,0 +1,230 @@
+"""Sink tasks that run for real: FileStreamSink, and what a manifest asks for.
+
+A task is a consumer of group `connect-NAME` in a thread of its own; it commits what it has put
+every `offset.flush.interval.ms`, before it gives partitions up, and at its end.
+
+Source: kafka trunk, connect/runtime/.../WorkerSinkTask.java, iteration, closePartitions,
+commitOffsets; connect/file/.../FileStreamSinkTask.java.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final, Protocol
+
+from confluent_kafka import Consumer, KafkaException, Message
+from confluent_kafka import TopicPartition as Assigned
+
+from coordinator_sim.connect.file_stream import sink_line
+from coordinator_sim.connect.manifests import WorkSpec
+from coordinator_sim.errors import DataError
+
+MAX_POLL_RECORDS: Final = 500
+"""Default of `max.poll.records`."""
+
+_CONNECT_ERROR: Final = "org.apache.kafka.connect.errors.ConnectException: "
+_WAIT_S: Final = 0.2
+
+
+class Sink(Protocol):
+    """Where a task puts records."""
+
+    def put(self, values: list[bytes | None]) -> None:
+        """Take the values of records, in order.
+
+        Raises:
+            DataError: the task has failed; the message is its trace.
+        """
+        ...
+
+    def flush(self) -> None:
+        """Make sure that what was put is kept."""
+        ...
+
+    def close(self) -> None:
+        """Give back what is open."""
+        ...
+
+
+class FileSink:
+    """Lines at the end of a file. Without `file` Java prints them; here nobody sees them.
+
+    Args:
+        config: The task's settings.
+        to_text: Its converter.
+    """
+
+    def __init__(
+        self, config: Mapping[str, str], to_text: Callable[[bytes | None], str | None]
+    ) -> None:
+        self._to_text = to_text
+        file = config.get("file") or None
+        try:
+            self._stream = None if file is None else Path(file).open("ab")  # noqa: SIM115 - until `close`
+        except OSError as error:
+            raise DataError(
+                f"{_CONNECT_ERROR}Couldn't find or create file '{file}' for FileStreamSinkTask: "
+                f"{error.strerror}"
+            ) from None
+
+    def put(self, values: list[bytes | None]) -> None:
+        """Append a line for each value."""
+        lines = b"".join(sink_line(self._to_text(value)) for value in values)
+        if self._stream is not None:
+            self._stream.write(lines)
+
+    def flush(self) -> None:
+        """Hand the lines to the system."""
+        if self._stream is not None:
+            self._stream.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._stream is not None:
+            self._stream.close()
+
+
+class SteadySink:
+    """Takes records no faster than a manifest says, and keeps none.
+
+    Args:
+        work: The manifest's; a rate of 0 is no limit.
+    """
+
+    def __init__(self, work: WorkSpec) -> None:
+        self._records_per_s = work.records_per_s
+
+    def put(self, values: list[bytes | None]) -> None:
+        """Take as long as these many records take."""
+        if self._records_per_s:
+            time.sleep(len(values) / self._records_per_s)
+
+    def flush(self) -> None:
+        """Nothing is kept."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class SinkTask:
+    """One running sink task.
+
+    Args:
+        settings: Of its consumer.
+        topics: What it subscribes to; one that begins with `^` is a pattern.
+        sink: Where records go.
+        flush_interval_s: Between commits.
+        failed: Called in the task's thread with the trace, at most once.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, object],
+        topics: list[str],
+        sink: Sink,
+        *,
+        flush_interval_s: float,
+        failed: Callable[[str], object],
+    ) -> None:
+        self._consumer = Consumer(
+            {
+                "auto.offset.reset": "earliest",
+                "partition.assignment.strategy": "range",
+                **settings,
+                "enable.auto.commit": False,
+            }
+        )
+        self._topics = topics
+        self._sink = sink
+        self._flush_interval_s = flush_interval_s
+        self._failed = failed
+        self._stopping = threading.Event()
+        self._is_abandoned = False
+        self._is_paused = False
+        self._was_paused = False
+        self._put: dict[tuple[str, int], int] = {}
+        self._thread = threading.Thread(target=self._run, name=topics[0], daemon=True)
+
+    def start(self) -> None:
+        """Begin to consume."""
+        self._thread.start()
+
+    def pause(self, is_paused: bool) -> None:
+        """Consume nothing for a while, or go on; the task stays in its group."""
+        self._is_paused = is_paused
+
+    def stop(self) -> None:
+        """End after the poll in progress, with a last commit; returns when it is over."""
+        self._stopping.set()
+        self._thread.join()
+
+    def abandon(self) -> None:
+        """End without a commit; nobody waits."""
+        self._is_abandoned = True
+        self._stopping.set()
+
+    def _run(self) -> None:
+        try:
+            self._consume()
+        except DataError as error:
+            self._failed(str(error))
+        except KafkaException as error:
+            self._failed(f"{_CONNECT_ERROR}{error.args[0].str()}")
+        self._consumer.close()
+        self._sink.close()
+
+    def _consume(self) -> None:
+        self._consumer.subscribe(self._topics, on_assign=self._on_assign, on_revoke=self._on_revoke)
+        flush_at_s = time.monotonic() + self._flush_interval_s
+        while not self._stopping.is_set():
+            self._follow_pause()
+            self._deliver(self._consumer.consume(MAX_POLL_RECORDS, _WAIT_S))
+            if time.monotonic() >= flush_at_s:
+                self._commit()
+                flush_at_s = time.monotonic() + self._flush_interval_s
+        self._commit()
+
+    def _deliver(self, messages: list[Message]) -> None:
+        values: list[bytes | None] = []
+        for message in messages:
+            error = message.error()
+            if error is not None:
+                if error.retriable() or error.code() < 0:
+                    continue
+                raise KafkaException(error)
+            topic, partition, offset = message.topic(), message.partition(), message.offset()
+            if topic is None or partition is None or offset is None:
+                continue
+            value = message.value()
+            values.append(value.encode() if isinstance(value, str) else value)
+            self._put[topic, partition] = offset + 1
+        if values:
+            self._sink.put(values)
+
+    def _commit(self) -> None:
+        """Flush and commit; a commit that a rebalance overtakes is the next owner's loss alone."""
+        if not self._put or self._is_abandoned:
+            return
+        self._sink.flush()
+        offsets = [Assigned(topic, number, at) for (topic, number), at in self._put.items()]
+        self._put.clear()
+        try:
+            self._consumer.commit(offsets=offsets, asynchronous=False)
+        except KafkaException as error:
+            if error.args[0].code() < 0 and not error.args[0].retriable():
+                raise
+
+    def _follow_pause(self) -> None:
+        if self._is_paused != self._was_paused:
+            self._was_paused = self._is_paused
+            change = self._consumer.pause if self._is_paused else self._consumer.resume
+            change(self._consumer.assignment())
+
+    def _on_assign(self, consumer: Consumer, partitions: list[Assigned]) -> None:
+        consumer.assign(partitions)
+        if self._was_paused:
+            consumer.pause(partitions)
+
+    def _on_revoke(self, _consumer: Consumer, _partitions: list[Assigned]) -> None:
+        self._commit()

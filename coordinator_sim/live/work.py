@@ -1,0 +1,350 @@
+"""Connectors and tasks of a live worker: started, paused, stopped, and failing as manifests say.
+
+FileStreamSource and FileStreamSink are genuine; of any other class the manifest's rate of records
+is moved. Whether a class is known at all, the worker has found out before it asks.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from coordinator_sim.connect.effects import (
+    CancelTask,
+    ChangeTargetState,
+    StartConnector,
+    StartTask,
+    StopConnector,
+    StopTask,
+    TargetState,
+)
+from coordinator_sim.connect.file_stream import SINK_CLASS, SOURCE_CLASS
+from coordinator_sim.connect.manifests import ConnectorManifest, FailureLaw, WorkSpec
+from coordinator_sim.connect.plugins import Plugins
+from coordinator_sim.errors import DataError, InvariantViolation
+from coordinator_sim.live.chance import SystemChance
+from coordinator_sim.live.converters import ValueConverter
+from coordinator_sim.live.data_plane import DataPlane
+from coordinator_sim.live.sink_tasks import FileSink, Sink, SinkTask, SteadySink
+from coordinator_sim.live.source_offsets import SourceOffsets
+from coordinator_sim.live.source_tasks import FileSource, Source, SourceTask, SteadySource
+from coordinator_sim.protocol.resources import ConnectorTaskId
+
+WorkEffect = StartConnector | StartTask | StopConnector | StopTask | CancelTask | ChangeTargetState
+"""The effects that are carried out here."""
+
+_MS: Final = 1000
+_MILLION: Final = 1_000_000
+_NO_WORK: Final = WorkSpec()
+
+
+class WorkListener(Protocol):
+    """Who asked for the work: a worker's loop."""
+
+    def answered(self, token: int, value: object, error: str | None) -> None:
+        """The answer to an effect with this token."""
+        ...
+
+    def work_failed(self, resource: str | ConnectorTaskId, trace: str) -> None:
+        """A connector or a task has failed by itself."""
+        ...
+
+
+class WorkSettings(Struct, frozen=True, kw_only=True):
+    """What the work needs to know of its worker.
+
+    Args:
+        properties: Of the worker; its converters count where a connector names none.
+    """
+
+    bootstrap: str
+    group_id: str
+    flush_interval_ms: int
+    properties: dict[str, str]
+
+
+class RunningTask(Protocol):
+    """A task that runs."""
+
+    def pause(self, is_paused: bool) -> None:
+        """Rest, or go on."""
+        ...
+
+    async def end(self) -> None:
+        """Stop in order; returns when it is over."""
+        ...
+
+    def cancel(self) -> None:
+        """Be forgotten."""
+        ...
+
+
+class SourceRun:
+    """A source task on the loop.
+
+    Args:
+        work: The task.
+        listener: Hears of its failure.
+        task: Which.
+    """
+
+    def __init__(self, work: SourceTask, listener: WorkListener, task: ConnectorTaskId) -> None:
+        self._work = work
+        self._listener = listener
+        self._task = task
+        self._running = asyncio.get_running_loop().create_task(self._run())
+
+    def pause(self, is_paused: bool) -> None:
+        """Rest, or go on."""
+        self._work.pause(is_paused)
+
+    async def end(self) -> None:
+        """Stop in order."""
+        self._work.stop()
+        await asyncio.wait([self._running])
+
+    def cancel(self) -> None:
+        """Be forgotten."""
+        self._running.cancel()
+
+    async def _run(self) -> None:
+        try:
+            await self._work.run()
+        except DataError as error:
+            self._listener.work_failed(self._task, str(error))
+
+
+class SinkRun:
+    """A sink task in its thread.
+
+    Args:
+        work: The task, not yet started.
+    """
+
+    def __init__(self, work: SinkTask) -> None:
+        self._work = work
+        work.start()
+
+    def pause(self, is_paused: bool) -> None:
+        """Rest, or go on."""
+        self._work.pause(is_paused)
+
+    async def end(self) -> None:
+        """Stop in order."""
+        await asyncio.to_thread(self._work.stop)
+
+    def cancel(self) -> None:
+        """Be forgotten."""
+        self._work.abandon()
+
+
+class WorkRunner:
+    """The connectors and tasks of one worker.
+
+    Args:
+        plugins: What is installed.
+        plane: The worker's topics.
+        offsets: The cluster's source offsets.
+        settings: Of the worker.
+        listener: Who asked.
+    """
+
+    def __init__(
+        self,
+        plugins: Plugins,
+        plane: DataPlane,
+        offsets: SourceOffsets,
+        settings: WorkSettings,
+        listener: WorkListener,
+    ) -> None:
+        self._plugins = plugins
+        self._plane = plane
+        self._offsets = offsets
+        self._settings = settings
+        self._listener = listener
+        self._loop = asyncio.get_running_loop()
+        self._chance = SystemChance()
+        self._connectors: dict[str, ConnectorManifest] = {}
+        self._tasks: dict[ConnectorTaskId, RunningTask] = {}
+        self._failures: dict[str | ConnectorTaskId, asyncio.TimerHandle] = {}
+        self._ending: dict[asyncio.Task[None], None] = {}
+
+    def carry_out(self, effect: WorkEffect) -> None:
+        """Begin what the effect asks for."""
+        match effect:
+            case StartConnector():
+                self._start_connector(effect)
+            case StartTask():
+                self._start_task(effect)
+            case StopConnector(token=token, connector=connector):
+                self._stop_connector(token, connector)
+            case StopTask(token=token, task=task):
+                self._stop_task(token, task)
+            case CancelTask(task=task):
+                running = self._forget(task)
+                if running is not None:
+                    running.cancel()
+            case ChangeTargetState(connector=connector, target_state=target_state):
+                for task, running in self._tasks.items():
+                    if task.connector == connector:
+                        running.pause(target_state is not TargetState.STARTED)
+
+    async def close(self) -> None:
+        """End what still runs, in order."""
+        for handle in self._failures.values():
+            handle.cancel()
+        for task in tuple(self._tasks):
+            running = self._tasks.pop(task)
+            await running.end()
+        if self._ending:
+            await asyncio.wait(tuple(self._ending))
+
+    # Connectors.
+
+    def _start_connector(self, effect: StartConnector) -> None:
+        manifest = self._manifest(effect.config)
+        self._connectors[effect.connector] = manifest
+        work = _work_of(manifest)
+        trace = self._failure_at_start(work.connector_failure)
+        delay_s = 0 if work is _NO_WORK else work.connector_start_ms / _MS
+        self._loop.call_later(delay_s, self._listener.answered, effect.token, None, trace)
+        if trace is None:
+            self._plan_failure(effect.connector, work.connector_failure)
+
+    def _stop_connector(self, token: int, connector: str) -> None:
+        self._cancel_failure(connector)
+        manifest = self._connectors.pop(connector, None)
+        work = _NO_WORK if manifest is None else _work_of(manifest)
+        delay_s = 0 if work is _NO_WORK else work.connector_stop_ms / _MS
+        self._loop.call_later(delay_s, self._listener.answered, token, None, None)
+
+    # Tasks.
+
+    def _start_task(self, effect: StartTask) -> None:
+        manifest = self._manifest(effect.connector_config)
+        work = _work_of(manifest)
+        trace = self._failure_at_start(work.failure)
+        if trace is None:
+            try:
+                running = self._made(effect, manifest, work)
+            except DataError as error:
+                trace = str(error)
+            else:
+                running.pause(effect.target_state is not TargetState.STARTED)
+                self._tasks[effect.task] = running
+                self._plan_failure(effect.task, work.failure)
+        self._loop.call_soon(self._listener.answered, effect.token, None, trace)
+
+    def _made(self, effect: StartTask, manifest: ConnectorManifest, work: WorkSpec) -> RunningTask:
+        """The task, running.
+
+        Raises:
+            DataError: it cannot be; the message is its trace.
+        """
+        config = {**effect.connector_config, **effect.config}
+        converter = ValueConverter(effect.connector_config, self._settings.properties)
+        if manifest.type == "sink":
+            sink: Sink = SteadySink(work)
+            if manifest.class_name == SINK_CLASS:
+                sink = FileSink(config, converter.to_text)
+            return SinkRun(self._sink_task(effect.task, config, sink))
+        source: Source = SteadySource(config, effect.task, work)
+        if manifest.class_name == SOURCE_CLASS:
+            source = FileSource(config)
+        return SourceRun(
+            self._source_task(effect.task, source, converter), self._listener, effect.task
+        )
+
+    def _source_task(
+        self, task: ConnectorTaskId, source: Source, converter: ValueConverter
+    ) -> SourceTask:
+        name = f"{task.connector}-{task.task}"
+        fenced = self._plane.producer_of(f"{self._settings.group_id}-{name}")
+        return SourceTask(
+            task,
+            source,
+            self._offsets,
+            to_bytes=converter.to_bytes,
+            producer=self._plane.task_producer(name) if fenced is None else fenced,
+            is_transactional=fenced is not None,
+            flush_interval_s=self._settings.flush_interval_ms / _MS,
+        )
+
+    def _sink_task(self, task: ConnectorTaskId, config: Mapping[str, str], sink: Sink) -> SinkTask:
+        settings = {
+            "bootstrap.servers": self._settings.bootstrap,
+            "group.id": f"connect-{task.connector}",
+            "client.id": f"connector-consumer-{task.connector}-{task.task}",
+            "log_level": 0,
+        }
+        return SinkTask(
+            settings,
+            sink_topics(config),
+            sink,
+            flush_interval_s=self._settings.flush_interval_ms / _MS,
+            failed=lambda trace: self._loop.call_soon_threadsafe(
+                self._listener.work_failed, task, trace
+            ),
+        )
+
+    def _stop_task(self, token: int, task: ConnectorTaskId) -> None:
+        running = self._forget(task)
+        ending = self._loop.create_task(self._end(token, running))
+        self._ending[ending] = None
+        ending.add_done_callback(self._ending.pop)
+
+    async def _end(self, token: int, running: RunningTask | None) -> None:
+        if running is not None:
+            await running.end()
+        self._listener.answered(token, None, None)
+
+    def _forget(self, task: ConnectorTaskId) -> RunningTask | None:
+        self._cancel_failure(task)
+        return self._tasks.pop(task, None)
+
+    # Failures that a manifest asks for.
+
+    def _failure_at_start(self, law: FailureLaw | None) -> str | None:
+        return law.trace if law is not None and law.at_start and self._strikes(law) else None
+
+    def _plan_failure(self, resource: str | ConnectorTaskId, law: FailureLaw | None) -> None:
+        if law is not None and law.after_ms is not None and self._strikes(law):
+            self._failures[resource] = self._loop.call_later(
+                law.after_ms / _MS, self._fail, resource, law.trace
+            )
+
+    def _strikes(self, law: FailureLaw) -> bool:
+        return self._chance.draw("work-failure", law.trace, _MILLION) < law.chance_per_million
+
+    def _cancel_failure(self, resource: str | ConnectorTaskId) -> None:
+        handle = self._failures.pop(resource, None)
+        if handle is not None:
+            handle.cancel()
+
+    def _fail(self, resource: str | ConnectorTaskId, trace: str) -> None:
+        if isinstance(resource, ConnectorTaskId):
+            running = self._forget(resource)
+            if running is not None:
+                running.cancel()
+        self._listener.work_failed(resource, trace)
+
+    def _manifest(self, config: Mapping[str, str]) -> ConnectorManifest:
+        """The manifest of a connector; the worker asks for none that is not installed."""
+        plugin = self._plugins.connector(config["connector.class"])
+        if plugin.manifest is None:
+            raise InvariantViolation(f"{plugin.class_name} is a connector without a manifest")
+        return plugin.manifest
+
+
+def sink_topics(config: Mapping[str, str]) -> list[str]:
+    """What a sink subscribes to: names, or one pattern as librdkafka wants it."""
+    pattern = config.get("topics.regex")
+    if pattern:
+        return [pattern if pattern.startswith("^") else f"^{pattern}$"]
+    return [name.strip() for name in config.get("topics", "").split(",") if name.strip()]
+
+
+def _work_of(manifest: ConnectorManifest) -> WorkSpec:
+    """What the manifest says of the work; genuine classes have none to be told of."""
+    return _NO_WORK if manifest.class_name in (SOURCE_CLASS, SINK_CLASS) else manifest.work
