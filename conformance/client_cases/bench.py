@@ -214,7 +214,7 @@ class PortBench(Generic[P]):
 
     def disconnect(self, node_id: int = COORDINATOR) -> None:
         """The connection to the node breaks; what waited there has no answer any more."""
-        self.note(f"node {self._node(node_id)} disconnects")
+        self.note(f"{self._node(node_id)} disconnects")
         self._forget(node_id)
         self.do(self.port.on_disconnected(node_id, self.now_ms))
 
@@ -362,7 +362,7 @@ class PortBench(Generic[P]):
         self._waiting = [send for send in self._waiting if send.node_id != node_id]
 
     def _node(self, node_id: int) -> str:
-        return "coordinator" if node_id == COORDINATOR else str(node_id)
+        return "coordinator" if node_id == COORDINATOR else f"broker {node_id}"
 
 
 class ConsumerBench(PortBench[ConsumerCoordinator]):
@@ -373,6 +373,12 @@ class ConsumerBench(PortBench[ConsumerCoordinator]):
         self.sync(encode_assignment(ConsumerAssignment(partitions=partitions)))
         if self.waiting(OffsetFetchRequest):
             self.offsets(dict.fromkeys(partitions, 10))
+
+    def refuse_connection(self, node_id: int, error: str) -> None:
+        """The broker ends the connection for good, as it does when authentication failed."""
+        self.note(f"{self._node(node_id)} disconnects with {error}")
+        self._forget(node_id)
+        self.do(self.port.on_disconnected(node_id, self.now_ms, error))
 
     def offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Answer an OffsetFetch; -1 for no committed offset."""

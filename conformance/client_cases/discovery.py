@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from conformance.client_cases.bench import COORDINATOR, Bench
+from conformance.client_cases.bench import BROKER, COORDINATOR, Bench
 from conformance.client_cases.case import client_case
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.generation import MemberState
@@ -98,6 +98,26 @@ def moved_coordinator_needs_no_join(bench: Bench) -> None:
     generations = [beat.generation_id for beat in consumer.sent(HeartbeatRequest)]
     bench.expect("generations of the heartbeats", generations, [1, 1])
     bench.expect("partitions lost", consumer.told(CallbackKind.PARTITIONS_LOST), [])
+
+
+@client_case("C-DISC-04", "AbstractCoordinator.fatalFindCoordinatorException")
+def fatal_lookup_of_the_thread_is_thrown_later(bench: Bench) -> None:
+    """A lookup that failed for good in the heartbeat thread is thrown by the next poll, once."""
+    consumer = bench.consumer()
+    consumer.settle(_T0)
+    consumer.port.fetch_completed(0)
+    consumer.automatic.discard(FindCoordinatorRequest)
+    consumer.advance(3_000)
+    consumer.beat(ErrorCode.NOT_COORDINATOR)
+    bench.expect("lookups of the thread", consumer.waiting(FindCoordinatorRequest), 1)
+    consumer.refuse_connection(BROKER.node_id, "SaslAuthenticationException")
+    # A backoff later the thread has put its failed lookup aside.
+    consumer.advance(150)
+    consumer.poll(10)
+    bench.expect("poll", consumer.returned, ["SaslAuthenticationException"])
+    consumer.poll(10)
+    consumer.advance(10)
+    bench.expect("poll after it", consumer.returned[1:], [None])
 
 
 @client_case("C-DISC-06", "AbstractCoordinator.FindCoordinatorResponseHandler")

@@ -8,7 +8,13 @@ Source: kafka trunk, clients/.../consumer/internals/AbstractCoordinator.java.
 """
 
 from coordinator_sim.clients.effects import Closed, Effects
-from coordinator_sim.clients.exceptions import DISCONNECT, ILLEGAL_STATE, exception_name
+from coordinator_sim.clients.exceptions import (
+    DISCONNECT,
+    ILLEGAL_STATE,
+    RETRIABLE,
+    WAKEUP,
+    exception_name,
+)
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.clients.join_group import MAX_REASON_LENGTH, JoinGroup
 from coordinator_sim.clients.network import FOREVER, PendingRequest, RequestKind
@@ -87,7 +93,7 @@ class AbstractCoordinator(JoinGroup):
         if self._wait is Wait.CALLBACK or self._call is AppCall.CLOSED:
             raise InvariantViolation(f"close while {self._wait.value} and {self._call.value}")
         if self._call is not AppCall.NONE:
-            self._raise_wakeup(now_ms)
+            self._end_call(now_ms, WAKEUP)
         self._begin_call(AppCall.CLOSE, now_ms + timeout_ms)
         self._begin_close(now_ms)
         return self._settle(now_ms)
@@ -185,9 +191,13 @@ class AbstractCoordinator(JoinGroup):
         """
         match pending.kind:
             case RequestKind.METADATA:
-                self._metadata.failed(now_ms, self._metadata_backoff_ms, was_sent=pending.was_sent)
+                self._metadata.failed(now_ms, self._metadata_backoff_ms)
+                if error not in RETRIABLE:
+                    self._interrupt(error, now_ms)
                 return
             case RequestKind.LOOKUP:
+                if error not in RETRIABLE:
+                    self._fatal_lookup_error = error
                 pending.future.fail(error)
                 return
             case _:

@@ -110,13 +110,18 @@ class ClusterMetadata:
         self.due_ms = due_ms
 
     def update(self, response: MetadataResponse, now_ms: int, backoff: RefreshBackoff) -> None:
-        """Adopt a response. Topics that answered a retriable error are asked for again."""
+        """Adopt a response. Topics that answered a retriable error are asked for again.
+
+        A response without brokers is of one that starts up, and counts as lost.
+        """
+        if not response.brokers:
+            self.failed(now_ms, backoff)
+            return
         self.in_flight = False
         self.version += 1
         self.refreshed_at_ms = now_ms
         self.attempts = 0
-        if response.brokers:
-            self.nodes = response.brokers
+        self.nodes = response.brokers
         kept = [t for t in response.topics if self.retains(t.name, t.is_internal)]
         topics = {t.name: t for t in kept if t.error_code is ErrorCode.NONE}
         self.equivalent_count = 0 if self._is_news(topics) else self.equivalent_count + 1
@@ -144,19 +149,14 @@ class ClusterMetadata:
                 return True
         return False
 
-    def failed(self, now_ms: int, backoff: RefreshBackoff, *, was_sent: bool) -> None:
-        """The request was lost: try again after the backoff.
-
-        Without a connection nothing was asked: the reconnect backoff is wait enough.
-        """
+    def failed(self, now_ms: int, backoff: RefreshBackoff) -> None:
+        """A request was lost, or could not be sent: try again after the backoff."""
         self.in_flight = False
         self.update_requested = True
         self.equivalent_count = 0
         self.progress_at_ms = 0
-        self.allowed_at_ms = now_ms
-        if was_sent:
-            self.allowed_at_ms += backoff(self.attempts)
-            self.attempts += 1
+        self.allowed_at_ms = now_ms + backoff(self.attempts)
+        self.attempts += 1
         self._set_due()
 
     def snapshot(self, topics: tuple[str, ...], *, with_racks: bool) -> TopicSnapshot:

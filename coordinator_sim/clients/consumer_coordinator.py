@@ -14,7 +14,7 @@ from coordinator_sim.clients.backoff import NO_JITTER, Jitter
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.consumer_leader import select_rebalance_protocol
 from coordinator_sim.clients.consumer_rebalance import ConsumerRebalance
-from coordinator_sim.clients.effects import Effects
+from coordinator_sim.clients.effects import CommitCompleted, Effects
 from coordinator_sim.clients.exceptions import ILLEGAL_STATE, KAFKA, WAKEUP
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.clients.port_core import AppCall, Wait
@@ -150,14 +150,19 @@ class ConsumerCoordinator(ConsumerRebalance):
         if sync:
             self._begin_call(AppCall.COMMIT, now_ms + self._consumer_config.default_api_timeout_ms)
             self._call_token = token
-            fenced = self._invoke_completed_commits()
+            fenced = self._invoke_completed_commits(now_ms)
             if fenced is None:
                 self._commit_sync(offsets, now_ms)
             else:
                 self._end_call(now_ms, fenced)
-        else:
-            self._invoke_completed_commits()
+            return token, self._settle(now_ms)
+        error = self._invoke_completed_commits(now_ms)
+        if error is None and offsets:
+            error = self._look_before_commit(now_ms)
+        if error is None:
             self._commit_async(token, offsets, now_ms)
+        else:
+            self._out.append(CommitCompleted(token=token, error=error))
         return token, self._settle(now_ms)
 
     # poll
@@ -174,9 +179,8 @@ class ConsumerCoordinator(ConsumerRebalance):
         self._begin_call(AppCall.POLL, now_ms + timeout_ms)
         if self._subscriptions.kind is SubscriptionType.NONE:
             self._end_call(now_ms, ILLEGAL_STATE)
-        elif self._wakeup_requested:
-            self._wakeup_requested = False
-            self._end_call(now_ms, WAKEUP)
+        elif self._interruption is not None:
+            self._raise_interruption(now_ms)
         else:
             self._block(Wait.NETWORK, now_ms, self._poll_loop)
         return self._settle(now_ms)
@@ -197,7 +201,7 @@ class ConsumerCoordinator(ConsumerRebalance):
             and not self._unasked_resets
             and not self._completed_commits
             and not self._async_commit_fenced
-            and not self._wakeup_requested
+            and self._interruption is None
             and not self._inbox
             and not self._net.failed
             and not self._net.is_unavailable(node_id, now_ms)
@@ -213,7 +217,7 @@ class ConsumerCoordinator(ConsumerRebalance):
     def _poll_loop(self, now_ms: int) -> None:
         """One turn of the loop of ClassicKafkaConsumer.poll, up to where it must wait."""
         self._update_metadata_snapshot()
-        error = self._invoke_completed_commits()
+        error = self._invoke_completed_commits(now_ms)
         if error is None and self._subscriptions.is_automatic:
             error = self._poll_heartbeat(now_ms)
         if error is not None:
@@ -301,14 +305,33 @@ class ConsumerCoordinator(ConsumerRebalance):
 
     def _begin_close(self, now_ms: int) -> None:
         """Commit a last time if automatic, then leave (ConsumerCoordinator.close)."""
-        if self._consumer_config.enable_auto_commit and self.positions:
+        if self._consumer_config.enable_auto_commit:
             self._commit_sync(self.positions, now_ms)
         else:
-            self._close_membership(now_ms)
+            self._await_unsent_commits(now_ms)
 
     def _commit_sync_ended(self, error: str | None, now_ms: int) -> None:
         if self._call is AppCall.CLOSE:
-            self._invoke_completed_commits()
-            self._close_membership(now_ms)
+            # The error of a last automatic commit is not thrown.
+            self._await_unsent_commits(now_ms)
         else:
             super()._commit_sync_ended(error, now_ms)
+
+    def _await_unsent_commits(self, now_ms: int) -> None:
+        """Asynchronous commits may still wait for a coordinator to be sent to."""
+        if self._unsent_commits and now_ms < self._call_deadline_ms:
+            self._ensure_coordinator_ready(
+                now_ms, deadline_ms=self._call_deadline_ms, then=self._poll_unsent_commits
+            )
+        else:
+            self._invoke_completed_commits(now_ms)
+            self._close_membership(now_ms)
+
+    def _poll_unsent_commits(self, ready: bool, now_ms: int) -> None:  # noqa: ARG002 - either way
+        self._block(Wait.NETWORK, self._call_deadline_ms, self._await_unsent_commits)
+
+    def _on_fatal_lookup(self, error: str, now_ms: int) -> None:
+        if self._call is AppCall.CLOSE:
+            self._close_membership(now_ms)
+        else:
+            super()._on_fatal_lookup(error, now_ms)

@@ -9,9 +9,12 @@ from collections.abc import Sequence
 from coordinator_sim.assignors.contract import ConsumerAssignor, RebalanceProtocol
 from coordinator_sim.clients.cluster_metadata import TopicSnapshot
 from coordinator_sim.clients.config import ConsumerConfig
+from coordinator_sim.clients.exceptions import exception_name
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.clients.offset_commits import OffsetCommits
 from coordinator_sim.clients.subscription_state import SubscriptionState
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import MetadataResponse
 from coordinator_sim.protocol.resources import TopicPartition
 
 
@@ -106,6 +109,19 @@ class ConsumerSubscription(OffsetCommits):
         self._metadata_snapshot = metadata.snapshot(
             state.metadata_topics(), with_racks=bool(self._consumer_config.client_rack)
         )
+
+    def _on_metadata(self, response: MetadataResponse, now_ms: int) -> None:
+        """A topic that is denied or misnamed is the application's to know, each time it is told.
+
+        Source: kafka trunk, Metadata.maybeThrowAnyException.
+        """
+        super()._on_metadata(response, now_ms)
+        retains = self._subscriptions.retains
+        errors = [t.error_code for t in response.topics if retains(t.name, t.is_internal)]
+        for error in (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION):
+            if error in errors:
+                self._interrupt(exception_name(error), now_ms)
+                return
 
     def _join_assigned_topics(self, partitions: Sequence[TopicPartition]) -> None:
         """The leader may know topics that match the pattern, and that this member has not seen."""

@@ -32,6 +32,7 @@ class Discovery(PortCore):
 
     __slots__ = (
         "_coordinator",
+        "_fatal_lookup_error",
         "_lookup",
         "_ready_attempts",
         "_ready_deadline_ms",
@@ -53,6 +54,7 @@ class Discovery(PortCore):
         )
         self._coordinator: int | None = None
         self._lookup: Future | None = None
+        self._fatal_lookup_error: str | None = None
         self._ready_deadline_ms = 0
         self._ready_attempts = 0
         self._ready_then: ReadyContinuation
@@ -132,6 +134,10 @@ class Discovery(PortCore):
         self._ready_round(now_ms)
 
     def _ready_round(self, now_ms: int) -> None:
+        fatal, self._fatal_lookup_error = self._fatal_lookup_error, None
+        if fatal is not None:
+            self._on_fatal_lookup(fatal, now_ms)
+            return
         future = self._lookup_coordinator(now_ms)
         self._wait_future = future
         if future.done:
@@ -149,7 +155,12 @@ class Discovery(PortCore):
             self._ready_sleep(now_ms, self._ready_await_metadata)
         else:
             self._lookup = None
-            self._end_call(now_ms, future.error)
+            # QUIRK: where the request itself failed the error is also remembered, as if the
+            # heartbeat thread had met it: the next lookup throws it once more.
+            self._on_fatal_lookup(future.error, now_ms)
+
+    def _on_fatal_lookup(self, error: str, now_ms: int) -> None:
+        self._end_call(now_ms, error)
 
     def _ready_found(self, now_ms: int) -> None:
         node_id = self._coordinator

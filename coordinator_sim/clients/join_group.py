@@ -271,7 +271,7 @@ class JoinGroup(HeartbeatThread):
         self, assignments: Mapping[str, bytes], future: Future, now_ms: int
     ) -> None:
         node_id = self._coordinator
-        if node_id is None:
+        if self._coordinator_unknown(now_ms) or node_id is None:
             future.fail(COORDINATOR_NOT_AVAILABLE)
             return
         generation = self._generation

@@ -211,14 +211,14 @@ class NetworkClient:
             self._transmit(connection, connection.unsent.popleft())
         self._refresh_deadline()
 
-    def on_disconnected(self, node_id: int, now_ms: int) -> None:
+    def on_disconnected(self, node_id: int, now_ms: int, error: str = DISCONNECT) -> None:
         """Fail every request of the node and start its reconnect backoff."""
         connection = self._connection(node_id)
         if connection.link is _Link.DOWN:
             return
         if connection.link is _Link.CONNECTING:
             connection.setup_failure_count += 1
-        self._break(node_id, connection, now_ms)
+        self._break(node_id, connection, now_ms, error)
 
     def disconnect(self, node_id: int, now_ms: int) -> None:
         """Close the connection; every request of the node fails with a disconnect."""
@@ -328,7 +328,9 @@ class NetworkClient:
         self._in_flight[pending.correlation_id] = pending
         self._out.append(Send(pending.node_id, pending.correlation_id, pending.request))
 
-    def _break(self, node_id: int, connection: _Connection, now_ms: int) -> None:
+    def _break(
+        self, node_id: int, connection: _Connection, now_ms: int, error: str = DISCONNECT
+    ) -> None:
         connection.link = _Link.DOWN
         connection.failed = True
         connection.setup_deadline_ms = FOREVER
@@ -336,7 +338,7 @@ class NetworkClient:
             connection.failure_count, self._jitter, site="reconnect-backoff", key=self._client_id
         )
         connection.failure_count += 1
-        self._fail_requests(node_id, connection, DISCONNECT)
+        self._fail_requests(node_id, connection, error)
         self._refresh_deadline()
 
     def _fail_requests(self, node_id: int, connection: _Connection, error: str) -> None:

@@ -14,15 +14,17 @@ from coordinator_sim.clients.exceptions import (
     COMMIT_FAILED,
     COORDINATOR_NOT_AVAILABLE,
     FENCED_INSTANCE_ID,
+    ILLEGAL_ARGUMENT,
     KAFKA,
     REBALANCE_IN_PROGRESS,
     RETRIABLE,
     RETRIABLE_COMMIT_FAILED,
+    TIMEOUT,
     exception_name,
 )
 from coordinator_sim.clients.generation import NO_GENERATION, Generation, MemberState
 from coordinator_sim.clients.network import Future, PendingRequest, RequestKind
-from coordinator_sim.clients.port_core import Wait
+from coordinator_sim.clients.port_core import Continuation, Wait
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
     FetchedGroup,
@@ -68,7 +70,7 @@ class OffsetCommits(AbstractCoordinator):
     def _init_commits(self) -> None:
         self._async_commits: list[AsyncCommit] = []
         self._unsent_commits: list[AsyncCommit] = []
-        self._completed_commits: list[CommitCompleted] = []
+        self._completed_commits: list[tuple[int | None, str | None]] = []
         self._async_commit_fenced = False
         self._commit_offsets: dict[TopicPartition, int] = {}
         self._commit_attempts = 0
@@ -80,31 +82,49 @@ class OffsetCommits(AbstractCoordinator):
 
     def _commit_async(
         self, token: int | None, offsets: Mapping[TopicPartition, int], now_ms: int
-    ) -> Future:
-        """Send now, or after the coordinator lookup that this starts."""
+    ) -> Future | None:
+        """Send now, or after the coordinator lookup that this starts; None for the latter."""
         commit = AsyncCommit(token, dict(offsets), Future())
-        if offsets and self._coordinator_unknown(now_ms):
-            lookup = self._lookup_coordinator(now_ms)
-            self._unsent_commits.append(commit)
-            if lookup.done:
-                self._fail_unsent_commits(now_ms)
-        else:
+        if not offsets or not self._coordinator_unknown(now_ms):
             self._start_async_commit(commit, now_ms)
-        return commit.future
+            return commit.future
+        self._unsent_commits.append(commit)
+        if self._lookup_coordinator(now_ms).done:
+            self._fail_unsent_commits()
+        return None
+
+    def _look_before_commit(self, now_ms: int) -> str | None:
+        """Start a lookup where the coordinator is unknown; answers what a failed one throws.
+
+        Source: kafka trunk, AbstractCoordinator.ensureCoordinatorReadyAsync.
+        """
+        if not self._coordinator_unknown(now_ms):
+            return None
+        fatal, self._fatal_lookup_error = self._fatal_lookup_error, None
+        if fatal is not None:
+            return fatal
+        lookup = self._lookup_coordinator(now_ms)
+        if not lookup.done:
+            return None
+        self._lookup = None
+        if lookup.error is not None and lookup.error not in RETRIABLE:
+            return lookup.error
+        self._metadata.request_update()
+        return None
 
     def _start_async_commit(self, commit: AsyncCommit, now_ms: int) -> None:
         self._async_commits.append(commit)
         self._send_offset_commit(commit.offsets, commit.future, now_ms)
-        self._settle_commits(now_ms)
+        self._settle_commits()
 
-    def _fail_unsent_commits(self, now_ms: int) -> None:
+    def _fail_unsent_commits(self) -> None:
         waiting, self._unsent_commits = self._unsent_commits, []
         for commit in waiting:
             commit.future.fail(RETRIABLE_COMMIT_FAILED)
             self._async_commits.append(commit)
-        self._settle_commits(now_ms)
+        self._settle_commits()
 
-    def _settle_commits(self, now_ms: int) -> None:
+    def _settle_commits(self) -> None:
         """Turn finished asynchronous commits into completions for the application's thread."""
         finished = [commit for commit in self._async_commits if commit.future.done]
         if not finished:
@@ -114,22 +134,23 @@ class OffsetCommits(AbstractCoordinator):
             error = commit.future.error
             if error is not None and error in RETRIABLE:
                 error = RETRIABLE_COMMIT_FAILED
-            if commit.token is None:
-                if error == RETRIABLE_COMMIT_FAILED:
-                    self._next_auto_commit_ms = now_ms + self._config.retry_backoff_ms
-                continue
             if error == FENCED_INSTANCE_ID:
                 self._async_commit_fenced = True
-            self._completed_commits.append(CommitCompleted(token=commit.token, error=error))
+            if commit.token is not None or error is not None:
+                self._completed_commits.append((commit.token, error))
 
-    def _invoke_completed_commits(self) -> str | None:
+    def _invoke_completed_commits(self, now_ms: int) -> str | None:
         """Run the callbacks of finished commits; answers an error if the member was fenced.
 
         Source: kafka trunk, ConsumerCoordinator.invokeCompletedOffsetCommitCallbacks.
         """
         if self._async_commit_fenced:
             return FENCED_INSTANCE_ID
-        self._out.extend(self._completed_commits)
+        for token, error in self._completed_commits:
+            if token is not None:
+                self._out.append(CommitCompleted(token=token, error=error))
+            elif error == RETRIABLE_COMMIT_FAILED:
+                self._next_auto_commit_ms = now_ms + self._config.retry_backoff_ms
         self._completed_commits.clear()
         return None
 
@@ -143,7 +164,7 @@ class OffsetCommits(AbstractCoordinator):
         if not self._unsent_commits:
             return
         if pending.future.error is not None:
-            self._fail_unsent_commits(now_ms)
+            self._fail_unsent_commits()
             return
         waiting, self._unsent_commits = self._unsent_commits, []
         for commit in waiting:
@@ -154,7 +175,7 @@ class OffsetCommits(AbstractCoordinator):
         if pending.kind is RequestKind.LOOKUP:
             self._retry_unsent_commits(pending, now_ms)
         elif pending.kind is RequestKind.COMMIT:
-            self._settle_commits(now_ms)
+            self._settle_commits()
 
     # The synchronous commit: the application's thread waits.
 
@@ -162,9 +183,9 @@ class OffsetCommits(AbstractCoordinator):
         self._commit_offsets = dict(offsets)
         self._commit_attempts = 0
         if not offsets:
-            self._commit_sync_ended(None, now_ms)
-            return
-        self._commit_round(now_ms)
+            self._await_async_commits(now_ms)
+        else:
+            self._commit_round(now_ms)
 
     def _commit_round(self, now_ms: int) -> None:
         self._ensure_coordinator_ready(
@@ -173,7 +194,7 @@ class OffsetCommits(AbstractCoordinator):
 
     def _commit_coordinator_ready(self, ready: bool, now_ms: int) -> None:
         if not ready:
-            self._commit_sync_ended(exception_name(ErrorCode.REQUEST_TIMED_OUT), now_ms)
+            self._commit_sync_ended(TIMEOUT, now_ms)
             return
         future = self._commit_future = Future()
         self._send_offset_commit(self._commit_offsets, future, now_ms)
@@ -182,20 +203,51 @@ class OffsetCommits(AbstractCoordinator):
     def _commit_resolved(self, now_ms: int) -> None:
         future = self._commit_future
         self._commit_future = None
-        timed_out = now_ms >= self._call_deadline_ms
-        if future is None or not future.done:
-            self._commit_sync_ended(exception_name(ErrorCode.REQUEST_TIMED_OUT), now_ms)
+        # Commits that were in flight before this one are told of first, in order.
+        fenced = self._invoke_completed_commits(now_ms)
+        if fenced is not None:
+            self._commit_sync_ended(fenced, now_ms)
+        elif future is None or not future.done:
+            self._commit_sync_ended(TIMEOUT, now_ms)
         elif future.error is None or future.error not in RETRIABLE:
             self._commit_sync_ended(future.error, now_ms)
-        elif timed_out:
-            self._commit_sync_ended(exception_name(ErrorCode.REQUEST_TIMED_OUT), now_ms)
         else:
-            backoff_ms = self._config.retry_backoff().backoff_ms(
-                self._commit_attempts, self._jitter, site="commit-backoff", key=self._client_id
+            self._retry_commit(self._commit_round, now_ms)
+
+    def _retry_commit(self, resume: Continuation, now_ms: int) -> None:
+        if now_ms >= self._call_deadline_ms:
+            self._commit_sync_ended(TIMEOUT, now_ms)
+            return
+        backoff_ms = self._config.retry_backoff().backoff_ms(
+            self._commit_attempts, self._jitter, site="commit-backoff", key=self._client_id
+        )
+        self._commit_attempts += 1
+        until_ms = min(now_ms + backoff_ms, self._call_deadline_ms)
+        self._block(Wait.SLEEP, until_ms, resume)
+
+    def _await_async_commits(self, now_ms: int) -> None:
+        """A synchronous commit of nothing waits for the asynchronous ones in flight.
+
+        Source: kafka trunk, ConsumerCoordinator.invokePendingAsyncCommits.
+        """
+        if not self._async_commits:
+            self._commit_sync_ended(None, now_ms)
+        else:
+            self._ensure_coordinator_ready(
+                now_ms, deadline_ms=self._call_deadline_ms, then=self._poll_async_commits
             )
-            self._commit_attempts += 1
-            until_ms = min(now_ms + backoff_ms, self._call_deadline_ms)
-            self._block(Wait.SLEEP, until_ms, self._commit_round)
+
+    def _poll_async_commits(self, ready: bool, now_ms: int) -> None:  # noqa: ARG002 - either way
+        self._block(Wait.NETWORK, self._call_deadline_ms, self._polled_async_commits)
+
+    def _polled_async_commits(self, now_ms: int) -> None:
+        fenced = self._invoke_completed_commits(now_ms)
+        if fenced is not None:
+            self._commit_sync_ended(fenced, now_ms)
+        elif not self._async_commits:
+            self._commit_sync_ended(None, now_ms)
+        else:
+            self._retry_commit(self._await_async_commits, now_ms)
 
     def _commit_sync_ended(self, error: str | None, now_ms: int) -> None:
         self._end_call(now_ms, error)
@@ -214,6 +266,8 @@ class OffsetCommits(AbstractCoordinator):
             future.complete()
         elif self._coordinator_unknown(now_ms) or node_id is None:
             future.fail(COORDINATOR_NOT_AVAILABLE)
+        elif min(offsets.values()) < 0:
+            future.fail(ILLEGAL_ARGUMENT)
         elif self._is_group_subscribed() and self._state is not MemberState.STABLE:
             future.fail(REBALANCE_IN_PROGRESS if self._state in _REBALANCING else COMMIT_FAILED)
         else:
@@ -255,13 +309,13 @@ class OffsetCommits(AbstractCoordinator):
                     denied = True
                 elif code is not ErrorCode.NONE:
                     future.fail(self._commit_error(pending.generation, code, now_ms))
-                    self._settle_commits(now_ms)
+                    self._settle_commits()
                     return
         if denied:
             future.fail(exception_name(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
         else:
             future.complete()
-        self._settle_commits(now_ms)
+        self._settle_commits()
 
     def _commit_error(self, sent: Generation, code: ErrorCode, now_ms: int) -> str:
         """The exception of a partition's error, with its effect on membership.

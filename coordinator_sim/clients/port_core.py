@@ -26,7 +26,7 @@ from coordinator_sim.clients.effects import (
     PollReturned,
     RunCallback,
 )
-from coordinator_sim.clients.exceptions import WAKEUP
+from coordinator_sim.clients.exceptions import DISCONNECT, WAKEUP
 from coordinator_sim.clients.generation import NO_GENERATION, Generation, MemberState
 from coordinator_sim.clients.network import (
     FOREVER,
@@ -91,6 +91,7 @@ class PortCore(ABC):
         "_heartbeat_running",
         "_heartbeat_wake_ms",
         "_inbox",
+        "_interruption",
         "_is_electing",
         "_jitter",
         "_metadata",
@@ -106,7 +107,6 @@ class PortCore(ABC):
         "_wait_future",
         "_wait_until_ms",
         "_wait_version",
-        "_wakeup_requested",
     )
 
     def __init__(
@@ -143,7 +143,7 @@ class PortCore(ABC):
         self._resume: Continuation | None = None
         self._is_electing = False
         self._activity = False
-        self._wakeup_requested = False
+        self._interruption: str | None = None
         self._inbox: deque[tuple[PendingRequest, Response]] = deque()
         self._deadline_ms = FOREVER
         self._other_deadline_ms = FOREVER
@@ -180,9 +180,18 @@ class PortCore(ABC):
         self._activity = True
         return self._settle(now_ms)
 
-    def on_disconnected(self, node_id: int, now_ms: int) -> Effects:
-        """Fail the requests of this connection."""
-        self._net.on_disconnected(node_id, now_ms)
+    def on_disconnected(self, node_id: int, now_ms: int, error: str | None = None) -> Effects:
+        """Fail the requests of this connection.
+
+        Args:
+            node_id: Of the connection.
+            now_ms: The present instant.
+            error: Name of the Java client's exception where trying again would not help, as
+                `SaslAuthenticationException`; None for a connection that is merely gone.
+        """
+        self._net.on_disconnected(node_id, now_ms, error or DISCONNECT)
+        # The broker may be gone from the cluster.
+        self._metadata.request_update()
         self._activity = True
         return self._settle(now_ms)
 
@@ -218,11 +227,15 @@ class PortCore(ABC):
 
         A callback in progress is not interrupted; the call ends after it.
         """
-        if self._wait in _POLLING and not self._is_electing and self._call is not AppCall.CLOSE:
-            self._end_call(now_ms, WAKEUP)
-        else:
-            self._wakeup_requested = True
+        self._interrupt(WAKEUP, now_ms)
         return self._settle(now_ms)
+
+    def _interrupt(self, error: str, now_ms: int) -> None:
+        """End the present wait for the network with an exception, or the next one."""
+        if self._wait in _POLLING and not self._is_electing and self._call is not AppCall.CLOSE:
+            self._end_call(now_ms, error)
+        else:
+            self._interruption = error
 
     # Blocking and calls.
 
@@ -260,14 +273,14 @@ class PortCore(ABC):
         self._wait_future = future
         self._resume = resume
         self._activity = False
-        if self._wakeup_requested and wait in _POLLING and self._call is not AppCall.CLOSE:
-            self._wakeup_requested = False
+        if self._interruption is not None and wait in _POLLING and self._call is not AppCall.CLOSE:
             self._wait = Wait.SLEEP
             self._wait_until_ms = 0
-            self._resume = self._raise_wakeup
+            self._resume = self._raise_interruption
 
-    def _raise_wakeup(self, now_ms: int) -> None:
-        self._end_call(now_ms, WAKEUP)
+    def _raise_interruption(self, now_ms: int) -> None:
+        error, self._interruption = self._interruption, None
+        self._end_call(now_ms, error)
 
     def _block_for_metadata(self, until_ms: int, resume: Continuation) -> None:
         self._wait_version = self._metadata.request_update()

@@ -46,6 +46,12 @@ def _committed(error: ErrorCode = ErrorCode.NONE) -> OffsetCommitResponse:
     return OffsetCommitResponse(topics=(OffsetCommitTopicResult("t", (PartitionError(0, error),)),))
 
 
+def _found(error: ErrorCode = ErrorCode.NONE) -> FindCoordinatorResponse:
+    node_id = 1 if error is ErrorCode.NONE else -1
+    answer = CoordinatorOfKey(key="group", node_id=node_id, error_code=error)
+    return FindCoordinatorResponse(coordinators=(answer,))
+
+
 def _kinds(desk: "Desk") -> list[tuple[CallbackKind, tuple[TopicPartition, ...]]]:
     return [(callback.kind, callback.partitions) for callback in desk.callbacks]
 
@@ -487,3 +493,142 @@ def test_positions_start_where_the_group_committed(make_desk: "MakeDesk") -> Non
 
     assert desk.port.positions == {T0: 11}
     assert desk.of(OffsetFetchRequest)[0].require_stable
+
+
+def test_fenced_auto_commit_fails_every_later_call(make_desk: "MakeDesk") -> None:
+    """An automatic commit that was fenced is no less fatal, also for the next commit."""
+    desk = make_desk(group_instance_id="one", enable_auto_commit=True)
+    desk.settle_stable(T0)
+    desk.run(5_000)
+    desk.reply(OffsetCommitRequest, _committed(ErrorCode.FENCED_INSTANCE_ID))
+    assert desk.returned == ["FencedInstanceIdException"]
+
+    _, effects = desk.port.commit({T0: 5}, sync=False, now_ms=5_000)
+    desk.do(effects)
+    assert [c.error for c in desk.commits] == ["FencedInstanceIdException"]
+    assert len(desk.of(OffsetCommitRequest)) == 1
+
+
+def test_failed_auto_commit_is_repeated_a_backoff_after_it_is_seen(make_desk: "MakeDesk") -> None:
+    """The application's thread sees the failure, so it counts from its next poll."""
+    desk = make_desk(enable_auto_commit=True)
+    desk.settle_stable(T0)
+    desk.run(5_000)
+    desk.do(desk.port.fetch_completed(5_000))
+    desk.reply(OffsetCommitRequest, _committed(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+    desk.run(12_000)
+    assert len(desk.of(OffsetCommitRequest)) == 1
+    desk.poll()
+    desk.run(12_200)
+
+    assert desk.times_of(OffsetCommitRequest) == [5_000, 12_100]
+
+
+def test_empty_sync_commit_waits_for_the_async_ones(make_desk: "MakeDesk") -> None:
+    """`commitSync` of nothing returns when the callbacks of earlier commits have run."""
+    desk = make_desk()
+    desk.settle_stable(T0)
+    desk.do(desk.port.fetch_completed(0))
+    first, effects = desk.port.commit({T0: 5}, sync=False, now_ms=0)
+    desk.do(effects)
+    second, effects = desk.port.commit({}, sync=True, now_ms=0)
+    desk.do(effects)
+    assert desk.commits == []
+
+    desk.run(1_000)
+    desk.reply(OffsetCommitRequest, _committed())
+    assert [(c.token, c.error) for c in desk.commits] == [(first, None), (second, None)]
+
+
+def test_empty_sync_commit_gives_up_on_the_async_ones(make_desk: "MakeDesk") -> None:
+    """After `default.api.timeout.ms` it throws, although it had nothing to commit."""
+    desk = make_desk(default_api_timeout_ms=2_000)
+    desk.settle_stable(T0)
+    desk.do(desk.port.fetch_completed(0))
+    desk.do(desk.port.commit({T0: 5}, sync=False, now_ms=0)[1])
+    desk.do(desk.port.commit({}, sync=True, now_ms=0)[1])
+    desk.run(2_000)
+
+    assert [c.error for c in desk.commits] == ["TimeoutException"]
+
+
+def test_sync_commit_tells_of_earlier_async_ones_first(make_desk: "MakeDesk") -> None:
+    """Callbacks run in the order of the commits; one that was fenced ends the sync one."""
+    for error, wanted in (
+        (ErrorCode.NONE, [None, None]),
+        (ErrorCode.FENCED_INSTANCE_ID, ["FencedInstanceIdException"]),
+    ):
+        desk = make_desk(group_instance_id="one")
+        desk.settle_stable(T0)
+        desk.do(desk.port.fetch_completed(0))
+        desk.do(desk.port.commit({T0: 5}, sync=False, now_ms=0)[1])
+        desk.do(desk.port.commit({T0: 6}, sync=True, now_ms=0)[1])
+        desk.reply(OffsetCommitRequest, _committed(error))
+        desk.reply(OffsetCommitRequest, _committed())
+        assert [c.error for c in desk.commits] == wanted
+
+
+def test_negative_offset_is_refused(make_desk: "MakeDesk") -> None:
+    """Nothing is sent."""
+    desk = make_desk()
+    desk.settle_stable(T0)
+    desk.do(desk.port.fetch_completed(0))
+    desk.do(desk.port.commit({T0: -1}, sync=True, now_ms=0)[1])
+
+    assert [c.error for c in desk.commits] == ["IllegalArgumentException"]
+    assert desk.of(OffsetCommitRequest) == []
+
+
+def test_async_commit_meets_the_lookup_that_failed_before(make_desk: "MakeDesk") -> None:
+    """A fatal outcome is thrown by the commit; after any other one the lookup is repeated."""
+    for error, thrown in (
+        (ErrorCode.GROUP_AUTHORIZATION_FAILED, ["GroupAuthorizationException"]),
+        (ErrorCode.COORDINATOR_NOT_AVAILABLE, []),
+    ):
+        desk = make_desk()
+        desk.settle_stable(T0)
+        desk.do(desk.port.fetch_completed(0))
+        desk.automatic.discard(FindCoordinatorRequest)
+        desk.run(3_000)
+        desk.reply(HeartbeatRequest, HeartbeatResponse(error_code=ErrorCode.NOT_COORDINATOR))
+        desk.reply(FindCoordinatorRequest, _found(error))
+        desk.do(desk.port.commit({T0: 5}, sync=False, now_ms=3_000)[1])
+
+        assert [c.error for c in desk.commits] == thrown
+        assert len(desk.of(FindCoordinatorRequest)) == (2 if thrown else 3)
+
+
+def test_close_waits_for_commits_that_wait_for_a_coordinator(make_desk: "MakeDesk") -> None:
+    """They are sent to the coordinator that is found, before the member leaves."""
+    desk = make_desk()
+    desk.settle_stable(T0)
+    desk.do(desk.port.fetch_completed(0))
+    desk.automatic.discard(FindCoordinatorRequest)
+    desk.run(3_000)
+    desk.reply(HeartbeatRequest, HeartbeatResponse(error_code=ErrorCode.NOT_COORDINATOR))
+    desk.do(desk.port.commit({T0: 5}, sync=False, now_ms=3_000)[1])
+    desk.do(desk.port.close(3_000, 30_000))
+    assert desk.of(OffsetCommitRequest) == []
+    assert not desk.closed
+
+    desk.run(3_100)
+    desk.reply(FindCoordinatorRequest, _found())
+    desk.run(3_200)
+    last = (OffsetCommitRequest, LeaveGroupRequest)
+    assert [type(each) for _, each in desk.sent if isinstance(each, last)] == [*last]
+
+
+def test_close_goes_on_where_a_lookup_fails_for_good(make_desk: "MakeDesk") -> None:
+    """The callbacks of leaving run; there is nobody to tell."""
+    desk = make_desk(enable_auto_commit=True)
+    desk.settle_stable(T0)
+    desk.do(desk.port.fetch_completed(0))
+    desk.automatic.discard(FindCoordinatorRequest)
+    desk.run(3_000)
+    desk.reply(HeartbeatRequest, HeartbeatResponse(error_code=ErrorCode.NOT_COORDINATOR))
+    desk.do(desk.port.close(3_000, 30_000))
+    desk.reply(FindCoordinatorRequest, _found(ErrorCode.GROUP_AUTHORIZATION_FAILED))
+
+    assert desk.closed
+    assert desk.callbacks[-1].kind is CallbackKind.PARTITIONS_REVOKED
+    assert desk.of(LeaveGroupRequest) == []

@@ -17,8 +17,10 @@ from coordinator_sim.protocol.messages import (
     JoinGroupRequest,
     LeaveGroupRequest,
     MetadataRequest,
+    MetadataResponse,
     OffsetCommitRequest,
     OffsetFetchRequest,
+    TopicMetadata,
 )
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.consumer_protocol import decode_subscription
@@ -259,3 +261,58 @@ def test_wakeup_in_a_revocation_joins_with_what_was_to_be_given_up(make_desk: "M
     join = desk.of(JoinGroupRequest)[1]
     assert decode_subscription(join.protocols[0].metadata).owned_partitions == (T0,)
     assert len([c for c in desk.callbacks if c.kind is CallbackKind.PARTITIONS_REVOKED]) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "name"),
+    [
+        (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "TopicAuthorizationException"),
+        (ErrorCode.INVALID_TOPIC_EXCEPTION, "InvalidTopicException"),
+    ],
+)
+def test_topic_that_is_denied_ends_a_poll(
+    make_desk: "MakeDesk", error: ErrorCode, name: str
+) -> None:
+    """The poll in progress throws it; told between two polls, it is thrown by the next."""
+    desk = make_desk()
+    desk.automatic.discard(MetadataRequest)
+    denied = MetadataResponse(
+        brokers=desk.metadata().brokers,
+        topics=(TopicMetadata(name="t", partitions=(), error_code=error),),
+    )
+    desk.poll()
+    desk.reply(MetadataRequest, denied)
+    assert desk.returned == [name]
+
+    desk.poll(timeout_ms=0)
+    assert desk.returned == [name, None]
+
+
+def test_topic_that_is_denied_between_polls_ends_the_next(make_desk: "MakeDesk") -> None:
+    """The heartbeat thread reads the answer, the application's thread throws."""
+    desk = make_desk(metadata_max_age_ms=1_000)
+    desk.settle_stable(T0)
+    desk.do(desk.port.fetch_completed(0))
+    desk.automatic.discard(MetadataRequest)
+    desk.run(1_000)
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    denied = TopicMetadata(name="t", partitions=(), error_code=code)
+    response = MetadataResponse(brokers=desk.metadata().brokers, topics=(denied,))
+    desk.reply(MetadataRequest, response)
+    assert desk.returned == [None]
+    desk.poll()
+
+    assert desk.returned == [None, "TopicAuthorizationException"]
+
+
+def test_broker_that_refuses_the_client_ends_a_poll(make_desk: "MakeDesk") -> None:
+    """A metadata request whose connection failed for good is thrown, and tried again later."""
+    desk = make_desk(metadata_max_age_ms=1_000)
+    desk.settle_stable(T0)
+    desk.automatic.discard(MetadataRequest)
+    desk.run(1_000)
+    desk.do(desk.port.on_disconnected(1, 1_000, "SaslAuthenticationException"))
+    assert desk.returned == ["SaslAuthenticationException"]
+    desk.run(1_100)
+
+    assert desk.times_of(MetadataRequest) == [0, 1_000, 1_100]
