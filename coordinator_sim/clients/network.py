@@ -244,6 +244,16 @@ class NetworkClient:
                 self.try_connect(node_id, now_ms)
         self._refresh_deadline()
 
+    def is_ready(self, node_id: int) -> bool:
+        """Whether the connection to the node is open."""
+        connection = self._connections.get(node_id)
+        return connection is not None and connection.link is _READY
+
+    def retry_at_ms(self, node_id: int) -> int:
+        """When a connection that is down may be tried; FOREVER while it is open or opening."""
+        connection = self._connection(node_id)
+        return connection.retry_at_ms if connection.link is _Link.DOWN else FOREVER
+
     def is_unavailable(self, node_id: int, now_ms: int) -> bool:
         """Whether the connection broke and may not be retried yet.
 

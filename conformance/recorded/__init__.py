@@ -1,0 +1,1 @@
+"""Ports of clients beside recordings of the real clients."""

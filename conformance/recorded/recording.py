@@ -1,0 +1,212 @@
+"""What one process of a real client sent and heard, out of a file of `tools/record_proxy.py`."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from coordinator_sim.assignors.contract import (
+    AssignorMember,
+    ConsumerAssignor,
+    RebalanceProtocol,
+    TopicRacks,
+)
+from coordinator_sim.clients.effects import COORDINATOR_NODE_OFFSET
+from coordinator_sim.errors import DataError
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.embedded import ConsumerAssignment
+from coordinator_sim.protocol.messages import Node, OffsetFetchRequest, SyncGroupRequest
+from coordinator_sim.protocol.requests import Request, Response
+from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.wire.consumer_protocol import decode_assignment
+from coordinator_sim.wire.frames import decode_request, decode_response
+
+NODE: Final = Node(node_id=1, host="127.0.0.1", port=9092)
+"""The one broker of every recording."""
+TOPIC: Final = "orders"
+PARTITION_COUNT: Final = 4
+COMPARED: Final = (
+    ApiKey.JOIN_GROUP,
+    ApiKey.SYNC_GROUP,
+    ApiKey.HEARTBEAT,
+    ApiKey.LEAVE_GROUP,
+    ApiKey.OFFSET_COMMIT,
+    ApiKey.OFFSET_FETCH,
+)
+"""The APIs whose requests must be the recorded ones."""
+_TOGETHER_MS: Final = 20
+
+Line = dict[str, Any]
+
+
+class Exchange(Struct, frozen=True):
+    """A recorded request, and when its answer came; None for never."""
+
+    at_ms: int
+    api: ApiKey
+    version: int
+    request: Request
+    answered_at_ms: int | None
+    response: Response | None
+
+
+class Recording(Struct, frozen=True):
+    """What one process of a client did, from its first line to its last.
+
+    Args:
+        exchanges: Requests in the order sent.
+        notes: What the application said, with its instants.
+        opened: When each connection opened, by the node it turned out to lead to.
+        closed: When each of them broke.
+        ended_at_ms: The last line.
+        topic_ids: As the client learnt them.
+    """
+
+    exchanges: tuple[Exchange, ...]
+    notes: tuple[tuple[int, str], ...]
+    opened: tuple[tuple[int, int], ...]
+    closed: tuple[tuple[int, int], ...]
+    ended_at_ms: int
+    topic_ids: dict[str, bytes]
+
+
+def read_recording(
+    path: Path, client_id: str, *, process: int = 0, coordinator_apis: Sequence[ApiKey]
+) -> Recording:
+    """One process of one client out of a recording.
+
+    Args:
+        path: A file of `tools/record_proxy.py`.
+        client_id: Whose lines.
+        process: Which of its processes, counted by their `start` notes from 0.
+        coordinator_apis: What the client sends on the connection kept for the coordinator.
+
+    Raises:
+        DataError: there is no such process.
+    """
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    starts = [
+        line["seq"]
+        for line in lines
+        if line.get("client_id") == client_id and line.get("note") == "start"
+    ]
+    if process >= len(starts):
+        raise DataError(f"{path.name} has {len(starts)} processes of {client_id!r}, not {process}")
+    end = starts[process + 1] if process + 1 < len(starts) else lines[-1]["seq"] + 1
+    span = [line for line in lines if starts[process] <= line["seq"] < end]
+    mine = [line for line in span if line.get("client_id") == client_id]
+    connections = {line["conn"]: line["conn"] for line in mine if line["conn"]}
+    nodes = {
+        number: COORDINATOR_NODE_OFFSET - NODE.node_id
+        if any(line["conn"] == number and line.get("api_key") in coordinator_apis for line in mine)
+        else NODE.node_id
+        for number in connections
+    }
+    exchanges = tuple(_exchanges(mine))
+    return Recording(
+        exchanges=exchanges,
+        notes=tuple((line["t_ms"], line["note"]) for line in mine if line["dir"] == "note"),
+        opened=tuple(
+            (line["t_ms"], nodes[line["conn"]])
+            for line in span
+            if line["dir"] == "open" and line["conn"] in nodes
+        ),
+        closed=tuple(_broken_connections(mine, nodes)),
+        ended_at_ms=mine[-1]["t_ms"],
+        topic_ids=_topic_ids(exchanges),
+    )
+
+
+def _broken_connections(lines: Sequence[Line], nodes: dict[int, int]) -> Iterator[tuple[int, int]]:
+    """Connections that broke together with one of the group; a client closes others by itself."""
+    group = {line["conn"]: None for line in lines if line.get("api_key") in COMPARED}
+    ends = [(line["t_ms"], line["conn"]) for line in lines if line["dir"] == "eof"]
+    instants = [ms for ms, number in ends if number in group]
+    for ms, number in ends:
+        if any(abs(ms - instant) <= _TOGETHER_MS for instant in instants):
+            yield ms, nodes[number]
+
+
+def _exchanges(lines: Sequence[Line]) -> Iterator[Exchange]:
+    answers = {
+        (line["conn"], line["correlation_id"], line["api_key"]): line
+        for line in lines
+        if line["dir"] == "resp"
+    }
+    for line in lines:
+        if line["dir"] != "req" or line["api_key"] not in (*COMPARED, ApiKey.FIND_COORDINATOR):
+            continue
+        api = ApiKey(line["api_key"])
+        _, request = decode_request(bytes.fromhex(line["frame"]))
+        answer = answers.get((line["conn"], line["correlation_id"], line["api_key"]))
+        response = None
+        if answer is not None:
+            frame = bytes.fromhex(answer["frame"])
+            _, response = decode_response(api, line["api_version"], frame, request=request)
+        yield Exchange(
+            line["t_ms"],
+            api,
+            line["api_version"],
+            request,
+            None if answer is None else answer["t_ms"],
+            response,
+        )
+
+
+def _topic_ids(exchanges: Sequence[Exchange]) -> dict[str, bytes]:
+    """The id of the one topic, where the client names it so."""
+    for exchange in exchanges:
+        request = exchange.request
+        if isinstance(request, OffsetFetchRequest):
+            for topic in request.groups[0].topics or ():
+                if topic.topic_id is not None:
+                    return {TOPIC: topic.topic_id}
+    return {}
+
+
+class RecordedAssignor:
+    """Assigns what the recorded leader assigned, for clients whose own assignor is not modelled.
+
+    Args:
+        recording: Its SyncGroups are the plans, in order.
+        assignor: Names and user data are those of this one.
+    """
+
+    def __init__(self, recording: Recording, assignor: ConsumerAssignor) -> None:
+        self._assignor = assignor
+        self._plans = [
+            exchange.request
+            for exchange in recording.exchanges
+            if isinstance(exchange.request, SyncGroupRequest) and exchange.request.assignments
+        ]
+
+    @property
+    def name(self) -> str:
+        """The protocol name in JoinGroup."""
+        return self._assignor.name
+
+    @property
+    def supported_protocols(self) -> tuple[RebalanceProtocol, ...]:
+        """The rebalance protocols it can work under."""
+        return self._assignor.supported_protocols
+
+    def subscription_user_data(self, topics: Sequence[str]) -> bytes | None:
+        """The user data for the next JoinGroup."""
+        return self._assignor.subscription_user_data(topics)
+
+    def on_assignment(self, assignment: ConsumerAssignment, generation_id: int) -> None:
+        """Remember what this member was given."""
+        self._assignor.on_assignment(assignment, generation_id)
+
+    def assign(
+        self, topics: TopicRacks, members: Sequence[AssignorMember]
+    ) -> dict[str, list[TopicPartition]]:
+        """The next plan of the recording."""
+        del topics, members
+        plan = self._plans.pop(0)
+        return {
+            entry.member_id: list(decode_assignment(entry.assignment).partitions)
+            for entry in plan.assignments
+        }

@@ -1,0 +1,339 @@
+"""A client's port beside a recording of the real client: the same requests, at the same times?
+
+The port is driven as the recorded application was, its requests get the recorded answers at their
+recorded instants, and what it sends is compared with what was sent. Metadata and lookups of the
+coordinator are answered but not compared: how often a client asks is its transport's business.
+"""
+
+import heapq
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import count
+from typing import Final, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from conformance.recorded.recording import (
+    COMPARED,
+    NODE,
+    PARTITION_COUNT,
+    TOPIC,
+    Exchange,
+    Recording,
+)
+from coordinator_sim.clients.contract import ClientPort
+from coordinator_sim.clients.effects import (
+    Closed,
+    Connect,
+    Disconnect,
+    Effect,
+    Effects,
+    PollReturned,
+    ResetPositions,
+    RunCallback,
+    Send,
+)
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.messages import (
+    CoordinatorOfKey,
+    FindCoordinatorResponse,
+    MetadataResponse,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    PartitionMetadata,
+    TopicMetadata,
+)
+from coordinator_sim.protocol.requests import Request, Response
+from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.wire.frames import decode_request, encode_request
+
+TOLERANCE_MS: Final = 75
+"""What an instant may differ: the clock of a busy machine, far below any interval or backoff."""
+_ROUND_TRIP_MS: Final = 1
+_POLL_MS: Final = 100
+
+
+class RecordedPort(ClientPort, Protocol):
+    """What is asked of a port beyond `ClientPort`."""
+
+    def advance_position(self, partition: TopicPartition, offset: int) -> None:
+        """The application consumed up to `offset`."""
+        ...
+
+    def positions_found(self, found: Mapping[TopicPartition, int], now_ms: int) -> Effects:
+        """Where partitions without a committed offset begin."""
+        ...
+
+    def fetch_completed(self, now_ms: int) -> Effects:
+        """Records arrived."""
+        ...
+
+
+class Difference(Struct, frozen=True):
+    """Where the port and the recording part ways."""
+
+    at_ms: int
+    what: str
+
+
+class Rehearsal:
+    """Plays one recording with a port.
+
+    Args:
+        recording: What the real client did.
+        port: The port that is to do the same, not started yet.
+    """
+
+    def __init__(self, recording: Recording, port: RecordedPort) -> None:
+        self._recording = recording
+        self._port = port
+        self._order = count()
+        self._events: list[tuple[int, int, Callable[[int], Effects]]] = []
+        self._expected = {
+            api: [e for e in recording.exchanges if e.api is api]
+            for api in (*COMPARED, ApiKey.FIND_COORDINATOR)
+        }
+        self._met = dict.fromkeys(self._expected, 0)
+        self._is_busy = False
+        self._is_closing = False
+        self._is_closed = False
+        self._now_ms = 0
+        self.differences: list[Difference] = []
+
+    @property
+    def compared_count(self) -> int:
+        """How many requests were found in the recording."""
+        return sum(self._met[api] for api in COMPARED)
+
+    def play(self) -> list[Difference]:
+        """Drive the port to the end of the recording; what differs, in order of time."""
+        recording = self._recording
+        for at_ms, note in recording.notes:
+            self._at(at_ms, self._note_action(note))
+        for at_ms, node_id in recording.closed:
+            if at_ms < recording.ended_at_ms - _ROUND_TRIP_MS:
+                self._at(at_ms, partial(self._broken, node_id))
+        while not self._is_closed and self._step():
+            pass
+        for api in COMPARED:
+            for missing in self._expected[api][self._met[api] :]:
+                if missing.at_ms <= recording.ended_at_ms - TOLERANCE_MS:
+                    self._differ(missing.at_ms, f"{api.name} is missing")
+        self.differences.sort(key=lambda difference: difference.at_ms)
+        return self.differences
+
+    def _step(self) -> bool:
+        deadline_ms = self._port.next_deadline_ms()
+        event_ms = self._events[0][0] if self._events else None
+        instants = [ms for ms in (deadline_ms, event_ms) if ms is not None]
+        if not instants or min(instants) > self._recording.ended_at_ms:
+            return False
+        self._now_ms = max(self._now_ms, min(instants))
+        if event_ms is not None and event_ms <= min(instants):
+            _, _, action = heapq.heappop(self._events)
+            self._carry_out(action(self._now_ms))
+        else:
+            self._carry_out(self._port.expire(self._now_ms))
+        return True
+
+    def _at(self, at_ms: int, action: Callable[[int], Effects]) -> None:
+        heapq.heappush(self._events, (at_ms, next(self._order), action))
+
+    # The application.
+
+    def _note_action(self, note: str) -> Callable[[int], Effects]:
+        match note.split():
+            case ["subscribe"]:
+                return lambda now_ms: self._port.poll(now_ms, _POLL_MS)
+            case ["position", partition, offset]:
+                where = TopicPartition(TOPIC, int(partition))
+                return lambda _: self._consumed(where, int(offset))
+            case ["busy"]:
+                return self._busy
+            case ["polling"]:
+                return self._polling
+            case ["closing"]:
+                return self._close
+            case _:
+                return lambda _: ()
+
+    def _consumed(self, partition: TopicPartition, offset: int) -> Effects:
+        self._port.advance_position(partition, offset)
+        return ()
+
+    def _busy(self, now_ms: int) -> Effects:
+        self._is_busy = True
+        return self._port.fetch_completed(now_ms)
+
+    def _polling(self, now_ms: int) -> Effects:
+        self._is_busy = False
+        return self._port.poll(now_ms, _POLL_MS)
+
+    def _close(self, now_ms: int) -> Effects:
+        self._is_closing = True
+        return self._port.close(now_ms, 30_000)
+
+    def _poll_again(self, now_ms: int) -> Effects:
+        if self._is_busy or self._is_closing:
+            return ()
+        return self._port.poll(now_ms, _POLL_MS)
+
+    # The network.
+
+    def _broken(self, node_id: int, now_ms: int) -> Effects:
+        return () if self._is_closing else self._port.on_disconnected(node_id, now_ms)
+
+    def _carry_out(self, effects: Effects) -> None:
+        for effect in effects:
+            self._carry_out_one(effect)
+
+    def _carry_out_one(self, effect: Effect) -> None:
+        now_ms = self._now_ms
+        match effect:
+            case Send(_, correlation_id, request):
+                self._sent(correlation_id, request)
+            case Connect(node_id):
+                self._connect(node_id)
+            case RunCallback(token=token):
+                self._at(now_ms, lambda ms: self._port.callback_completed(token, None, ms))
+            case ResetPositions(partitions=partitions):
+                found = dict.fromkeys(partitions, 0)
+                self._at(now_ms, lambda ms: self._port.positions_found(found, ms))
+            case PollReturned():
+                self._at(now_ms, self._poll_again)
+            case Closed():
+                self._is_closed = True
+            case Disconnect() | _:
+                pass
+
+    def _connect(self, node_id: int) -> None:
+        """Open at once; after a break, when the recorded connection opened again."""
+        now_ms = self._now_ms
+        recording = self._recording
+        at_ms = now_ms
+        if any(ms <= now_ms for ms, node in recording.closed if node == node_id):
+            again = [ms for ms, node in recording.opened if node == node_id and ms >= now_ms]
+            at_ms = again[0] if again else now_ms
+        self._at(at_ms + _ROUND_TRIP_MS, lambda ms: self._port.on_connected(node_id, ms))
+
+    def _sent(self, correlation_id: int, request: Request) -> None:
+        api = request.api_key
+        if api is ApiKey.METADATA:
+            self._answer(self._now_ms + _ROUND_TRIP_MS, correlation_id, _cluster())
+        elif api is ApiKey.FIND_COORDINATOR:
+            self._answer(
+                self._now_ms + _ROUND_TRIP_MS,
+                correlation_id,
+                FindCoordinatorResponse(
+                    coordinators=(
+                        CoordinatorOfKey(
+                            key="", node_id=NODE.node_id, host=NODE.host, port=NODE.port
+                        ),
+                    )
+                ),
+            )
+        else:
+            self._compare(correlation_id, request)
+
+    def _compare(self, correlation_id: int, request: Request) -> None:
+        api, now_ms = request.api_key, self._now_ms
+        number = self._met[api]
+        if number >= len(self._expected[api]):
+            if now_ms <= self._recording.ended_at_ms - TOLERANCE_MS:
+                self._differ(now_ms, f"{api.name} more than recorded: {request}")
+            return
+        self._met[api] = number + 1
+        expected = self._expected[api][number]
+        if abs(now_ms - expected.at_ms) > TOLERANCE_MS:
+            self._differ(now_ms, f"{api.name} number {number + 1}, recorded at {expected.at_ms}")
+        said, recorded = self._on_the_wire(request, expected), _plain(expected.request)
+        if said != recorded:
+            self._differ(now_ms, f"{api.name}: {said}, recorded {recorded}")
+        if expected.answered_at_ms is not None and expected.response is not None:
+            self._answer(
+                max(now_ms, expected.answered_at_ms), correlation_id, _named(expected.response)
+            )
+
+    def _on_the_wire(self, request: Request, expected: Exchange) -> Request:
+        """The request as the version that the client speaks can say it."""
+        ids = self._recording.topic_ids
+        frame = encode_request(_with_ids(request, ids), expected.version, correlation_id=0)
+        return _plain(decode_request(frame)[1])
+
+    def _answer(self, at_ms: int, correlation_id: int, response: Response) -> None:
+        self._at(at_ms, lambda ms: self._port.on_response(correlation_id, response, ms))
+
+    def _differ(self, at_ms: int, what: str) -> None:
+        self.differences.append(Difference(at_ms, what))
+
+
+def _cluster() -> MetadataResponse:
+    partitions = tuple(
+        PartitionMetadata(partition=n, leader_id=NODE.node_id) for n in range(PARTITION_COUNT)
+    )
+    return MetadataResponse(
+        brokers=(NODE,), topics=(TopicMetadata(name=TOPIC, partitions=partitions),)
+    )
+
+
+def _with_ids(request: Request, ids: dict[str, bytes]) -> Request:
+    """The request with the ids of its topics, which only some clients know."""
+    if isinstance(request, OffsetCommitRequest):
+        topics = tuple(
+            msgspec.structs.replace(topic, topic_id=ids.get(topic.name)) for topic in request.topics
+        )
+        return msgspec.structs.replace(request, topics=topics)
+    if isinstance(request, OffsetFetchRequest):
+        groups = tuple(
+            msgspec.structs.replace(
+                group,
+                topics=tuple(
+                    msgspec.structs.replace(topic, topic_id=ids.get(topic.name))
+                    for topic in group.topics or ()
+                ),
+            )
+            for group in request.groups
+        )
+        return msgspec.structs.replace(request, groups=groups)
+    return request
+
+
+def _plain(request: Request) -> Request:
+    """A commit without leader epochs, and with partitions in order: ports have no records."""
+    if not isinstance(request, OffsetCommitRequest):
+        return request
+    topics = tuple(
+        msgspec.structs.replace(
+            topic,
+            partitions=tuple(
+                msgspec.structs.replace(partition, leader_epoch=-1)
+                for partition in sorted(topic.partitions, key=lambda p: p.partition)
+            ),
+        )
+        for topic in request.topics
+    )
+    return msgspec.structs.replace(request, topics=topics)
+
+
+def _named(response: Response) -> Response:
+    """The response with the topic's name where the version tells only its id."""
+    topics = getattr(response, "topics", None)
+    if topics is not None:
+        named = tuple(msgspec.structs.replace(t, name=t.name or TOPIC) for t in topics)
+        return msgspec.structs.replace(response, topics=named)
+    groups = getattr(response, "groups", None)
+    if groups is not None:
+        return msgspec.structs.replace(
+            response,
+            groups=tuple(
+                msgspec.structs.replace(
+                    group,
+                    topics=tuple(
+                        msgspec.structs.replace(t, name=t.name or TOPIC) for t in group.topics
+                    ),
+                )
+                for group in groups
+            ),
+        )
+    return response

@@ -1,0 +1,118 @@
+"""What other clients do differently from Java's, where the difference is a value.
+
+Where it is an order of steps, the client has a module of its own. Settings keep Kafka's names;
+what is not named in `default_settings` has Java's default.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.clients.config import ConsumerConfig
+from coordinator_sim.protocol.api_keys import ApiKey
+
+
+class ClientTraits(Struct, frozen=True, kw_only=True):
+    """The values in which a client differs.
+
+    Args:
+        name: As scenarios call the client.
+        default_settings: Defaults that differ from Java's, by Kafka's names.
+        api_versions: The newest version that the client speaks, by API.
+        rack_when_unset: What the subscription says as the rack of a client without one.
+        says_generation_when_eager: Whether an eager subscription names the generation.
+        says_member_when_fetching: Whether OffsetFetch names member and generation.
+        join_reason: Whether JoinGroup and LeaveGroup give reasons.
+        join_timeout_lapse_ms: What a JoinGroup may take longer than the rebalance timeout.
+        leave_timeout_ms: How long a LeaveGroup may stay unanswered.
+        callbacks_need_poll: Whether rebalance callbacks run only while the application polls.
+        commit_metadata_is_member_id: Whether a commit's metadata names the member.
+    """
+
+    name: str
+    default_settings: Mapping[str, str]
+    api_versions: Mapping[ApiKey, int]
+    rack_when_unset: str | None
+    says_generation_when_eager: bool
+    says_member_when_fetching: bool
+    join_reason: bool
+    join_timeout_lapse_ms: int
+    leave_timeout_ms: int
+    callbacks_need_poll: bool
+    commit_metadata_is_member_id: bool
+
+    def config_from(self, settings: Mapping[str, str]) -> ConsumerConfig:
+        """The settings of a consumer of this client.
+
+        Raises:
+            ConfigError: an unknown key, a value of the wrong kind, or one out of bounds.
+        """
+        return ConsumerConfig.from_settings({**self.default_settings, **settings})
+
+
+LIBRDKAFKA: Final = ClientTraits(
+    name="librdkafka",
+    default_settings={
+        "request.timeout.ms": "60000",
+        "reconnect.backoff.ms": "100",
+        "reconnect.backoff.max.ms": "10000",
+        "socket.connection.setup.timeout.ms": "30000",
+    },
+    api_versions={
+        ApiKey.METADATA: 13,
+        ApiKey.OFFSET_COMMIT: 9,
+        ApiKey.OFFSET_FETCH: 9,
+        ApiKey.FIND_COORDINATOR: 2,
+        ApiKey.JOIN_GROUP: 5,
+        ApiKey.HEARTBEAT: 3,
+        ApiKey.LEAVE_GROUP: 1,
+        ApiKey.SYNC_GROUP: 3,
+    },
+    rack_when_unset="",
+    says_generation_when_eager=False,
+    says_member_when_fetching=False,
+    join_reason=False,
+    join_timeout_lapse_ms=3_000,
+    leave_timeout_ms=5_000,
+    callbacks_need_poll=True,
+    commit_metadata_is_member_id=False,
+)
+"""librdkafka 2.16. Its request timeout is `socket.timeout.ms`.
+
+Source: librdkafka 2.15, rdkafka_conf.c, rdkafka_request.c (JoinGroupRequest, LeaveGroupRequest).
+"""
+
+FRANZ_GO: Final = ClientTraits(
+    name="franz-go",
+    default_settings={
+        "max.poll.interval.ms": "60000",
+        "request.timeout.ms": "15000",
+        "retry.backoff.ms": "250",
+        "retry.backoff.max.ms": "2500",
+        "reconnect.backoff.ms": "250",
+        "reconnect.backoff.max.ms": "2500",
+    },
+    api_versions={
+        ApiKey.METADATA: 13,
+        ApiKey.OFFSET_COMMIT: 10,
+        ApiKey.OFFSET_FETCH: 10,
+        ApiKey.FIND_COORDINATOR: 6,
+        ApiKey.JOIN_GROUP: 9,
+        ApiKey.HEARTBEAT: 4,
+        ApiKey.LEAVE_GROUP: 5,
+        ApiKey.SYNC_GROUP: 5,
+    },
+    rack_when_unset=None,
+    says_generation_when_eager=True,
+    says_member_when_fetching=True,
+    join_reason=True,
+    join_timeout_lapse_ms=10_000,
+    leave_timeout_ms=15_000,
+    callbacks_need_poll=False,
+    commit_metadata_is_member_id=True,
+)
+"""franz-go 1.22. `max.poll.interval.ms` stands for its rebalance timeout: it watches no polls.
+
+Source: franz-go 1.22, pkg/kgo/config.go (defaultCfg), consumer_group.go.
+"""

@@ -1,0 +1,297 @@
+"""The main thread of a librdkafka consumer: its timers, the coordinator, the application's polls.
+
+The thread wakes on answers, on the application's calls and on three timers: every second, every
+500 ms once partitions were assigned (the check of `max.poll.interval.ms`), and for commits. So a
+heartbeat, a join or a lookup that became due waits for the next of these.
+
+Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_serve and what it calls; rdkafka.c,
+rd_kafka_thread_main; rdinterval.h.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Final
+
+from coordinator_sim.assignors.contract import ConsumerAssignor
+from coordinator_sim.clients.backoff import NO_JITTER, Jitter
+from coordinator_sim.clients.config import ConsumerConfig
+from coordinator_sim.clients.librdkafka.assignment import LibrdkafkaAssignment
+from coordinator_sim.clients.librdkafka.states import CoordinatorState, Interval, JoinState
+from coordinator_sim.clients.network import FOREVER, PendingRequest, RequestKind
+from coordinator_sim.clients.port_core import AppCall
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    UNKNOWN_MEMBER_ID,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    Node,
+)
+
+_TICK_MS: Final = 1_000
+_POLL_CHECK_MS: Final = 500
+_JOIN_INTERVAL_MS: Final = 1_000
+_QUERY_INTERVAL_MS: Final = 500
+_TRANSPORT_QUERY_INTERVAL_MS: Final = 1_000
+_RELAXED_QUERY_INTERVAL_MS: Final = 600_000
+"""`coordinator.query.interval.ms`."""
+COORDINATOR_GONE: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+class LibrdkafkaCoordinator(LibrdkafkaAssignment):
+    """Serves the group: finds the coordinator and says what is due."""
+
+    __slots__ = (
+        "_auto_commit_due_ms",
+        "_heartbeat_interval",
+        "_join_interval",
+        "_last_poll_ms",
+        "_max_poll_exceeded",
+        "_poll_check_due_ms",
+        "_query_interval",
+        "_session_deadline_ms",
+        "_sync_in_flight",
+        "_tick_due_ms",
+        "_wait_join",
+    )
+
+    def __init__(  # noqa: PLR0913 - everything a client is configured with, by keyword
+        self,
+        config: ConsumerConfig,
+        *,
+        client_id: str,
+        group_id: str,
+        topics: Sequence[str],
+        assignors: Sequence[ConsumerAssignor],
+        bootstrap: tuple[Node, ...],
+        jitter: Jitter = NO_JITTER,
+    ) -> None:
+        super().__init__(
+            config,
+            client_id=client_id,
+            group_id=group_id,
+            topics=topics,
+            assignors=assignors,
+            bootstrap=bootstrap,
+            jitter=jitter,
+        )
+        self._auto_commit_due_ms = FOREVER
+        self._heartbeat_interval = Interval()
+        self._join_interval = Interval()
+        self._last_poll_ms = 0
+        self._max_poll_exceeded = False
+        self._poll_check_due_ms = FOREVER
+        self._query_interval = Interval()
+        self._session_deadline_ms: int | None = None
+        self._tick_due_ms = FOREVER
+        self._wait_join: PendingRequest | None = None
+        self._sync_in_flight: PendingRequest | None = None
+
+    # The main thread's timers.
+
+    def _on_start(self, now_ms: int) -> None:
+        self._tick_due_ms = now_ms + _TICK_MS
+        if self._config.enable_auto_commit and self._config.auto_commit_interval_ms > 0:
+            self._auto_commit_due_ms = now_ms + self._config.auto_commit_interval_ms
+        self._serve(now_ms)
+
+    def _next_wake_ms(self) -> int:
+        return min(self._thread_due_ms(), self._reconnect_due_ms())
+
+    def _thread_due_ms(self) -> int:
+        return min(self._tick_due_ms, self._poll_check_due_ms, self._auto_commit_due_ms)
+
+    def _reconnect_due_ms(self) -> int:
+        """When the coordinator's own thread tries it again; the main thread sleeps on."""
+        if self._coordinator_id is None:
+            return FOREVER
+        return self._net.retry_at_ms(self._coordinator_node_id)
+
+    def _fire_due(self, now_ms: int) -> bool:
+        """The thread wakes, serves the group, then runs the timers that are due."""
+        if now_ms >= self._reconnect_due_ms():
+            self._net.try_connect(self._coordinator_node_id, now_ms)
+        if not self._has_started or now_ms < self._thread_due_ms():
+            return False
+        self._deferred_commits += self._commits_to_retry
+        self._commits_to_retry.clear()
+        self._serve(now_ms)
+        if now_ms >= self._tick_due_ms:
+            self._tick_due_ms = now_ms + _TICK_MS
+        if now_ms >= self._poll_check_due_ms:
+            self._poll_check_due_ms = now_ms + _POLL_CHECK_MS
+            self._check_polls(now_ms)
+        if now_ms >= self._auto_commit_due_ms:
+            self._auto_commit_due_ms = now_ms + self._config.auto_commit_interval_ms
+            if self._subscription:
+                self._commit_by_interval(now_ms)
+        return True
+
+    def _watch_polls(self, now_ms: int) -> None:
+        self._poll_check_due_ms = now_ms + _POLL_CHECK_MS
+
+    # max.poll.interval.ms
+
+    def _on_poll(self, now_ms: int) -> None:
+        del now_ms
+
+    def _on_poll_ended(self, now_ms: int) -> None:
+        self._last_poll_ms = now_ms
+
+    def _is_poll_overdue(self, now_ms: int) -> bool:
+        polls = self._call is not AppCall.NONE
+        return not polls and now_ms - self._last_poll_ms > self._config.rebalance_timeout_ms
+
+    def _check_polls(self, now_ms: int) -> None:
+        """Leave at once when the application does not poll; it learns of it when it does.
+
+        Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_max_poll_interval_check_tmr_cb.
+        """
+        if not self._is_poll_overdue(now_ms):
+            return
+        self._max_poll_exceeded = True
+        self._poll_check_due_ms = FOREVER
+        if self._config.group_instance_id is None:
+            self._leave(now_ms)
+        self._member_id = UNKNOWN_MEMBER_ID
+        self._maybe_revoke_all(now_ms, lost=True)
+
+    # One turn.
+
+    def _serve(self, now_ms: int) -> None:
+        """Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_serve."""
+        connected = self._keep_coordinator_connected(now_ms)
+        if not connected and self._coordinator_state is CoordinatorState.UP:
+            self._coordinator_state = CoordinatorState.QUERY_COORD
+        if self._is_terminated():
+            self._finish_close()
+            return
+        if self._join_state is JoinState.STEADY:
+            self._check_session(now_ms)
+        match self._coordinator_state:
+            case CoordinatorState.QUERY_COORD:
+                self._maybe_query(now_ms, _QUERY_INTERVAL_MS)
+            case CoordinatorState.WAIT_COORD:
+                pass
+            case CoordinatorState.WAIT_BROKER_TRANSPORT if not connected:
+                self._maybe_query(now_ms, _TRANSPORT_QUERY_INTERVAL_MS)
+            case CoordinatorState.WAIT_BROKER_TRANSPORT:
+                self._coordinator_state = CoordinatorState.UP
+                self._serve_join_state(now_ms)
+                self._serve_assignment(now_ms)
+            case CoordinatorState.UP:
+                self._serve_up(now_ms)
+
+    def _serve_up(self, now_ms: int) -> None:
+        self._send_deferred_commits(now_ms)
+        self._maybe_query(now_ms, _RELAXED_QUERY_INTERVAL_MS)
+        self._serve_join_state(now_ms)
+        if self._pending:
+            self._serve_assignment(now_ms)
+
+    def _serve_join_state(self, now_ms: int) -> None:
+        """Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_join_state_serve."""
+        if self._fatal_error is not None:
+            return
+        match self._join_state:
+            case JoinState.INIT:
+                if (
+                    self._wait_join is None
+                    and self._sync_in_flight is None
+                    and self._subscription
+                    and self._join_interval.passes(now_ms, _JOIN_INTERVAL_MS)
+                ):
+                    self._join(now_ms)
+            case JoinState.STEADY | JoinState.WAIT_ASSIGN_CALL | JoinState.WAIT_UNASSIGN_CALL:
+                interval_ms = self._config.heartbeat_interval_ms
+                if self._subscription and self._heartbeat_interval.passes(now_ms, interval_ms):
+                    self._send_heartbeat(now_ms)
+            case _:
+                pass
+
+    def _check_session(self, now_ms: int) -> None:
+        """Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_session_timeout_check."""
+        deadline_ms = self._session_deadline_ms
+        if deadline_ms is None or now_ms < deadline_ms:
+            return
+        self._session_deadline_ms = None
+        self._member_id = UNKNOWN_MEMBER_ID
+        self._maybe_revoke_all(now_ms, lost=True)
+
+    # The coordinator.
+
+    def _keep_coordinator_connected(self, now_ms: int) -> bool:
+        """Reconnect to a known coordinator; whether the connection is open."""
+        if self._coordinator_id is None:
+            return False
+        if self._net.is_ready(self._coordinator_node_id):
+            return True
+        self._net.try_connect(self._coordinator_node_id, now_ms)
+        return False
+
+    def _maybe_query(self, now_ms: int, interval_ms: int) -> None:
+        if self._query_interval.passes(now_ms, interval_ms):
+            self._query_coordinator(now_ms)
+
+    def _query_coordinator(self, now_ms: int) -> None:
+        """Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_coord_query."""
+        node_id = self._net.least_loaded(self._metadata.nodes, now_ms)
+        if node_id is None:
+            self._query_interval.reset()
+            return
+        request = FindCoordinatorRequest(keys=(self._group_id,))
+        self._request(RequestKind.LOOKUP, node_id, request, now_ms)
+        if self._coordinator_state is CoordinatorState.QUERY_COORD:
+            self._coordinator_state = CoordinatorState.WAIT_COORD
+        self._query_interval.last_ms = now_ms
+        self._query_interval.backoff_ms = 0
+
+    def _on_find_coordinator(self, response: FindCoordinatorResponse, now_ms: int) -> None:
+        answer = response.coordinators[0]
+        if answer.error_code is ErrorCode.NONE:
+            self._update_coordinator(answer.node_id, now_ms)
+        elif answer.error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+            self._update_coordinator(None, now_ms)
+        else:
+            self._coordinator_state = CoordinatorState.QUERY_COORD
+
+    def _query_failed(self) -> None:
+        if self._coordinator_state is CoordinatorState.WAIT_COORD:
+            self._coordinator_state = CoordinatorState.QUERY_COORD
+
+    def _update_coordinator(self, coordinator_id: int | None, now_ms: int) -> None:
+        """Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_coord_update."""
+        if coordinator_id != self._coordinator_id:
+            if self._coordinator_id is not None:
+                self._net.disconnect(self._coordinator_node_id, now_ms)
+            self._coordinator_id = coordinator_id
+            if coordinator_id is not None:
+                # A coordinator just found is asked for once more, to be sure of it.
+                self._query_interval.reset()
+        if coordinator_id is None:
+            if self._coordinator_state is not CoordinatorState.QUERY_COORD:
+                self._coordinator_state = CoordinatorState.QUERY_COORD
+        elif self._coordinator_state is not CoordinatorState.UP:
+            self._coordinator_state = CoordinatorState.WAIT_BROKER_TRANSPORT
+
+    def _coordinator_dead(self, now_ms: int) -> None:
+        """Forget the coordinator and look for it.
+
+        Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_coord_dead.
+        """
+        self._update_coordinator(None, now_ms)
+        self._coordinator_state = CoordinatorState.QUERY_COORD
+        self._query_coordinator(now_ms)
+
+    # What the parts above provide.
+
+    @abstractmethod
+    def _join(self, now_ms: int) -> None: ...
+
+    @abstractmethod
+    def _send_heartbeat(self, now_ms: int) -> None: ...
+
+    @abstractmethod
+    def _leave(self, now_ms: int) -> None: ...
+
+    @abstractmethod
+    def _is_terminated(self) -> bool: ...

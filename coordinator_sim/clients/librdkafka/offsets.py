@@ -1,0 +1,296 @@
+"""Offsets of a librdkafka consumer: looked up for new partitions, stored, committed.
+
+Source: librdkafka 2.15, rdkafka_assignment.c; rdkafka_cgrp.c,
+rd_kafka_cgrp_op_handle_OffsetCommit.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from coordinator_sim.assignors.contract import ConsumerAssignor
+from coordinator_sim.clients.background_port import BackgroundPort
+from coordinator_sim.clients.backoff import NO_JITTER, Jitter
+from coordinator_sim.clients.client_traits import LIBRDKAFKA
+from coordinator_sim.clients.config import ConsumerConfig
+from coordinator_sim.clients.effects import CommitCompleted
+from coordinator_sim.clients.exceptions import COMMIT_FAILED, exception_name
+from coordinator_sim.clients.librdkafka.states import CoordinatorState, JoinState
+from coordinator_sim.clients.network import PendingRequest, RequestKind
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    NO_GENERATION_ID,
+    UNKNOWN_MEMBER_ID,
+    FetchedOffset,
+    Node,
+    OffsetCommitPartition,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitTopic,
+    OffsetFetchGroup,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetFetchTopic,
+)
+from coordinator_sim.protocol.resources import TopicPartition
+
+_COMMIT_FAILURES: Final = (
+    ErrorCode.ILLEGAL_GENERATION,
+    ErrorCode.UNKNOWN_MEMBER_ID,
+    ErrorCode.REBALANCE_IN_PROGRESS,
+)
+_OFFSET_FETCH_RETRIED: Final = (
+    ErrorCode.UNSTABLE_OFFSET_COMMIT,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+)
+
+
+class Commit(NamedTuple):
+    """Offsets on their way to the coordinator; with a token if the application asked."""
+
+    offsets: dict[TopicPartition, int]
+    token: int | None = None
+
+
+class LibrdkafkaOffsets(BackgroundPort):
+    """What was consumed and committed of the partitions assigned now."""
+
+    __slots__ = (
+        "_assignment_lost",
+        "_commits_in_flight",
+        "_commits_to_retry",
+        "_committed",
+        "_coordinator_state",
+        "_deferred_commits",
+        "_fatal_error",
+        "_join_state",
+        "_pending",
+        "_queried",
+        "_stored",
+        "_waiting_commit_count",
+    )
+
+    def __init__(  # noqa: PLR0913 - everything a client is configured with, by keyword
+        self,
+        config: ConsumerConfig,
+        *,
+        client_id: str,
+        group_id: str,
+        topics: Sequence[str],
+        assignors: Sequence[ConsumerAssignor],
+        bootstrap: tuple[Node, ...],
+        jitter: Jitter = NO_JITTER,
+    ) -> None:
+        super().__init__(
+            config,
+            LIBRDKAFKA,
+            client_id=client_id,
+            group_id=group_id,
+            topics=topics,
+            assignors=assignors,
+            bootstrap=bootstrap,
+            jitter=jitter,
+        )
+        self._join_state = JoinState.INIT
+        self._coordinator_state = CoordinatorState.QUERY_COORD
+        self._assignment_lost = False
+        self._fatal_error: str | None = None
+        self._pending: tuple[TopicPartition, ...] = ()
+        self._queried: tuple[TopicPartition, ...] = ()
+        self._stored: dict[TopicPartition, int] = {}
+        self._committed: dict[TopicPartition, int] = {}
+        self._waiting_commit_count = 0
+        self._deferred_commits: list[Commit] = []
+        self._commits_to_retry: list[Commit] = []
+        self._commits_in_flight: dict[int, Commit] = {}
+
+    # Committed offsets.
+
+    def _send_offset_fetch(self, now_ms: int) -> None:
+        topics = tuple(
+            OffsetFetchTopic(topic, tuple(numbers))
+            for topic, numbers in _by_topic(self._queried).items()
+        )
+        group = OffsetFetchGroup(group_id=self._group_id, topics=topics)
+        self._request(
+            RequestKind.OFFSET_FETCH,
+            self._coordinator_node_id,
+            OffsetFetchRequest(groups=(group,), require_stable=True),
+            now_ms,
+        )
+
+    def _on_offset_fetch(self, response: OffsetFetchResponse, now_ms: int) -> None:
+        """Adopt committed offsets; unstable ones are asked for again, others fail for good."""
+        unset: list[TopicPartition] = []
+        for group in response.groups:
+            if group.error_code is not ErrorCode.NONE:
+                retry = group.error_code in _OFFSET_FETCH_RETRIED
+                self._offset_fetch_failed(now_ms, retry=retry)
+                return
+            for topic in group.topics:
+                for fetched in topic.partitions:
+                    self._adopt_offset(
+                        TopicPartition(topic.name, fetched.partition), fetched, unset
+                    )
+        self._reset_positions(unset)
+        self._serve_assignment(now_ms)
+
+    def _adopt_offset(
+        self, partition: TopicPartition, fetched: FetchedOffset, unset: list[TopicPartition]
+    ) -> None:
+        if partition not in self._queried:
+            return
+        self._queried = tuple(tp for tp in self._queried if tp != partition)
+        if fetched.error_code is ErrorCode.UNSTABLE_OFFSET_COMMIT:
+            self._pending = (*self._pending, partition)
+        elif fetched.error_code is ErrorCode.NONE and fetched.offset >= 0:
+            self._assigned[partition] = fetched.offset
+        elif fetched.error_code is ErrorCode.NONE:
+            unset.append(partition)
+
+    def _offset_fetch_failed(self, now_ms: int, *, retry: bool) -> None:
+        """What was asked for is asked for again, or stays without a position."""
+        if retry:
+            self._pending = (*self._pending, *self._queried)
+        self._queried = ()
+        if not retry:
+            self._serve_assignment(now_ms)
+
+    # Commits.
+
+    def _on_consumed(self, partition: TopicPartition, offset: int) -> None:
+        self._stored[partition] = offset
+
+    def _commit_by_interval(self, now_ms: int) -> None:
+        """Commit what was consumed since the last commit, in a steady group only.
+
+        Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_offset_commit_tmr_cb.
+        """
+        if self._join_state is not JoinState.STEADY or self._assignment_lost:
+            return
+        offsets = {
+            tp: self._stored[tp]
+            for tp in sorted(self._assigned)
+            if tp in self._stored and self._stored[tp] > self._committed.get(tp, -1)
+        }
+        if offsets:
+            self._commit(offsets, now_ms)
+
+    def _commit_for_application(
+        self, token: int, offsets: dict[TopicPartition, int], now_ms: int
+    ) -> None:
+        if self._fatal_error is not None:
+            self._out.append(CommitCompleted(token=token, error=self._fatal_error))
+        else:
+            self._commit(offsets, now_ms, token)
+
+    def _commit(
+        self, offsets: dict[TopicPartition, int], now_ms: int, token: int | None = None
+    ) -> None:
+        if self._fatal_error is not None:
+            return
+        self._waiting_commit_count += 1
+        commit = Commit(offsets, token)
+        if self._coordinator_state is CoordinatorState.UP:
+            self._send_commit(commit, now_ms)
+        else:
+            self._deferred_commits.append(commit)
+
+    def _send_deferred_commits(self, now_ms: int) -> None:
+        deferred, self._deferred_commits = self._deferred_commits, []
+        for commit in deferred:
+            self._send_commit(commit, now_ms)
+
+    def _send_commit(self, commit: Commit, now_ms: int) -> None:
+        offsets = commit.offsets
+        topics = tuple(
+            OffsetCommitTopic(
+                topic,
+                tuple(
+                    OffsetCommitPartition(number, offsets[TopicPartition(topic, number)])
+                    for number in numbers
+                ),
+            )
+            for topic, numbers in _by_topic(offsets).items()
+        )
+        request = OffsetCommitRequest(
+            group_id=self._group_id,
+            topics=topics,
+            generation_id=self._generation_id,
+            member_id=self._member_id,
+            group_instance_id=self._config.group_instance_id,
+        )
+        pending = self._request(RequestKind.COMMIT, self._coordinator_node_id, request, now_ms)
+        self._commits_in_flight[pending.correlation_id] = commit
+
+    def _on_commit(
+        self, pending: PendingRequest, response: OffsetCommitResponse, now_ms: int
+    ) -> None:
+        """Handle a commit's answer; the first error of any partition counts.
+
+        Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_op_handle_OffsetCommit.
+        """
+        commit = self._commits_in_flight.pop(pending.correlation_id)
+        results = [p.error_code for topic in response.topics for p in topic.partitions]
+        error = next((e for e in results if e is not ErrorCode.NONE), ErrorCode.NONE)
+        match error:
+            case ErrorCode.NONE:
+                self._committed.update(commit.offsets)
+            case ErrorCode.UNKNOWN_MEMBER_ID:
+                self._member_id = UNKNOWN_MEMBER_ID
+                self._maybe_revoke_all(now_ms, lost=True)
+            case ErrorCode.ILLEGAL_GENERATION if not self._is_rebalancing():
+                self._generation_id = NO_GENERATION_ID
+                self._maybe_revoke_all(now_ms, lost=True)
+            case ErrorCode.NOT_COORDINATOR | ErrorCode.COORDINATOR_NOT_AVAILABLE:
+                self._coordinator_dead(now_ms)
+                self._deferred_commits.append(commit)
+                return
+            case ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                self._commits_to_retry.append(commit)
+                return
+            case ErrorCode.FENCED_INSTANCE_ID:
+                self._fail_for_good(error)
+            case _:
+                pass
+        self._commit_ended(commit, error, now_ms)
+
+    def _commit_lost(self, pending: PendingRequest) -> None:
+        """The connection broke: the commit is sent again once the coordinator is there."""
+        self._deferred_commits.append(self._commits_in_flight.pop(pending.correlation_id))
+
+    def _commit_ended(self, commit: Commit, error: ErrorCode, now_ms: int) -> None:
+        if commit.token is not None:
+            name = COMMIT_FAILED if error in _COMMIT_FAILURES else exception_name(error)
+            self._out.append(
+                CommitCompleted(token=commit.token, error=None if error is ErrorCode.NONE else name)
+            )
+        self._waiting_commit_count -= 1
+        if self._waiting_commit_count == 0:
+            self._serve_assignment(now_ms)
+
+    # What the parts above provide.
+
+    @abstractmethod
+    def _serve_assignment(self, now_ms: int) -> None: ...
+
+    @abstractmethod
+    def _is_rebalancing(self) -> bool: ...
+
+    @abstractmethod
+    def _maybe_revoke_all(self, now_ms: int, *, lost: bool) -> None: ...
+
+    @abstractmethod
+    def _coordinator_dead(self, now_ms: int) -> None: ...
+
+    @abstractmethod
+    def _fail_for_good(self, error: ErrorCode) -> None: ...
+
+
+def _by_topic(
+    partitions: Sequence[TopicPartition] | Mapping[TopicPartition, int],
+) -> dict[str, list[int]]:
+    topics: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        topics.setdefault(topic, []).append(partition)
+    return topics
