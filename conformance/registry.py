@@ -44,6 +44,9 @@ CLIENT_MODULES: Final = (
     "leave",
     "consumer",
     "commit",
+    "worker",
+    "connect_assignor",
+    "herder",
 )
 """The modules of `conformance.client_cases` that hold cases, in the order of a report."""
 

@@ -35,7 +35,7 @@ from coordinator_sim.connect.effects import (
     TargetState,
     WorkerEffect,
 )
-from coordinator_sim.connect.herder import Herder
+from coordinator_sim.connect.herder import Herder, tick
 from coordinator_sim.connect.herder_state import HerderParts, HerderState
 from coordinator_sim.connect.internal_requests import InternalRequests
 from coordinator_sim.connect.offset_store import OffsetStore
@@ -144,7 +144,6 @@ class HerderBench(TopicBench):
         is_mute: Whether the brokers answer nothing.
         requests: What went to the brokers, and when.
         work: What was started and stopped, in words, and when.
-        held: Kinds of effects that are not answered by themselves.
         http: Answers of other workers; the last one stays.
         endings: `Ready`, `Died` and `Closed`, as they came.
     """
@@ -159,7 +158,6 @@ class HerderBench(TopicBench):
         self.is_mute = False
         self.requests: list[tuple[int, GroupRequest]] = []
         self.work: list[tuple[int, str]] = []
-        self.held: set[type] = set()
         self.http: list[HttpResponse] = [HttpResponse(status=204)]
         self.endings: list[Ready | Died | Closed] = []
         self._generation_id = 0
@@ -228,6 +226,17 @@ class HerderBench(TopicBench):
         self.herder.start()
         self.settle()
         return self
+
+    def start_services(self) -> None:
+        """Read the topics to their ends, as the herder does before its first tick."""
+        for store in (self.state.offset_store, self.state.status_store, self.state.config_store):
+            self.call(store.start())
+
+    def tick(self) -> bool:
+        """Run one tick as far as it comes at once; whether it has ended."""
+        thread = self.threads.start(tick(self.state))
+        self.settle()
+        return thread.is_finished
 
     def run(self, for_ms: int) -> None:
         """Let time pass; everything that is due happens at its instant."""
@@ -345,9 +354,8 @@ class HerderBench(TopicBench):
             case Ready() | Died() | Closed():
                 self.endings.append(effect)
             case CallHttp(token=token):
-                if CallHttp not in self.held:
-                    response = self.http.pop(0) if len(self.http) > 1 else self.http[0]
-                    self.outbox.answered(token, response)
+                response = self.http.pop(0) if len(self.http) > 1 else self.http[0]
+                self.outbox.answered(token, response)
             case _:
                 self._carry_out_work(effect)
 
@@ -367,9 +375,7 @@ class HerderBench(TopicBench):
                 self._work(state.value.lower(), connector_resource(connector))
             case _:
                 super().carry_out_other(effect)
-        if isinstance(effect, StartConnector | StopConnector | StartTask | StopTask) and (
-            type(effect) not in self.held
-        ):
+        if isinstance(effect, StartConnector | StopConnector | StartTask | StopTask):
             self.outbox.answered(effect.token)
 
     def _work(self, word: str, resource: str) -> None:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from coordinator_sim.broker.broker import Broker, Coordinator, Services, make_services
 from coordinator_sim.broker.logs import DataLog
+from coordinator_sim.broker.record_log import RecordLog
 from coordinator_sim.broker.view import NO_LEADER, ClusterView, Leadership
 from coordinator_sim.coordinator.contract import CoordinatorResult
 from coordinator_sim.protocol.errors import ErrorCode
@@ -84,6 +85,14 @@ class Cluster:
         logs = self.services.data_logs
         for partition in range(partitions):
             logs.setdefault(TopicPartition(name, partition), DataLog(partition))
+
+    def create_record_topic(self, name: str, partitions: int) -> None:
+        """Create a topic whose records are kept; nothing happens when there is one of the name."""
+        if name in self.view.topics:
+            return
+        self.view.create_topic(name, partitions)
+        for partition in range(partitions):
+            self.services.data_logs[TopicPartition(name, partition)] = RecordLog(partition)
 
     def store(self, batches: Iterable[LogBatch], broker_id: int | None = None) -> None:
         """Append batches to the logs of their partitions, in the order given.

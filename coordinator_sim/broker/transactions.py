@@ -95,6 +95,20 @@ class TransactionCoordinator:
         known.state = TransactionState.EMPTY
         return ErrorCode.NONE, known.producer_id, known.producer_epoch
 
+    def fence_ongoing(self, transactional_id: str) -> WritableMarker | None:
+        """Fence the producer of an open transaction and abort it; the marker to write, if any.
+
+        Source: TransactionCoordinator.handleInitProducerId, where a transaction is ongoing.
+        """
+        transaction = self._transactions.get(transactional_id)
+        if transaction is None or transaction.state is not TransactionState.ONGOING:
+            return None
+        transaction.producer_epoch += 1
+        _, marker = self.end(
+            transactional_id, transaction.producer_id, transaction.producer_epoch, committed=False
+        )
+        return marker
+
     def add_offsets(
         self, transactional_id: str, producer_id: int, producer_epoch: int, group_id: str
     ) -> ErrorCode:

@@ -125,12 +125,13 @@ def put_connector_config(
     """Validate a configuration, then have it written by a request of its own.
 
     Raises:
-        ConnectException: the connector's class cannot be asked.
+        BadRequestException: the connector's class cannot be asked.
     """
     yield from ()
     errors = herder.plugins.validation_errors(request.config)
     if isinstance(errors, PluginFailure):
-        raise ConnectException(errors.trace)
+        # Trunk of 2024-10 answers 500 where the class is not installed, 4.3.1 answers 400 (seen).
+        raise BadRequestException(errors.trace)
     herder.add_request(partial(_write_connector_config, herder, request, errors), answer)
 
 

@@ -250,6 +250,20 @@ class HttpResponse(Struct, frozen=True, kw_only=True):
     body: bytes = b""
 
 
+class Listen(Struct, frozen=True, gc=False):
+    """Take in HTTP requests from now on, until the process ends or says `StopListening`.
+
+    Args:
+        url: Advertised to the other workers, ending with a slash.
+    """
+
+    url: str
+
+
+class StopListening(Struct, frozen=True, gc=False):
+    """Take in no more HTTP requests; those taken in are still answered."""
+
+
 class CallHttp(Struct, frozen=True, kw_only=True):
     """Send a request to another worker; the value is an HttpResponse.
 
@@ -270,7 +284,7 @@ class AnswerHttp(Struct, frozen=True, kw_only=True):
 
 
 class Ready(Struct, frozen=True, gc=False):
-    """Start-up is over: the resources of the REST server are in place."""
+    """Start-up is over: the herder's thread has ended its first tick."""
 
 
 class Died(Struct, frozen=True, gc=False):
@@ -299,6 +313,8 @@ WorkerEffect = (
     | StopTask
     | CancelTask
     | ChangeTargetState
+    | Listen
+    | StopListening
     | CallHttp
     | AnswerHttp
     | Ready

@@ -23,7 +23,7 @@ def offset_value(offset: Mapping[str, object] | None) -> bytes | None:
     return None if offset is None else to_json(offset)
 
 
-def partition_of_key(key: bytes | None) -> tuple[str, dict[str, object]] | None:
+def source_partition_of(key: bytes | None) -> tuple[str, dict[str, object]] | None:
     """The connector and the source partition that a key names; None when it is of no such form.
 
     Source: OffsetUtils.processPartitionKey.
@@ -129,7 +129,7 @@ class OffsetStore:
             self._data[record.key] = record.value
 
     def _note_partition(self, record: TopicRecord) -> None:
-        named = partition_of_key(record.key)
+        named = source_partition_of(record.key)
         if named is None or record.key is None:
             return
         connector, partition = named

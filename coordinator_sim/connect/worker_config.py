@@ -16,11 +16,17 @@ from msgspec import Struct
 
 from coordinator_sim.clients.config import ConnectProtocolCompatibility, WorkerConfig
 from coordinator_sim.connect.config_def import ClassLookup, ConfigInput, Properties, invalid, itself
+from coordinator_sim.connect.topic_log import InternalTopic
 from coordinator_sim.connect.worker_settings import PASSED_ON_PREFIXES, WORKER_CONFIG_DEF
 from coordinator_sim.errors import ConfigError
 
 _LISTENER: Final = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 _SCHEMES: Final = ("http", "https")
+_PURPOSES: Final = {
+    "config": "connector configurations",
+    "status": "connector and task statuses",
+    "offset": "source connector offsets",
+}
 _SMALLEST_KEY_BITS: Final = 40
 """Of the key generators of a JVM."""
 
@@ -55,21 +61,6 @@ class Listener(Struct, frozen=True):
     scheme: str
     host: str
     port: int
-
-
-class InternalTopic(Struct, frozen=True, kw_only=True):
-    """An internal topic as the worker creates it when it is missing.
-
-    Args:
-        partitions: -1 for the broker's default.
-        replication_factor: -1 for the broker's default.
-        settings: Of the topic, besides compaction.
-    """
-
-    name: str
-    partitions: int
-    replication_factor: int
-    settings: dict[str, str]
 
 
 class DistributedConfig(Struct, frozen=True, kw_only=True):
@@ -195,6 +186,22 @@ class DistributedConfig(Struct, frozen=True, kw_only=True):
         return host, port
 
 
+def discovery_in(props: Mapping[str, str]) -> PluginDiscovery:
+    """How plugins are looked for, which is known before the settings are parsed.
+
+    Raises:
+        ConfigError: there is no such way.
+
+    Source: WorkerConfig.pluginDiscovery.
+    """
+    given = props.get("plugin.discovery", PluginDiscovery.HYBRID_WARN.value)
+    try:
+        return PluginDiscovery(given.lower())
+    except ValueError:
+        known = ", ".join(each.value for each in PluginDiscovery)
+        raise ConfigError(f"Invalid plugin.discovery value, must be one of [{known}]") from None
+
+
 def parse_properties(text: str) -> dict[str, str]:
     """The settings in a Java properties file.
 
@@ -268,18 +275,23 @@ def _member(values: _Values) -> WorkerConfig:
 
 
 def _topic(kind: str, values: _Values, props: Mapping[str, str]) -> InternalTopic:
-    """One of the internal topics. Source: DistributedConfig.topicSettings."""
+    """One of the internal topics. Source: DistributedConfig.topicSettings, the backing stores."""
     prefix = f"{kind}.storage."
     own = ("topic", "partitions", "replication.factor", "cleanup.policy")
+    exactly_once = values.text("exactly.once.source.support").lower()
     return InternalTopic(
         name=values.text(f"{prefix}topic"),
+        setting=f"{prefix}topic",
+        purpose=_PURPOSES[kind],
         partitions=1 if kind == "config" else values.number(f"{prefix}partitions"),
         replication_factor=values.number(f"{prefix}replication.factor"),
-        settings={
+        configs={
             name.removeprefix(prefix): value
             for name, value in props.items()
             if name.startswith(prefix) and name.removeprefix(prefix) not in own
         },
+        read_committed=kind != "status" and exactly_once == ExactlyOnceSupport.ENABLED.value,
+        retry_backoff_ms=values.number("retry.backoff.ms"),
     )
 
 

@@ -58,17 +58,19 @@ class TopicBench:
         outbox: To make stores with.
         asked: Every effect so far, oldest first.
         failures: Effect class -> errors that its next askings are answered with, in order.
+        held: Effect classes that are not carried out; `release_held` does it.
         fenced: Transactional ids whose producer another process has taken since.
         threads: All that run here.
     """
 
-    __slots__ = ("_logs", "_topics", "asked", "failures", "fenced", "outbox", "threads")
+    __slots__ = ("_logs", "_topics", "asked", "failures", "fenced", "held", "outbox", "threads")
 
     def __init__(self) -> None:
         self.outbox = Outbox()
         self.asked: list[WorkerEffect] = []
         self.failures: dict[type, list[str]] = {}
         self.fenced: list[str] = []
+        self.held: set[type] = set()
         self.threads = Threads()
         self._logs: dict[str, TopicLog] = {}
         self._topics: dict[str, _Topic] = {}
@@ -167,7 +169,17 @@ class TopicBench:
         log.fetched(Fetched(topic=name, records=records, positions={0: end}))
         return True
 
+    def release_held(self, kind: type[WorkerEffect]) -> None:
+        """Carry out what was asked of this class while it was held."""
+        self.held.discard(kind)
+        for effect in self.asked:
+            if isinstance(effect, kind):
+                self._carry_out(effect)
+        self.settle()
+
     def _carry_out(self, effect: WorkerEffect) -> None:
+        if type(effect) in self.held:
+            return
         errors = self.failures.get(type(effect))
         if errors:
             token = cast("Produce", effect).token

@@ -1,4 +1,4 @@
-"""Which `__consumer_offsets` partition a group belongs to."""
+"""Which partition a group or a record's key belongs to."""
 
 from typing import Final
 
@@ -42,3 +42,30 @@ def partition_for(group_id: str, partition_count: int) -> int:
     """
     hashed = java_string_hash(group_id)
     return 0 if hashed == -(1 << 31) else abs(hashed) % partition_count
+
+
+def murmur2(data: bytes) -> int:
+    """The 32-bit hash that Java's producer spreads keys by, unsigned.
+
+    Source: kafka trunk, clients/.../common/utils/Utils.java, murmur2.
+    """
+    mask, multiplier = 0xFFFFFFFF, 0x5BD1E995
+    value = (0x9747B28C ^ len(data)) & mask
+    whole = len(data) & ~3
+    for index in range(0, whole, 4):
+        word = int.from_bytes(data[index : index + 4], "little") * multiplier & mask
+        word = (word ^ word >> 24) * multiplier & mask
+        value = (value * multiplier & mask) ^ word
+    rest = data[whole:]
+    if rest:
+        value = (value ^ int.from_bytes(rest, "little")) * multiplier & mask
+    value = (value ^ value >> 13) * multiplier & mask
+    return value ^ value >> 15
+
+
+def partition_of_key(key: bytes, partition_count: int) -> int:
+    """The partition that Java's producer writes a key to.
+
+    Source: kafka trunk, BuiltInPartitioner.partitionForKey.
+    """
+    return (murmur2(key) & 0x7FFFFFFF) % partition_count

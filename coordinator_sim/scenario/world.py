@@ -125,6 +125,57 @@ class WorkerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     settings: dict[str, str] = {}
 
 
+class TopicCosts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What reading an internal topic costs a worker, besides the network's latency.
+
+    The figures are measured; see docs/guides/connect-start-up.md for the machine and the method.
+
+    Args:
+        fetch_us: Of a broker for each fetch that has records.
+        bytes_per_s: Of the way from a broker to one of a worker's consumers.
+        record_ns: Of the worker for each record: deserialised, looked at, kept.
+        partition_fetch_bytes: `max.partition.fetch.bytes`.
+        fetch_bytes: `fetch.max.bytes`.
+        linger_ms: `linger.ms` of the worker's producers; 5 since 4.0, 0 before.
+    """
+
+    fetch_us: int = 1_000
+    bytes_per_s: int = 300_000_000
+    record_ns: int = 2_000
+    partition_fetch_bytes: int = 1_048_576
+    fetch_bytes: int = 52_428_800
+    linger_ms: int = 5
+
+
+class InternalTopicsSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The internal topics of a Connect cluster as its first worker finds them.
+
+    Besides these records the config topic has those of the cluster's connectors.
+
+    Args:
+        exist: Whether the topics are there; else the first worker creates them.
+        offset_partitions: `offset.storage.partitions`.
+        status_partitions: `status.storage.partitions`.
+        offset_records: Source offsets, counted and spread over the partitions.
+        offset_end: Offsets that they are spread over, as compaction leaves them: the sum of the
+            partitions' end offsets. None for no holes.
+        offset_record_bytes: Of key and value of one.
+        status_records: Statuses of connectors long gone, counted likewise.
+        status_record_bytes: Of key and value of one.
+        costs: What reading costs.
+    """
+
+    exist: bool = True
+    offset_partitions: int = 25
+    status_partitions: int = 5
+    offset_records: int = 0
+    offset_end: int | None = None
+    offset_record_bytes: int = 100
+    status_records: int = 0
+    status_record_bytes: int = 150
+    costs: TopicCosts = TopicCosts()
+
+
 class ConnectGroupSpec(
     Struct, frozen=True, kw_only=True, tag="connect", forbid_unknown_fields=True
 ):
@@ -134,6 +185,7 @@ class ConnectGroupSpec(
         connect_protocol: `eager`, `compatible` or `sessioned`, as `connect.protocol`.
         connectors: Task count of each connector present from the start.
         settings: Worker settings by Kafka's names, for every worker.
+        internal_topics: The topics for configurations, offsets and statuses.
     """
 
     group_id: str
@@ -141,6 +193,7 @@ class ConnectGroupSpec(
     connect_protocol: str = "sessioned"
     connectors: dict[str, int] = {}
     settings: dict[str, str] = {}
+    internal_topics: InternalTopicsSpec = InternalTopicsSpec()
 
 
 GroupSpec = ConsumerGroupSpec | ConnectGroupSpec

@@ -83,6 +83,7 @@ class Connection:
         member: Name of the member, for faults.
         broker_id: The broker it leads to.
         client: The member's side.
+        is_data: Whether it leads to the broker's data plane (`sim.data_brokers`).
     """
 
     __slots__ = (
@@ -102,6 +103,7 @@ class Connection:
         "client_host",
         "is_client_open",
         "is_cut",
+        "is_data",
         "is_lossy",
         "is_server_open",
         "member",
@@ -113,7 +115,13 @@ class Connection:
     )
 
     def __init__(
-        self, network: "Network", member: str, *, broker_id: int, client: ClientEnd
+        self,
+        network: "Network",
+        member: str,
+        *,
+        broker_id: int,
+        client: ClientEnd,
+        is_data: bool = False,
     ) -> None:
         self._network = network
         self._clock = network.environment
@@ -129,6 +137,7 @@ class Connection:
         self.member = member
         self.broker_id = broker_id
         self.client = client
+        self.is_data = is_data
         self.server: ServerEnd | None = None
         self.node_id = broker_id
         """The name the client knows the other end by."""
@@ -216,7 +225,10 @@ class Connection:
                 self.server.closed(self)
 
     def _accept(self) -> None:
-        self.server = server = self._network.server_of(self.broker_id)
+        server = self._network.server_of(self.broker_id)
+        if self.is_data and server is not None:
+            server = self._network.data_server
+        self.server = server
         self.is_server_open = server is not None
         if server is None:
             self.respond(_CLOSE)
@@ -252,6 +264,8 @@ class Network:
         self.constant_us = law.us if isinstance(law, ConstantLatency) else None
         self.draw_us = drawn_latency(law, choices)
         self._servers: dict[int, ServerEnd] = {}
+        self.data_server: ServerEnd | None = None
+        """The data plane of all living brokers."""
         self._connections: dict[Connection, None] = {}
         self._cuts: list[tuple[str | None, int | None]] = []
         self._drops: dict[str, dict[ApiKey, int]] = {}
@@ -271,9 +285,11 @@ class Network:
             if connection.broker_id == broker_id:
                 connection.close_by_server()
 
-    def connect(self, member: str, broker_id: int, client: ClientEnd) -> Connection:
+    def connect(
+        self, member: str, broker_id: int, client: ClientEnd, *, is_data: bool = False
+    ) -> Connection:
         """Start to open a connection; the client's end learns how it went."""
-        connection = Connection(self, member, broker_id=broker_id, client=client)
+        connection = Connection(self, member, broker_id=broker_id, client=client, is_data=is_data)
         self._connections[connection] = None
         connection.open()
         return connection

@@ -3,8 +3,10 @@
 from typing import Final
 
 from coordinator_sim.broker import Cluster
+from coordinator_sim.broker.data_service import DataService
 from coordinator_sim.protocol.messages import Node
 from coordinator_sim.scenario.choices import Choices
+from coordinator_sim.sim.data_brokers import DataBrokers
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.network import Network
 from coordinator_sim.sim.topic_logs import TopicLogs
@@ -32,6 +34,7 @@ class World:
     __slots__ = (
         "choices",
         "cluster",
+        "data",
         "environment",
         "ledgers",
         "network",
@@ -58,6 +61,9 @@ class World:
         self.recorder = recorder
         self.topic_logs = topic_logs
         self.traces_work = traces_work
+        self.data = DataBrokers(DataService(cluster), environment)
+        """The brokers' data plane, for the internal topics of Connect clusters."""
+        network.data_server = self.data
         self.ledgers: dict[WorkLedger, None] = {}
         """The ledgers of the processes that live, in the order of their start."""
 

@@ -15,6 +15,7 @@ from coordinator_sim.connect.requests import (
     PauseConnector,
     PutConnectorConfig,
     RequestFailed,
+    RestartConnector,
     RestartConnectorAndTasks,
     ResumeConnector,
     StopConnectorRequest,
@@ -197,3 +198,17 @@ def test_an_unknown_connector_is_not_found(protocol: str) -> None:
     answer = bench.answer(GetConnectorInfo("x"))
     assert isinstance(answer, RequestFailed)
     assert answer.status == 404
+
+
+def test_reads_and_restarts_are_refused_while_a_rebalance_is_due() -> None:
+    """What is known of owners is about to change."""
+    bench = HerderBench()
+    bench.write_connector("x")
+    bench.assign("x")
+    bench.start()
+    for request in (GetConnectorInfo("x"), RestartConnector("x")):
+        bench.assign("x")
+        bench.state.needs_reconfig_rebalance = True
+        answer = bench.answer(request)
+        assert isinstance(answer, RequestFailed)
+        assert answer.kind is ErrorKind.REBALANCE_NEEDED

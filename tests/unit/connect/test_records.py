@@ -11,8 +11,9 @@ from coordinator_sim.connect import config_records, status_records
 from coordinator_sim.connect.config_table import ConfigTable
 from coordinator_sim.connect.effects import TargetState, TopicRecord
 from coordinator_sim.connect.json_converter import from_json, to_json
-from coordinator_sim.connect.offset_store import offset_key, offset_value, partition_of_key
+from coordinator_sim.connect.offset_store import offset_key, offset_value, source_partition_of
 from coordinator_sim.errors import DataError
+from coordinator_sim.protocol.partitioning import partition_of_key
 from coordinator_sim.protocol.resources import ConnectorTaskId
 
 
@@ -131,7 +132,7 @@ def test_offset_records_are_written_as_by_java() -> None:
     (record,) = of("offsets")
     assert offset_key("quelle-1", {"filename": "in.txt"}) == record.key.encode()
     assert offset_value({"position": 6}) == (record.value or "").encode()
-    assert partition_of_key(record.key.encode()) == ("quelle-1", {"filename": "in.txt"})
+    assert source_partition_of(record.key.encode()) == ("quelle-1", {"filename": "in.txt"})
 
 
 def test_task_configurations_have_the_order_of_a_hash_map() -> None:
@@ -198,3 +199,11 @@ def test_what_is_no_json_is_refused(data: bytes) -> None:
 def test_a_task_key_is_read_from_the_right(key: str, task: ConnectorTaskId | None) -> None:
     """The last part is the number, the rest the connector's name."""
     assert config_records.task_of_key(key) == task
+
+
+def test_keys_go_to_the_partitions_that_javas_producer_chose() -> None:
+    """By their murmur2 hash, over the two partitions that the recorded topics had."""
+    spread = [record for record in RECORDED if record.topic != "configs"]
+    assert len(spread) > 40
+    for record in spread:
+        assert partition_of_key(record.key.encode(), 2) == record.partition

@@ -185,7 +185,7 @@ def test_settings_of_a_topic_are_passed_to_its_creation() -> None:
     }
     topic = DistributedConfig.from_properties(props).config_topic
     assert topic.partitions == 1
-    assert topic.settings == {"segment.bytes": "1000"}
+    assert topic.configs == {"segment.bytes": "1000"}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,160 @@
+"""How a Connect leader deals out connectors and tasks, round by round."""
+
+from conformance.client_cases.assigned_cluster import (
+    SECOND_WORKERS,
+    TWO_BY_FOUR,
+    Cluster,
+    busy,
+    load,
+    start,
+)
+from conformance.client_cases.bench import Bench
+from conformance.client_cases.case import client_case
+from coordinator_sim.assignors.contract import ConnectMember, WorkerLoad
+from coordinator_sim.assignors.registry import make_connect_assignor
+
+_MAX_DELAY_MS = 300_000
+
+
+@client_case("C-CASG-01", "WorkerCoordinatorTest.testLeaderPerformAssignment1")
+def eager_deals_in_one_circle(bench: Bench) -> None:
+    """The eager assignor deals tasks on from the worker after the last connector's."""
+    assignor = make_connect_assignor("default", scheduled_rebalance_max_delay_ms=0)
+    plan = assignor.assign(
+        configured={"connector1": 1},
+        members=[ConnectMember(member_id="member"), ConnectMember(member_id="leader")],
+        generation_id=1,
+        last_completed_generation_id=-1,
+        now_ms=0,
+    )
+    bench.expect("leader", plan.assigned["leader"], load("C1"))
+    bench.expect("member", plan.assigned["member"], load("C1-0"))
+
+
+@client_case("C-CASG-02", "IncrementalCooperativeAssignorTest.testTaskAssignmentWhenWorkerJoins")
+def a_joiner_receives_what_was_revoked(bench: Bench) -> None:
+    """For a joiner half of the work is revoked in one round and given in the next; delay 0."""
+    cluster = start(1)
+    cluster.running["worker2"] = WorkerLoad()
+    moved = load("C1 C1-0 C1-1 C1-2 C1-3")
+    plan = cluster.rebalance()
+    bench.expect("revoked first", (plan.revoked, plan.delay_ms), ({"worker1": moved}, 0))
+    bench.expect("given in that round", busy(plan.assigned), {})
+    plan = cluster.rebalance()
+    bench.expect("given then", (busy(plan.assigned), plan.delay_ms), ({"worker2": moved}, 0))
+    bench.expect("revoked then", plan.revoked, {})
+
+
+@client_case(
+    "C-CASG-03", "IncrementalCooperativeAssignorTest.testTaskAssignmentWhenWorkerLeavesPermanently"
+)
+def lost_work_waits_for_the_delay(bench: Bench) -> None:
+    """Work of a worker that is gone for good moves only when the scheduled delay is over."""
+    cluster = start(2)
+    del cluster.running["worker2"]
+    plan = cluster.rebalance()
+    bench.expect("at first", (busy(plan.assigned), plan.revoked), ({}, {}))
+    bench.expect("delay", plan.delay_ms, _MAX_DELAY_MS)
+    cluster.now_ms += _MAX_DELAY_MS
+    plan = cluster.rebalance()
+    bench.expect("after it", busy(plan.assigned), {"worker1": load(SECOND_WORKERS)})
+    bench.expect("delay then", plan.delay_ms, 0)
+
+
+@client_case("C-CASG-04", "IncrementalCooperativeAssignorTest.testTaskAssignmentWhenWorkerBounces")
+def a_bounced_worker_gets_its_work_back(bench: Bench) -> None:
+    """A worker back before the delay ends gets its work at the delay's end; nothing is revoked."""
+    cluster = start(2)
+    del cluster.running["worker2"]
+    cluster.rebalance()
+    cluster.now_ms += _MAX_DELAY_MS // 2
+    cluster.running["worker2"] = WorkerLoad()
+    plan = cluster.rebalance()
+    bench.expect("while it waits", (busy(plan.assigned), plan.revoked), ({}, {}))
+    bench.expect("delay left", plan.delay_ms, _MAX_DELAY_MS // 2)
+    cluster.now_ms += _MAX_DELAY_MS // 2
+    plan = cluster.rebalance()
+    bench.expect("in the end", busy(plan.assigned), {"worker2": load(SECOND_WORKERS)})
+    bench.expect("revoked", (plan.revoked, plan.delay_ms), ({}, 0))
+
+
+@client_case(
+    "C-CASG-07", "IncrementalCooperativeAssignorTest.testImmediateRevocationsWhenMaxDelayIs0"
+)
+def without_a_delay_nothing_waits(bench: Bench) -> None:
+    """With scheduled.rebalance.max.delay.ms=0 lost work is dealt out, and revoked, at once."""
+    cluster = Cluster(TWO_BY_FOUR, max_delay_ms=0)
+    cluster.running = {"worker1": WorkerLoad(), "worker2": WorkerLoad()}
+    cluster.rebalance()
+    del cluster.running["worker2"]
+    plan = cluster.rebalance()
+    bench.expect("lost work", busy(plan.assigned), {"worker1": load(SECOND_WORKERS)})
+    for name in ("worker2", "worker3"):
+        cluster.running[name] = WorkerLoad()
+        plan = cluster.rebalance()
+        bench.expect(f"revoked for {name}", bool(plan.revoked), wanted=True)
+        bench.expect("delay", plan.delay_ms, 0)
+
+
+@client_case(
+    "C-CASG-08",
+    "IncrementalCooperativeAssignorTest.testTaskAssignmentWhenFirstAssignmentAttemptFails",
+)
+def a_first_plan_that_got_lost_is_made_again(bench: Bench) -> None:
+    """Work that was assigned and arrived nowhere is new work in the next round, without delay."""
+    cluster = Cluster(TWO_BY_FOUR)
+    cluster.running = {"worker1": WorkerLoad(), "worker2": WorkerLoad()}
+    first = cluster.rebalance(delivered=False)
+    plan = cluster.rebalance()
+    bench.expect("again", plan.assigned, first.assigned)
+    bench.expect("delay", (plan.delay_ms, plan.revoked), (0, {}))
+
+
+@client_case(
+    "C-CASG-09",
+    "IncrementalCooperativeAssignorTest"
+    ".testTaskAssignmentWhenSubsequentAssignmentAttemptFailsOutsideTheAssignor",
+)
+def a_later_plan_that_got_lost_is_forgotten(bench: Bench) -> None:
+    """After a plan that got lost the memory is cleared, and the next revocation waits 40 ms."""
+    cluster = start(2)
+    cluster.running["worker3"] = WorkerLoad()
+    lost = cluster.rebalance(delivered=False)
+    plan = cluster.rebalance()
+    bench.expect("in the next round", (plan.revoked, busy(plan.assigned)), ({}, {}))
+    bench.expect("delay", plan.delay_ms, 40)
+    cluster.now_ms += 40
+    bench.expect("after the delay", cluster.rebalance().revoked, lost.revoked)
+
+
+@client_case(
+    "C-CASG-10",
+    "IncrementalCooperativeAssignorTest.testTaskAssignmentWhenTasksDuplicatedInWorkerAssignment",
+)
+def work_of_two_owners_is_taken_from_both(bench: Bench) -> None:
+    """What two workers run both must stop; it is given to one of them in the next round."""
+    cluster = start(2, {"connector1": 2})
+    both = load("C1 C1-0 C1-1")
+    cluster.running = {"worker1": both, "worker2": both}
+    plan = cluster.rebalance()
+    for worker in ("worker1", "worker2"):
+        bench.expect(f"revoked from {worker}", sorted(plan.revoked[worker].tasks), [*both.tasks])
+    bench.expect("given in that round", busy(plan.assigned), {})
+    plan = cluster.rebalance()
+    given = sorted(task for own in plan.assigned.values() for task in own.tasks)
+    bench.expect("given once", given, [*both.tasks])
+
+
+@client_case(
+    "C-CASG-11", "IncrementalCooperativeAssignorTest.testTaskAssignmentWhenConnectorsAreDeleted"
+)
+def a_deleted_connector_is_revoked(bench: Bench) -> None:
+    """Who holds anything of a deleted connector must give it up, without delay."""
+    cluster = start(2, {**TWO_BY_FOUR, "connector3": 4})
+    cluster.configured = TWO_BY_FOUR
+    plan = cluster.rebalance()
+    revoked = sorted(task for own in plan.revoked.values() for task in own.tasks)
+    bench.expect("tasks", revoked, [*load("C3-0 C3-1 C3-2 C3-3").tasks])
+    connectors = [name for own in plan.revoked.values() for name in own.connectors]
+    bench.expect("connectors", connectors, ["connector3"])
+    bench.expect("delay", (plan.delay_ms, busy(plan.assigned)), (0, {}))

@@ -1,0 +1,265 @@
+"""The data plane of all brokers of a cluster: topics, logs, offsets, transactional producers.
+
+A fetch that finds nothing is not answered: the driver asks again when something was appended.
+
+Source: kafka trunk, KafkaApis.scala (handleProduceRequest, handleFetchRequest, handleListOffset,
+handleCreateTopics), TransactionCoordinator.scala (handleInitProducerId, endTransaction).
+"""
+
+from collections.abc import Callable
+from typing import Final, cast
+
+from coordinator_sim.broker.cluster import Cluster
+from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
+from coordinator_sim.broker.record_log import RecordLog
+from coordinator_sim.broker.view import NO_LEADER
+from coordinator_sim.protocol.data_messages import (
+    CreateTopicRequest,
+    CreateTopicResponse,
+    DataRequest,
+    DataResponse,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+    DescribeTopicRequest,
+    DescribeTopicResponse,
+    EndTxnRequest,
+    EndTxnResponse,
+    FetchedPartition,
+    FetchRequest,
+    FetchResponse,
+    FindTransactionCoordinatorRequest,
+    FindTransactionCoordinatorResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ProduceRequest,
+    ProduceResponse,
+)
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.partitioning import partition_for
+from coordinator_sim.protocol.records import EndTransactionMarker, LogBatch
+from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.protocol.transaction_messages import WritableMarker
+
+CLUSTER_ID: Final = "4L6g3nShT-eMCtK--X86sw"
+"""The id of every simulated cluster."""
+DEFAULT_CLEANUP_POLICY: Final = "delete"
+"""`cleanup.policy` of a topic that does not say otherwise."""
+
+
+class DataService:
+    """What any broker of the cluster answers to the clients of a Connect worker.
+
+    Args:
+        cluster: Its topics, leaders and transactions.
+
+    Attributes:
+        touched: Partitions in which more can be read since the driver last emptied this list.
+    """
+
+    __slots__ = ("_cluster", "_configs", "_handlers", "touched")
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._configs: dict[str, dict[str, str]] = {}
+        self.touched: list[TopicPartition] = []
+        self._handlers: dict[type, Callable[[int, DataRequest, int], DataResponse | None]] = {
+            DescribeClusterRequest: lambda _broker, _request, _now: DescribeClusterResponse(
+                CLUSTER_ID
+            ),
+            CreateTopicRequest: _typed(self._create_topic),
+            DescribeTopicRequest: _typed(self._describe_topic),
+            ListOffsetsRequest: _typed(self._list_offsets),
+            ProduceRequest: _typed(self._produce),
+            FetchRequest: _typed(self._fetch),
+            FindTransactionCoordinatorRequest: _typed(self._find_coordinator),
+            InitProducerIdRequest: _typed(self._init_producer_id),
+            EndTxnRequest: _typed(self._end_txn),
+        }
+
+    def handle(self, broker_id: int, request: DataRequest, now_ms: int) -> DataResponse | None:
+        """The answer of a living broker; None for a fetch that finds nothing yet."""
+        return self._handlers[type(request)](broker_id, request, now_ms)
+
+    def create_topic(self, name: str, partitions: int, configs: dict[str, str]) -> bool:
+        """Create a topic that keeps its records, unless it exists; whether it is new."""
+        if name in self._cluster.view.topics:
+            return False
+        self._cluster.create_record_topic(name, partitions)
+        self._configs[name] = dict(configs)
+        return True
+
+    def log_of(self, topic: str, partition: int) -> RecordLog | None:
+        """The records of a partition; None where none are kept."""
+        log = self._cluster.services.data_logs.get(TopicPartition(topic, partition))
+        return log if isinstance(log, RecordLog) else None
+
+    # -- topics ----------------------------------------------------------------------------
+
+    def _create_topic(
+        self, _broker_id: int, request: CreateTopicRequest, _now_ms: int
+    ) -> CreateTopicResponse:
+        if request.topic in self._cluster.view.topics:
+            return CreateTopicResponse(created=False)
+        if request.replication_factor > len(self._cluster.view.living_ids()):
+            return CreateTopicResponse(error_code=ErrorCode.INVALID_REPLICATION_FACTOR)
+        self.create_topic(request.topic, request.partitions, request.configs)
+        return CreateTopicResponse(created=True)
+
+    def _describe_topic(
+        self, _broker_id: int, request: DescribeTopicRequest, _now_ms: int
+    ) -> DescribeTopicResponse:
+        leaders = self._cluster.view.topics.get(request.topic, ())
+        value = self._configs.get(request.topic, {}).get(request.setting, "")
+        if request.setting == "cleanup.policy" and not value:
+            value = DEFAULT_CLEANUP_POLICY
+        return DescribeTopicResponse(len(leaders), value)
+
+    def _led(self, broker_id: int, topic: str, partition: int) -> tuple[ErrorCode, RecordLog]:
+        """A partition's log if this broker leads it, or why it cannot be had with an empty one."""
+        leaders = self._cluster.view.topics.get(topic)
+        log = self.log_of(topic, partition)
+        if leaders is None or log is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, RecordLog(partition)
+        if leaders[partition].leader_id != broker_id:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER, RecordLog(partition)
+        return ErrorCode.NONE, log
+
+    # -- logs ------------------------------------------------------------------------------
+
+    def _list_offsets(
+        self, broker_id: int, request: ListOffsetsRequest, _now_ms: int
+    ) -> ListOffsetsResponse:
+        offsets: dict[int, int] = {}
+        for partition in request.partitions:
+            error, log = self._led(broker_id, request.topic, partition)
+            if error is not ErrorCode.NONE:
+                return ListOffsetsResponse(error_code=error)
+            end = log.last_stable_offset() if request.read_committed else log.end_offset
+            offsets[partition] = 0 if request.earliest else end
+        return ListOffsetsResponse(offsets)
+
+    def _produce(self, broker_id: int, request: ProduceRequest, now_ms: int) -> ProduceResponse:
+        error, log = self._led(broker_id, request.topic, request.partition)
+        place = TopicPartition(request.topic, request.partition)
+        if error is ErrorCode.NONE and request.transactional_id is not None:
+            # From transactions of version 2 on, producing adds the partition by itself.
+            error = self._cluster.services.transactions.add_partition(
+                request.transactional_id, request.producer_id, request.producer_epoch, place
+            )
+        if error is not ErrorCode.NONE:
+            return ProduceResponse(error_code=error)
+        error, base_offset = log.append_records(
+            request.records,
+            now_ms=now_ms,
+            producer_id=request.producer_id,
+            producer_epoch=request.producer_epoch,
+        )
+        if error is ErrorCode.NONE:
+            self.touched.append(place)
+        return ProduceResponse(base_offset, error)
+
+    def _fetch(self, broker_id: int, request: FetchRequest, _now_ms: int) -> FetchResponse | None:
+        found: list[FetchedPartition] = []
+        left_bytes = request.max_bytes
+        for partition, offset in request.positions.items():
+            error, log = self._led(broker_id, request.topic, partition)
+            if error is not ErrorCode.NONE:
+                return FetchResponse(error_code=error)
+            if left_bytes <= 0:
+                break
+            part = log.read(
+                offset,
+                max_bytes=min(left_bytes, request.partition_max_bytes),
+                read_committed=request.read_committed,
+            )
+            if part is not None:
+                found.append(part)
+                left_bytes -= part.size_bytes
+        return FetchResponse(tuple(found)) if found else None
+
+    # -- transactions ----------------------------------------------------------------------
+
+    def _find_coordinator(
+        self, _broker_id: int, request: FindTransactionCoordinatorRequest, _now_ms: int
+    ) -> FindTransactionCoordinatorResponse:
+        coordinator = self._coordinator_of(request.transactional_id)
+        if coordinator == NO_LEADER:
+            error = ErrorCode.COORDINATOR_NOT_AVAILABLE
+            return FindTransactionCoordinatorResponse(error_code=error)
+        return FindTransactionCoordinatorResponse(coordinator)
+
+    def _coordinator_of(self, transactional_id: str) -> int:
+        view = self._cluster.view
+        view.create_internal_topic(TRANSACTIONS_TOPIC)
+        leaders = view.topics[TRANSACTIONS_TOPIC]
+        return leaders[partition_for(transactional_id, len(leaders))].leader_id
+
+    def _init_producer_id(
+        self, broker_id: int, request: InitProducerIdRequest, now_ms: int
+    ) -> InitProducerIdResponse:
+        transactional_id = request.transactional_id
+        if self._coordinator_of(transactional_id) != broker_id:
+            return InitProducerIdResponse(error_code=ErrorCode.NOT_COORDINATOR)
+        transactions = self._cluster.services.transactions
+        marker = transactions.fence_ongoing(transactional_id)
+        if marker is not None:
+            self._write_markers(transactional_id, marker, now_ms)
+            return InitProducerIdResponse(error_code=ErrorCode.CONCURRENT_TRANSACTIONS)
+        error, producer_id, epoch = transactions.init_producer_id(transactional_id)
+        return InitProducerIdResponse(producer_id, epoch, error)
+
+    def _end_txn(self, broker_id: int, request: EndTxnRequest, now_ms: int) -> EndTxnResponse:
+        transactional_id = request.transactional_id
+        if self._coordinator_of(transactional_id) != broker_id:
+            return EndTxnResponse(ErrorCode.NOT_COORDINATOR)
+        error, marker = self._cluster.services.transactions.end(
+            transactional_id,
+            request.producer_id,
+            request.producer_epoch,
+            committed=request.committed,
+        )
+        if marker is not None:
+            self._write_markers(transactional_id, marker, now_ms)
+        return EndTxnResponse(error)
+
+    def _write_markers(self, transactional_id: str, marker: WritableMarker, now_ms: int) -> None:
+        """End the transaction in the logs of its partitions.
+
+        DEVIATION: at once and whoever leads them; Kafka's coordinator sends the markers to the
+        leaders, and a reader of committed records waits as long as that takes.
+        """
+        outcomes: dict[TopicPartition, ErrorCode] = {}
+        for topic, partitions in marker.topics:
+            for partition in partitions:
+                log = self.log_of(topic, partition)
+                place = TopicPartition(topic, partition)
+                outcomes[place] = ErrorCode.NONE
+                if log is not None:
+                    log.append_marker(_batch(marker, partition, log.end_offset, now_ms))
+                    self.touched.append(place)
+        self._cluster.services.transactions.markers_written(transactional_id, outcomes)
+
+
+def _typed(
+    handler: Callable[..., DataResponse | None],
+) -> Callable[[int, DataRequest, int], DataResponse | None]:
+    """A handler of one kind of request; the table it is put in sees to the kind."""
+    return cast("Callable[[int, DataRequest, int], DataResponse | None]", handler)
+
+
+def _batch(marker: WritableMarker, partition: int, base_offset: int, now_ms: int) -> LogBatch:
+    return LogBatch(
+        partition=partition,
+        base_offset=base_offset,
+        timestamp_ms=now_ms,
+        records=(),
+        producer_id=marker.producer_id,
+        producer_epoch=marker.producer_epoch,
+        transactional=True,
+        control=True,
+        marker=EndTransactionMarker(
+            committed=marker.committed, coordinator_epoch=marker.coordinator_epoch
+        ),
+    )

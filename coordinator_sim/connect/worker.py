@@ -1,0 +1,406 @@
+"""A Connect worker from process start to process end: the port that a driver runs.
+
+A verb sets the time, puts in what happened, lets the worker's threads run on as far as they can,
+and returns what they ask for, in order. Start-up goes through Kafka's steps: plugins,
+configuration, cluster id, REST server, stores, herder, resources. Whatever escapes one of them ends
+the process.
+
+Source: kafka trunk, connect/runtime/.../cli/AbstractConnectCli.java, ConnectDistributed.java;
+runtime/Connect.java.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.clients.backoff import NO_JITTER, Jitter
+from coordinator_sim.clients.effects import Closed
+from coordinator_sim.clients.effects import Effects as MemberEffects
+from coordinator_sim.clients.network import FOREVER
+from coordinator_sim.clients.worker_coordinator import ConfigSnapshot, WorkerCoordinator
+from coordinator_sim.connect.config_store import ConfigStore
+from coordinator_sim.connect.effects import (
+    DescribeCluster,
+    Died,
+    Fetched,
+    HttpRequest,
+    Listen,
+    StopListening,
+    WorkerEffect,
+)
+from coordinator_sim.connect.exceptions import ConnectException, JavaException
+from coordinator_sim.connect.herder import Herder
+from coordinator_sim.connect.herder_state import HerderParts, HerderState
+from coordinator_sim.connect.internal_requests import InternalRequests
+from coordinator_sim.connect.loggers import Loggers
+from coordinator_sim.connect.offset_store import OffsetStore
+from coordinator_sim.connect.plugins import Plugin, Plugins
+from coordinator_sim.connect.requests import Outcome, Request
+from coordinator_sim.connect.rest import RestServer, RestSettings
+from coordinator_sim.connect.rest_connectors import TopicTracking
+from coordinator_sim.connect.rest_forwarding import Stage
+from coordinator_sim.connect.standard_plugins import standard_plugins
+from coordinator_sim.connect.start_up import StartUpTimes
+from coordinator_sim.connect.status_store import StatusStore
+from coordinator_sim.connect.thread import Blocking, Outbox, Pending, Threads, Wait
+from coordinator_sim.connect.topic_log import TopicLog
+from coordinator_sim.connect.validation import InstalledPlugins
+from coordinator_sim.connect.worker_config import DistributedConfig, discovery_in
+from coordinator_sim.errors import ConfigError
+from coordinator_sim.protocol.messages import Node
+from coordinator_sim.protocol.requests import Response
+from coordinator_sim.protocol.resources import ConnectorTaskId
+
+GRACEFUL_SHUTDOWN_TIMEOUT_MS: Final = 60_000
+"""RestServer.GRACEFUL_SHUTDOWN_TIMEOUT_MS: how long requests in progress keep the server up."""
+
+Effects = tuple[WorkerEffect, ...]
+
+
+class WorkerParts(Struct, frozen=True, kw_only=True):
+    """What a worker is started with.
+
+    Args:
+        properties: Its settings by Kafka's names.
+        plugins: What lies on its plugin path; the standard ones are there besides.
+        bootstrap: The brokers to ask first.
+        machine: The host to advertise when the settings name none.
+        client_name: Names its group member in choices of chance.
+        random_bytes: Makes session keys; chance comes from outside.
+        jitter: Of backoffs.
+        times: How long its start takes.
+    """
+
+    properties: dict[str, str]
+    plugins: tuple[Plugin, ...]
+    bootstrap: tuple[Node, ...]
+    machine: str
+    client_name: str
+    random_bytes: Callable[[int], bytes]
+    jitter: Jitter = NO_JITTER
+    times: StartUpTimes = StartUpTimes()
+
+
+class ConnectWorker:
+    """One process of a Connect worker.
+
+    Args:
+        parts: What it is started with.
+
+    Attributes:
+        herder: Once it is built.
+        config: Once it is parsed.
+        has_ended: Whether the process is over.
+        is_listening: Whether the REST server takes in requests.
+    """
+
+    __slots__ = (
+        "_logs",
+        "_open_requests",
+        "_outbox",
+        "_parts",
+        "_quiet",
+        "_rest",
+        "_threads",
+        "config",
+        "has_ended",
+        "herder",
+        "is_listening",
+        "is_stopping",
+    )
+
+    def __init__(self, parts: WorkerParts) -> None:
+        self._parts = parts
+        self._outbox = Outbox()
+        self._threads = Threads()
+        self._logs: dict[str, TopicLog] = {}
+        self._rest: RestServer | None = None
+        self._open_requests = 0
+        self._quiet: Pending[object] = Pending()
+        self.config: DistributedConfig | None = None
+        self.herder: Herder | None = None
+        self.is_listening = False
+        self.is_stopping = False
+        self.has_ended = False
+
+    # Verbs.
+
+    def start(self, now_ms: int) -> Effects:
+        """The process begins."""
+        self._outbox.now_ms = now_ms
+        self._threads.start(self._main())
+        return self._settle(now_ms)
+
+    def expire(self, now_ms: int) -> Effects:
+        """Fire every deadline up to now."""
+        if self.herder is not None:
+            self._outbox.now_ms = now_ms
+            member = self.herder.state.member
+            member.carry_out(member.coordinator.expire(now_ms))
+        return self._settle(now_ms)
+
+    def on_connected(self, node_id: int, now_ms: int) -> Effects:
+        """A connection that the membership asked for is open."""
+        return self._member(now_ms, lambda member: member.on_connected(node_id, now_ms))
+
+    def on_disconnected(self, node_id: int, now_ms: int) -> Effects:
+        """A connection is gone, or could not be opened."""
+        return self._member(now_ms, lambda member: member.on_disconnected(node_id, now_ms))
+
+    def on_response(self, correlation_id: int, response: Response, now_ms: int) -> Effects:
+        """A response to the membership arrived."""
+        return self._member(
+            now_ms, lambda member: member.on_response(correlation_id, response, now_ms)
+        )
+
+    def answered(
+        self, token: int, value: object = None, error: str | None = None, *, now_ms: int
+    ) -> Effects:
+        """What was asked with this token has a value, or failed with the exception named."""
+        self._outbox.now_ms = now_ms
+        self._outbox.answered(token, value, error)
+        return self._settle(now_ms)
+
+    def fetched(self, fetched: Fetched, now_ms: int) -> Effects:
+        """Records of an internal topic were read."""
+        self._outbox.now_ms = now_ms
+        log = self._logs.get(fetched.topic)
+        if log is not None:
+            log.fetched(fetched)
+        return self._settle(now_ms)
+
+    def http(self, exchange: int, request: HttpRequest, now_ms: int) -> Effects:
+        """A request reached the REST server; `AnswerHttp` names the exchange.
+
+        A driver refuses the connection while `is_listening` is false.
+        """
+        self._outbox.now_ms = now_ms
+        if self._rest is not None and self.is_listening:
+            self._open_requests += 1
+            self._threads.start(self._serve(self._rest, exchange, request))
+        return self._settle(now_ms)
+
+    def work_failed(self, resource: str | ConnectorTaskId, trace: str, now_ms: int) -> Effects:
+        """A connector, by name, or a task has failed by its own doing."""
+        self._outbox.now_ms = now_ms
+        if self.herder is not None:
+            work = self.herder.state.work
+            if isinstance(resource, ConnectorTaskId):
+                work.task_failed(resource, trace)
+            else:
+                work.connector_failed(resource, trace)
+        return self._settle(now_ms)
+
+    def reconfiguration_asked(self, connector: str, now_ms: int) -> Effects:
+        """A running connector wants other tasks."""
+        self._outbox.now_ms = now_ms
+        if self.herder is not None:
+            self.herder.request_task_reconfiguration(connector)
+        return self._settle(now_ms)
+
+    def stop(self, now_ms: int) -> Effects:
+        """Shut down as on SIGTERM; `Closed` follows in time. A second call changes nothing."""
+        self._outbox.now_ms = now_ms
+        if not self.is_stopping:
+            self.is_stopping = True
+            self._threads.start(self._shut_down())
+        return self._settle(now_ms)
+
+    def next_deadline_ms(self) -> int | None:
+        """The one alarm to arm; None when only something from outside can move the worker."""
+        if self.has_ended:
+            return None
+        deadline_ms = self._threads.deadline_ms
+        if self.herder is not None:
+            own_ms = self.herder.state.member.coordinator.next_deadline_ms()
+            deadline_ms = min(deadline_ms, FOREVER if own_ms is None else own_ms)
+        return deadline_ms if deadline_ms < FOREVER else None
+
+    def _member(
+        self,
+        now_ms: int,
+        tell: Callable[[WorkerCoordinator], MemberEffects],
+    ) -> Effects:
+        self._outbox.now_ms = now_ms
+        if self.herder is not None:
+            member = self.herder.state.member
+            member.carry_out(tell(member.coordinator))
+        return self._settle(now_ms)
+
+    def _settle(self, now_ms: int) -> Effects:
+        """Let the threads run; what they ask for, up to the end of the process."""
+        if self.has_ended:
+            return ()
+        self._outbox.now_ms = now_ms
+        self._threads.run(now_ms)
+        effects = self._outbox.take()
+        for index, effect in enumerate(effects):
+            if isinstance(effect, Died | Closed):
+                self._end()
+                return effects[: index + 1]
+        return effects
+
+    def _end(self) -> None:
+        self.has_ended = True
+        self.is_listening = False
+        self._threads.kill()
+
+    # The main thread.
+
+    def _main(self) -> Blocking[None]:
+        """AbstractConnectCli.run, as far as `Connect.start`."""
+        try:
+            yield from self._start_connect()
+        except JavaException as exception:
+            self._outbox.tell(Died(str(exception)))
+        except ConfigError as error:
+            self._outbox.tell(Died(f"ConfigException: {error}"))
+
+    def _start_connect(self) -> Blocking[None]:
+        parts = self._parts
+        yield from self._pass(parts.times.process_ms)
+        yield from self._pass(parts.times.plugin_scan_ms(discovery_in(parts.properties)))
+        plugins = InstalledPlugins(Plugins((*standard_plugins(), *parts.plugins)))
+        config = DistributedConfig.from_properties(parts.properties, plugins.plugins.full_name)
+        self.config = config
+        yield from self._pass(parts.times.admin_client_ms)
+        cluster_id = yield from self._look_up_cluster_id()
+        yield from self._pass(parts.times.server_ms)
+        url = config.advertised_url(parts.machine)
+        loggers = Loggers()
+        rest = RestServer(_rest_settings(config, url), self._outbox, loggers)
+        self._rest = rest
+        self.is_listening = True
+        self._outbox.tell(Listen(url))
+        yield from self._pass(parts.times.construction_ms)
+        herder = self._make_herder(config, plugins, url)
+        self.herder = herder
+        herder.start()
+        yield from self._pass(parts.times.resources_ms)
+        rest.initialize_resources(RestView(herder), plugins, cluster_id=cluster_id)
+
+    def _look_up_cluster_id(self) -> Blocking[str]:
+        """Ask for the cluster id. Source: WorkerConfig.lookupKafkaClusterId."""
+        described = self._outbox.ask(DescribeCluster)
+        yield Wait(described)
+        if described.error is not None:
+            raise ConnectException(
+                "Failed to connect to and describe Kafka cluster. "
+                "Check worker's broker connection and security properties.",
+                described.error,
+            )
+        return str(described.value)
+
+    def _pass(self, duration_ms: int) -> Blocking[None]:
+        """Be busy for so long."""
+        if duration_ms > 0:
+            yield Wait(until_ms=self._outbox.now_ms + duration_ms)
+
+    def _make_herder(
+        self, config: DistributedConfig, plugins: InstalledPlugins, url: str
+    ) -> Herder:
+        """Source: ConnectDistributed.createHerder."""
+        outbox, spawn = self._outbox, self._threads.start
+        offsets = OffsetStore(outbox, spawn, topic=config.offset_topic)
+        statuses = StatusStore(outbox, spawn, topic=config.status_topic)
+        transactional = config.exactly_once.uses_transactional_leader
+        configs = ConfigStore(
+            outbox,
+            spawn,
+            topic=config.config_topic,
+            transactional_id=config.transactional_id if transactional else None,
+        )
+        self._logs = {each.topic.name: each for each in (offsets.log, statuses.log, configs.log)}
+        parts = HerderParts(
+            config=config,
+            outbox=outbox,
+            threads=self._threads,
+            config_store=configs,
+            status_store=statuses,
+            offset_store=offsets,
+            plugins=plugins,
+            requests=InternalRequests(outbox, config.signature_algorithm),
+            worker_id=config.worker_id(self._parts.machine),
+            random_bytes=self._parts.random_bytes,
+        )
+        return Herder(parts, partial(self._make_coordinator, config, url))
+
+    def _make_coordinator(
+        self, config: DistributedConfig, url: str, snapshot: Callable[[], ConfigSnapshot]
+    ) -> WorkerCoordinator:
+        return WorkerCoordinator(
+            config.member,
+            client_id=self._parts.client_name,
+            group_id=config.group_id,
+            url=url,
+            config_snapshot=snapshot,
+            bootstrap=self._parts.bootstrap,
+            jitter=self._parts.jitter,
+        )
+
+    # REST, and the end.
+
+    def _serve(self, rest: RestServer, exchange: int, request: HttpRequest) -> Blocking[None]:
+        yield from rest.serve(exchange, request)
+        self._open_requests -= 1
+        if self._open_requests == 0:
+            self._quiet.complete()
+
+    def _shut_down(self) -> Blocking[None]:
+        """Connect.stop: the REST server first, then the herder."""
+        if self.herder is None:
+            # The shutdown hook waits for the end of the start; before that there is none.
+            self._outbox.tell(Closed())
+            return
+        self.is_listening = False
+        self._outbox.tell(StopListening())
+        if self._open_requests:
+            self._quiet = Pending()
+            yield Wait(self._quiet, until_ms=self._outbox.now_ms + GRACEFUL_SHUTDOWN_TIMEOUT_MS)
+        self.herder.stop()
+
+
+class RestView:
+    """A herder as the REST resources see it.
+
+    Args:
+        herder: The herder.
+    """
+
+    __slots__ = ("_herder",)
+
+    def __init__(self, herder: Herder) -> None:
+        self._herder = herder
+
+    def submit(self, request: Request) -> Pending[Outcome]:
+        """Have the herder do something."""
+        return self._herder.submit(request)
+
+    @property
+    def _state(self) -> HerderState:
+        return self._herder.state
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a tick has ended since the start."""
+        return self._state.is_ready
+
+    @property
+    def stage(self) -> Stage | None:
+        """What its thread is doing, or has done last."""
+        return self._state.stage
+
+    @property
+    def logger_levels(self) -> Mapping[str, str]:
+        """Levels that the whole cluster was told to log at, by namespace."""
+        return self._state.logger_levels
+
+
+def _rest_settings(config: DistributedConfig, url: str) -> RestSettings:
+    return RestSettings(
+        url=url,
+        tracking=TopicTracking(config.topic_tracking_enable, config.topic_tracking_allow_reset),
+        has_admin=config.admin_listeners is None,
+    )

@@ -1,0 +1,89 @@
+"""The data plane of all brokers at the network: requests for topics, records and transactions.
+
+A fetch that finds nothing stays until something is appended. So a record reaches its readers one
+latency after it was written, without the empty answers in between.
+"""
+
+from typing import Final, cast
+
+from coordinator_sim.broker.data_service import DataService
+from coordinator_sim.clients.effects import Send
+from coordinator_sim.protocol.data_messages import DataRequest, FetchRequest
+from coordinator_sim.protocol.requests import Response
+from coordinator_sim.sim.environment import Environment
+from coordinator_sim.sim.network import Connection
+
+_US_PER_MS: Final = 1_000
+
+
+class DataBrokers:
+    """The server's end of every connection for data.
+
+    Requests of one connection are answered in order, one at a time.
+
+    Args:
+        service: What answers.
+        environment: The clock.
+    """
+
+    __slots__ = ("_environment", "_fetches", "service")
+
+    def __init__(self, service: DataService, environment: Environment) -> None:
+        self.service = service
+        self._environment = environment
+        self._fetches: dict[Connection, Send] = {}
+
+    def opened(self, connection: Connection) -> None:
+        """Nothing is kept of a connection that asks nothing."""
+
+    def received(self, connection: Connection, message: Send) -> None:
+        """Answer now, or keep a fetch until there is something to answer.
+
+        A fetch that is kept gives way to the next request: its client waits for it no more.
+        """
+        if self._fetches.pop(connection, None) is not None:
+            connection.answering = None
+        if connection.answering is not None:
+            connection.waiting.append(message)
+            return
+        self._answer(connection, message)
+        self._wake_fetches()
+
+    def closed(self, connection: Connection) -> None:
+        """Forget what the gone client waited for."""
+        connection.waiting.clear()
+        self._fetches.pop(connection, None)
+
+    def appended(self) -> None:
+        """Something was appended by other means: look whether anybody waits for it."""
+        self._wake_fetches()
+
+    def _answer(self, connection: Connection, message: Send) -> None:
+        # Data messages travel as the network's; the service knows what they are.
+        request = cast("DataRequest", message.request)
+        now_ms = self._environment.now_us // _US_PER_MS
+        response = self.service.handle(connection.broker_id, request, now_ms)
+        if response is None:
+            connection.answering = message
+            self._fetches[connection] = message
+            return
+        connection.answering = None
+        if connection.is_server_open:
+            connection.respond((message.correlation_id, cast("Response", response)))
+        if connection.waiting:
+            self.received(connection, connection.waiting.pop(0))
+
+    def _wake_fetches(self) -> None:
+        """Try the fetches of partitions that were appended to."""
+        touched = self.service.touched
+        if not touched:
+            return
+        places = dict.fromkeys(touched)
+        touched.clear()
+        for connection, message in list(self._fetches.items()):
+            fetch = cast("FetchRequest", message.request)
+            if not connection.is_server_open:
+                del self._fetches[connection]
+            elif any(p.topic == fetch.topic and p.partition in fetch.positions for p in places):
+                del self._fetches[connection]
+                self._answer(connection, message)

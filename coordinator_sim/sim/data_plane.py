@@ -1,0 +1,327 @@
+"""What one Connect worker asks of topics, carried out at the simulated network.
+
+Each log of the worker has a consumer and a producer, all share one admin client, and a leader may
+have a fencible producer: as in Connect each has connections of its own.
+"""
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from coordinator_sim.clients.network import FOREVER
+from coordinator_sim.clock import Action, Alarmed
+from coordinator_sim.connect.effects import (
+    CloseProducer,
+    CreateTopic,
+    DescribeCluster,
+    DescribeTopic,
+    DescribeTopicConfig,
+    FenceProducers,
+    Fetched,
+    InitTransactions,
+    ListEndOffsets,
+    Produce,
+    ProduceInTransaction,
+    StartReading,
+    StopReading,
+    WorkerEffect,
+)
+from coordinator_sim.connect.exceptions import JavaException
+from coordinator_sim.connect.thread import Blocking, Thread
+from coordinator_sim.protocol.data_messages import (
+    CreateTopicRequest,
+    CreateTopicResponse,
+    DataRequest,
+    DataResponse,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+    DescribeTopicRequest,
+    DescribeTopicResponse,
+    ListOffsetsRequest,
+)
+from coordinator_sim.scenario.world import TopicCosts
+from coordinator_sim.sim.kafka_client import (
+    DEFAULT_API_TIMEOUT_MS,
+    KafkaClient,
+    call,
+    list_offsets,
+    partition_count,
+)
+from coordinator_sim.sim.topic_reader import TopicReader
+from coordinator_sim.sim.topic_writer import (
+    Answer,
+    TopicWriter,
+    TransactionalWriter,
+    init_producer_id,
+)
+from coordinator_sim.sim.world import US_PER_MS, World
+
+R = TypeVar("R", bound=DataResponse)
+
+_ADMIN: Final = "shared-admin"
+
+
+class DataPlane(Alarmed):
+    """The Kafka clients of one incarnation of a worker, apart from its group membership.
+
+    Args:
+        world: What the run shares.
+        worker: Name in the network.
+        costs: Of reading, and the producers' linger.
+        once_sent: Topics whose producer has no retries of its own, as that of statuses.
+        answer: Takes token, value and error; the worker's `answered`.
+        fetched: Takes what a topic's consumer polled; the worker's `fetched`.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        worker: str,
+        *,
+        costs: TopicCosts,
+        once_sent: tuple[str, ...],
+        answer: Answer,
+        fetched: Callable[[Fetched], None],
+    ) -> None:
+        super().__init__(world.environment)
+        self._world = world
+        self._worker = worker
+        self._costs = costs
+        self._once_sent = once_sent
+        self._answer = answer
+        self._fetched = fetched
+        self._clients: dict[str, KafkaClient] = {}
+        self._readers: dict[str, TopicReader] = {}
+        self._writers: dict[str, TopicWriter] = {}
+        self._transactional: dict[str, TransactionalWriter] = {}
+        self._threads: list[Thread] = []
+        self._is_alive = True
+        self._is_running = False
+        self._late: list[Action] | None = None
+
+    def carry_out(self, effect: WorkerEffect) -> bool:
+        """Begin what is asked, if it is asked of topics; whether it is.
+
+        Answers come later, never during this call.
+        """
+        main = self._main_of(effect)
+        if main is None:
+            return False
+        self._threads.append(Thread(main))
+        self._happened(_nothing)
+        return True
+
+    def records_read(self, topic: str) -> int:
+        """Records that the topic's consumer has handed over, those of runs included."""
+        reader = self._readers.get(topic)
+        return 0 if reader is None else reader.record_count
+
+    def pause(self) -> None:
+        """Freeze the process: what the network brings waits, nothing is sent."""
+        if self._late is None:
+            self._late = []
+
+    def resume(self) -> None:
+        """Go on, with what came meanwhile first."""
+        late, self._late = self._late, None
+        for action in late or ():
+            action()
+        self._run()
+
+    def kill(self) -> None:
+        """End the process: the kernel closes its connections."""
+        self._is_alive = False
+        self.switch_alarm_off()
+        for client in self._clients.values():
+            client.close()
+        self._threads.clear()
+
+    # -- effects ---------------------------------------------------------------------------
+
+    def _main_of(self, effect: WorkerEffect) -> Blocking[None] | None:
+        """The thread that carries an effect out; None for what is not asked of topics."""
+        match effect:
+            case Produce(topic=topic):
+                return self._queue(self._writer(topic), effect)
+            case StartReading(topic=topic, read_committed=read_committed):
+                return self._start_reading(topic, read_committed=read_committed)
+            case StopReading(topic=topic):
+                return self._stop_reading(topic)
+            case InitTransactions(token=token, transactional_id=transactional_id):
+                return self._new_transactional(transactional_id).init_transactions(token)
+            case ProduceInTransaction(transactional_id=transactional_id):
+                return self._transactional[transactional_id].produce(effect)
+            case CloseProducer(transactional_id=transactional_id):
+                return self._close_producer(transactional_id)
+            case _:
+                return self._admin_call(effect)
+
+    def _admin_call(self, effect: WorkerEffect) -> Blocking[None] | None:
+        match effect:
+            case DescribeCluster(token=token):
+                return self._answering(token, self._describe_cluster())
+            case CreateTopic(token=token):
+                return self._answering(token, self._create_topic(effect))
+            case DescribeTopic(token=token, topic=topic):
+                return self._answering(token, self._describe_topic(topic))
+            case DescribeTopicConfig(token=token, topic=topic, name=name):
+                return self._answering(token, self._describe_config(topic, name))
+            case ListEndOffsets(token=token):
+                return self._answering(token, self._end_offsets(effect))
+            case FenceProducers(token=token, transactional_ids=ids):
+                return self._answering(token, self._fence(ids))
+            case _:
+                return None
+
+    def _answering(self, token: int, main: Blocking[object]) -> Blocking[None]:
+        try:
+            value = yield from main
+        except JavaException as exception:
+            self._answer(token, None, exception.name)
+            return
+        self._answer(token, value, None)
+
+    def _describe_cluster(self) -> Blocking[object]:
+        response = yield from self._ask_any(DescribeClusterRequest(), DescribeClusterResponse)
+        return response.cluster_id
+
+    def _create_topic(self, effect: CreateTopic) -> Blocking[object]:
+        request = CreateTopicRequest(
+            topic=effect.topic,
+            partitions=effect.partitions,
+            replication_factor=effect.replication_factor,
+            configs=effect.configs,
+        )
+        response = yield from self._ask_any(request, CreateTopicResponse)
+        return response.created
+
+    def _describe_topic(self, topic: str) -> Blocking[object]:
+        response = yield from self._ask_any(DescribeTopicRequest(topic), DescribeTopicResponse)
+        return response.partitions
+
+    def _describe_config(self, topic: str, name: str) -> Blocking[object]:
+        request = DescribeTopicRequest(topic, name)
+        response = yield from self._ask_any(request, DescribeTopicResponse)
+        return response.value
+
+    def _end_offsets(self, effect: ListEndOffsets) -> Blocking[object]:
+        admin = self._client(_ADMIN)
+        request = ListOffsetsRequest(
+            effect.topic,
+            tuple(range(partition_count(admin, effect.topic))),
+            read_committed=effect.read_committed,
+        )
+        deadline_ms = admin.now_ms + DEFAULT_API_TIMEOUT_MS
+        return (yield from list_offsets(admin, request, deadline_ms=deadline_ms))
+
+    def _fence(self, transactional_ids: tuple[str, ...]) -> Blocking[object]:
+        for transactional_id in transactional_ids:
+            yield from init_producer_id(self._client(_ADMIN), transactional_id)
+        return None
+
+    def _ask_any(self, request: DataRequest, kind: type[R]) -> Blocking[R]:
+        admin = self._client(_ADMIN)
+        deadline_ms = admin.now_ms + DEFAULT_API_TIMEOUT_MS
+        return (yield from call(admin, admin.any_broker, request, kind, deadline_ms=deadline_ms))
+
+    def _queue(self, writer: TopicWriter, effect: Produce) -> Blocking[None]:
+        writer.produce(effect)
+        yield from ()
+
+    def _start_reading(self, topic: str, *, read_committed: bool) -> Blocking[None]:
+        reader = self._readers[topic] = TopicReader(
+            self._client(f"{topic}-consumer"),
+            topic,
+            read_committed=read_committed,
+            costs=self._costs,
+            fetched=self._fetched,
+        )
+        yield from reader.run()
+
+    def _stop_reading(self, topic: str) -> Blocking[None]:
+        reader = self._readers.pop(topic, None)
+        if reader is not None:
+            reader.stop()
+            self._clients.pop(f"{topic}-consumer")
+        yield from ()
+
+    def _close_producer(self, transactional_id: str) -> Blocking[None]:
+        writer = self._transactional.pop(transactional_id, None)
+        if writer is not None:
+            writer.close()
+            self._clients.pop(transactional_id)
+        yield from ()
+
+    def _writer(self, topic: str) -> TopicWriter:
+        writer = self._writers.get(topic)
+        if writer is None:
+            writer = self._writers[topic] = TopicWriter(
+                self._client(f"{topic}-producer"),
+                topic,
+                linger_ms=self._costs.linger_ms,
+                retries=topic not in self._once_sent,
+                answer=self._answer,
+            )
+            self._threads.append(Thread(writer.run()))
+        return writer
+
+    def _new_transactional(self, transactional_id: str) -> TransactionalWriter:
+        writer = TransactionalWriter(self._client(transactional_id), transactional_id, self._answer)
+        self._transactional[transactional_id] = writer
+        return writer
+
+    def _client(self, name: str) -> KafkaClient:
+        client = self._clients.get(name)
+        if client is None:
+            client = self._clients[name] = KafkaClient(
+                self._world, self._worker, f"{self._worker}-{name}", self._happened
+            )
+        return client
+
+    # -- the threads -----------------------------------------------------------------------
+
+    def _on_alarm(self) -> None:
+        self._happened(self._expire)
+
+    def _expire(self) -> None:
+        for client in list(self._clients.values()):
+            client.expire()
+
+    def _happened(self, action: Action) -> None:
+        """Take what the network or the clock brought, and let the threads run on."""
+        if not self._is_alive:
+            return
+        if self._late is not None:
+            self._late.append(action)
+            return
+        action()
+        self._run()
+
+    def _run(self) -> None:
+        if self._is_running or self._late is not None:
+            return
+        self._is_running = True
+        now_ms = self._world.environment.now_us // US_PER_MS
+        is_moving = True
+        while is_moving and self._is_alive:
+            is_moving = False
+            for thread in list(self._threads):
+                is_moving |= thread.run(now_ms)
+        self._is_running = False
+        if not self._is_alive:
+            return
+        self._threads = [thread for thread in self._threads if not thread.is_finished]
+        deadline_ms = min(
+            (
+                *(thread.deadline_ms for thread in self._threads),
+                *(client.deadline_ms for client in self._clients.values()),
+            ),
+            default=FOREVER,
+        )
+        if deadline_ms >= FOREVER:
+            self.switch_alarm_off()
+        else:
+            self.set_alarm(deadline_ms * US_PER_MS)
+
+
+def _nothing() -> None:
+    """Nothing happened but that threads may run on."""

@@ -1,0 +1,126 @@
+"""The internal topics of a Connect cluster as its first worker finds them."""
+
+from msgspec import Struct
+
+from coordinator_sim.broker.data_service import DataService
+from coordinator_sim.connect.config_records import (
+    as_hash_map,
+    commit_tasks_key,
+    commit_value,
+    connector_key,
+    properties_value,
+    task_key,
+)
+from coordinator_sim.connect.topic_log import CLEANUP_POLICY, COMPACT
+from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.scenario.world import ConnectGroupSpec
+
+CONNECTOR_CLASS = "SimulatedSource"
+"""`connector.class` of a connector that the scenario gives nothing but tasks."""
+
+
+class InternalTopicNames(Struct, frozen=True):
+    """The names of a cluster's internal topics."""
+
+    configs: str
+    offsets: str
+    statuses: str
+
+    def settings(self) -> dict[str, str]:
+        """As worker settings by Kafka's names."""
+        return {
+            "config.storage.topic": self.configs,
+            "offset.storage.topic": self.offsets,
+            "status.storage.topic": self.statuses,
+        }
+
+
+def internal_topic_names(group: ConnectGroupSpec) -> InternalTopicNames:
+    """The names from the cluster's settings, or `<group id>-configs` and so on."""
+    settings, group_id = group.settings, group.group_id
+    return InternalTopicNames(
+        settings.get("config.storage.topic", f"{group_id}-configs"),
+        settings.get("offset.storage.topic", f"{group_id}-offsets"),
+        settings.get("status.storage.topic", f"{group_id}-status"),
+    )
+
+
+def create_internal_topics(service: DataService, group: ConnectGroupSpec) -> None:
+    """Create the topics of a cluster and fill them, unless its first worker is to create them.
+
+    The config topic gets the cluster's connectors as a leader would have written them.
+    """
+    spec, names = group.internal_topics, internal_topic_names(group)
+    if not spec.exist:
+        return
+    for name, partitions in (
+        (names.configs, 1),
+        (names.offsets, spec.offset_partitions),
+        (names.statuses, spec.status_partitions),
+    ):
+        service.create_topic(name, partitions, {CLEANUP_POLICY: COMPACT})
+    _append_runs(
+        service,
+        names.offsets,
+        records=spec.offset_records,
+        span=spec.offset_end or spec.offset_records,
+        record_bytes=spec.offset_record_bytes,
+        partitions=spec.offset_partitions,
+    )
+    _append_runs(
+        service,
+        names.statuses,
+        records=spec.status_records,
+        span=spec.status_records,
+        record_bytes=spec.status_record_bytes,
+        partitions=spec.status_partitions,
+    )
+    write_connectors(service, names.configs, group.connectors)
+
+
+def write_connectors(service: DataService, topic: str, connectors: dict[str, int]) -> None:
+    """Append the records of connectors with that many tasks: configuration, tasks, commit."""
+    log = service.log_of(topic, 0)
+    if log is None:
+        raise InvariantViolation(f"there is no topic {topic}")
+    for name, tasks in connectors.items():
+        config = connector_config(name, tasks)
+        log.append_records(
+            (
+                (connector_key(name).encode(), properties_value(config)),
+                *(
+                    (
+                        task_key(ConnectorTaskId(name, number)).encode(),
+                        properties_value(task_config(config, number)),
+                    )
+                    for number in range(tasks)
+                ),
+                (commit_tasks_key(name).encode(), commit_value(tasks)),
+            ),
+            now_ms=0,
+        )
+
+
+def connector_config(name: str, tasks: int) -> dict[str, str]:
+    """The configuration of a connector of which only its number of tasks is known."""
+    return {"connector.class": CONNECTOR_CLASS, "tasks.max": str(tasks), "name": name}
+
+
+def task_config(config: dict[str, str], number: int) -> dict[str, str]:
+    """The configuration of one of its tasks, in the order in which a leader writes it."""
+    return as_hash_map(
+        {**config, "task.class": f"{config['connector.class']}Task", "task.id": str(number)}
+    )
+
+
+def _append_runs(
+    service: DataService, topic: str, *, records: int, span: int, record_bytes: int, partitions: int
+) -> None:
+    """Spread counted records over the partitions of a topic, the first ones getting the rest."""
+    for partition in range(partitions):
+        count = records // partitions + (partition < records % partitions)
+        log = service.log_of(topic, partition)
+        if log is not None and count:
+            offsets = max(count, span // partitions + (partition < span % partitions))
+            log.append_run(count, count * record_bytes, offsets)

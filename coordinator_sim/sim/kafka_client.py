@@ -1,0 +1,280 @@
+"""One Kafka client of a Connect worker at the simulated network: a producer, consumer or admin.
+
+Connections, their backoff and the timeouts of requests are those of Java's NetworkClient. What
+Java's metadata would say is read from the cluster's view at the instant of each attempt.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final, TypeVar, cast
+
+from msgspec import structs
+
+from coordinator_sim.broker.view import NO_LEADER
+from coordinator_sim.clients.config import GroupConfig
+from coordinator_sim.clients.effects import Connect, Disconnect, Effect, Send
+from coordinator_sim.clients.exceptions import RETRIABLE, exception_name
+from coordinator_sim.clients.generation import NO_GENERATION
+from coordinator_sim.clients.network import Future, NetworkClient, PendingRequest, RequestKind
+from coordinator_sim.clock import Action
+from coordinator_sim.connect.exceptions import TimeoutException, thrown
+from coordinator_sim.connect.thread import Blocking, Pending, Wait
+from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.protocol.data_messages import (
+    DataRequest,
+    DataResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+)
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.requests import Request
+from coordinator_sim.sim.network import Connection, ResponseMessage
+from coordinator_sim.sim.world import US_PER_MS, World
+
+R = TypeVar("R", bound=DataResponse)
+
+Happened = Callable[[Action], None]
+"""Takes what the network brought, now or when the process is no longer frozen."""
+
+DEFAULT_API_TIMEOUT_MS: Final = 60_000
+"""`default.api.timeout.ms` of consumers and admin clients, `max.block.ms` of producers."""
+UNREACHABLE: Final = "unreachable"
+"""What becomes of a request that never left: no exception of Java's, its clients just wait."""
+_CONFIG: Final = GroupConfig()
+_RETRIED: Final = RETRIABLE | {exception_name(ErrorCode.CONCURRENT_TRANSACTIONS)}
+
+
+class KafkaClient:
+    """The connections and requests of one client.
+
+    Args:
+        world: What the run shares.
+        worker: Name in the network.
+        client_id: Names the client in choices of chance.
+        happened: Takes what the network brings.
+    """
+
+    __slots__ = (
+        "_connections",
+        "_happened",
+        "_network",
+        "_out",
+        "_pendings",
+        "_worker",
+        "client_id",
+        "world",
+    )
+
+    def __init__(self, world: World, worker: str, client_id: str, happened: Happened) -> None:
+        self.world = world
+        self.client_id = client_id
+        self._worker = worker
+        self._happened = happened
+        self._out: list[Effect] = []
+        self._network = NetworkClient(
+            _CONFIG, client_id=client_id, jitter=world.choices, out=self._out
+        )
+        self._connections: dict[int, Connection] = {}
+        self._pendings: dict[PendingRequest, Pending[object]] = {}
+
+    @property
+    def now_ms(self) -> int:
+        """The present instant."""
+        return self.world.environment.now_us // US_PER_MS
+
+    @property
+    def deadline_ms(self) -> int:
+        """When `expire` is due."""
+        return self._network.deadline_ms
+
+    def request(
+        self,
+        broker_id: int,
+        request: DataRequest,
+        timeout_ms: int = _CONFIG.request_timeout_ms,
+    ) -> Pending[object]:
+        """Ask a broker; done with its answer, or with what became of the connection."""
+        pending = PendingRequest(
+            RequestKind.METADATA,
+            broker_id,
+            cast("Request", request),  # the network carries it without looking at it
+            generation=NO_GENERATION,
+            future=Future(),
+        )
+        outcome: Pending[object] = Pending()
+        self._pendings[pending] = outcome
+        self._network.send(pending, timeout_ms, self.now_ms)
+        self._run()
+        return outcome
+
+    def abandon(self, outcome: Pending[object]) -> None:
+        """Take no more interest in an answer; the broker forgets a fetch at the next request."""
+        for pending, other in list(self._pendings.items()):
+            if other is outcome:
+                del self._pendings[pending]
+                self._network.take(pending.correlation_id)
+
+    def any_broker(self) -> int | None:
+        """The least loaded broker; None while none can be tried."""
+        return self._network.least_loaded(self.world.bootstrap(), self.now_ms)
+
+    def backoff_ms(self, attempts: int) -> int:
+        """How long to wait before the next attempt."""
+        return _CONFIG.retry_backoff().backoff_ms(
+            attempts, self.world.choices, site="retry-backoff", key=self.client_id
+        )
+
+    def expire(self) -> None:
+        """Fail what is overdue, and try connections again."""
+        self._network.expire(self.now_ms)
+        self._run()
+
+    def close(self) -> None:
+        """Close all connections; nothing is answered any more."""
+        self._network.close()
+        self._out.clear()
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+        self._pendings.clear()
+
+    # The client's end of its connections.
+
+    def connected(self, connection: Connection) -> None:
+        """The broker accepted."""
+        self._happened(partial(self._on_connected, connection))
+
+    def disconnected(self, connection: Connection) -> None:
+        """The connection is gone, or was refused."""
+        self._happened(partial(self._on_disconnected, connection))
+
+    def received(self, message: ResponseMessage) -> None:
+        """An answer arrived."""
+        self._happened(partial(self._on_response, message))
+
+    def _on_connected(self, connection: Connection) -> None:
+        if self._connections.get(connection.broker_id) is connection:
+            self._network.on_connected(connection.broker_id)
+            self._run()
+
+    def _on_disconnected(self, connection: Connection) -> None:
+        if self._connections.get(connection.broker_id) is connection:
+            del self._connections[connection.broker_id]
+            self._network.on_disconnected(connection.broker_id, self.now_ms)
+            self._run()
+
+    def _on_response(self, message: ResponseMessage) -> None:
+        correlation_id, response = message
+        pending = self._network.take(correlation_id)
+        if pending is not None:
+            self._pendings.pop(pending).complete(response)
+
+    def _run(self) -> None:
+        """Carry out what the connections need, and fail what failed."""
+        for effect in self._out:
+            match effect:
+                case Connect(node_id=broker_id):
+                    self._connections[broker_id] = self.world.network.connect(
+                        self._worker, broker_id, self, is_data=True
+                    )
+                case Disconnect(node_id=broker_id):
+                    connection = self._connections.pop(broker_id, None)
+                    if connection is not None:
+                        connection.close()
+                case Send(node_id=broker_id):
+                    self._connections[broker_id].request(effect)
+        self._out.clear()
+        failed = self._network.failed
+        while failed:
+            pending, error = failed.popleft()
+            self._pendings.pop(pending).complete(error=error if pending.was_sent else UNREACHABLE)
+
+
+def call(
+    client: KafkaClient,
+    broker_of: Callable[[], int | None],
+    request: DataRequest,
+    kind: type[R],
+    *,
+    deadline_ms: int,
+) -> Blocking[R]:
+    """Ask until there is an answer that no retry would mend.
+
+    Args:
+        client: Who asks.
+        broker_of: Whom to ask, looked up before each attempt; None while nobody can be.
+        request: What to ask.
+        kind: Of the answer.
+        deadline_ms: When to give up.
+
+    Raises:
+        TimeoutException: the deadline has come.
+        ClientException: an error that is not retriable.
+    """
+    attempts = 0
+    while True:
+        broker_id = broker_of()
+        if broker_id is not None:
+            pending = client.request(broker_id, request)
+            yield Wait(pending, until_ms=deadline_ms)
+            if pending.done and pending.error is None:
+                response = pending.result()
+                if not isinstance(response, kind):
+                    raise InvariantViolation(f"{response} answers {request}")
+                error = response.error_code
+                if error is ErrorCode.NONE:
+                    return response
+                name = exception_name(error)
+                if name not in _RETRIED:
+                    raise thrown(name)
+        now_ms = client.now_ms
+        if now_ms >= deadline_ms:
+            raise TimeoutException
+        yield Wait(until_ms=min(deadline_ms, now_ms + client.backoff_ms(attempts)))
+        attempts += 1
+
+
+def leader_of(client: KafkaClient, topic: str, partition: int) -> int | None:
+    """The broker that leads a partition now; None while nobody does."""
+    leaders = client.world.cluster.view.topics.get(topic, [])
+    leader_id = leaders[partition].leader_id if partition < len(leaders) else NO_LEADER
+    return None if leader_id == NO_LEADER else leader_id
+
+
+def list_offsets(
+    client: KafkaClient, request: ListOffsetsRequest, *, deadline_ms: int
+) -> Blocking[dict[int, int]]:
+    """Ask the leaders of partitions where these begin or end, all at once, until all have said.
+
+    Raises:
+        TimeoutException: the deadline has come.
+    """
+    found: dict[int, int] = {}
+    attempts = 0
+    while True:
+        by_leader: dict[int, list[int]] = {}
+        for partition in request.partitions:
+            leader_id = leader_of(client, request.topic, partition)
+            if partition not in found and leader_id is not None:
+                by_leader.setdefault(leader_id, []).append(partition)
+        asked = [
+            client.request(leader_id, structs.replace(request, partitions=tuple(partitions)))
+            for leader_id, partitions in by_leader.items()
+        ]
+        for pending in asked:
+            if not pending.done:
+                yield Wait(pending, until_ms=deadline_ms)
+            if pending.done and pending.error is None:
+                found.update(cast("ListOffsetsResponse", pending.result()).offsets)
+        if len(found) == len(request.partitions):
+            return found
+        now_ms = client.now_ms
+        if now_ms >= deadline_ms:
+            raise TimeoutException
+        yield Wait(until_ms=min(deadline_ms, now_ms + client.backoff_ms(attempts)))
+        attempts += 1
+
+
+def partition_count(client: KafkaClient, topic: str) -> int:
+    """The number of a topic's partitions; 0 of an unknown one."""
+    return len(client.world.cluster.view.topics.get(topic, ()))

@@ -1,0 +1,252 @@
+"""The consumer of one internal topic: fetches, transfers and the work on what was fetched.
+
+As in Java a broker is asked for those partitions only of which nothing is left over, one request
+at a time; so one thread's work on records goes on beside the next fetches.
+
+Source: kafka trunk, clients/.../consumer/internals/AbstractFetch.java, FetchCollector.java.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final, cast
+
+from msgspec import Struct
+
+from coordinator_sim.clients.network import FOREVER
+from coordinator_sim.connect.effects import Fetched, RecordRun, TopicRecord
+from coordinator_sim.connect.thread import Blocking, Pending, Wait
+from coordinator_sim.protocol.data_messages import (
+    FetchedPartition,
+    FetchRequest,
+    FetchResponse,
+    ListOffsetsRequest,
+    StoredRecord,
+    StoredRun,
+)
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.scenario.world import TopicCosts
+from coordinator_sim.sim.kafka_client import KafkaClient, leader_of, list_offsets, partition_count
+from coordinator_sim.sim.world import US_PER_MS
+
+FETCH_MAX_WAIT_MS: Final = 500
+"""`fetch.max.wait.ms`."""
+_US_PER_S: Final = 1_000_000
+_NS_PER_US: Final = 1_000
+
+
+class _InFlight(Struct, frozen=True):
+    """A fetch without an answer, and when it was sent."""
+
+    pending: Pending[object]
+    partitions: tuple[int, ...]
+    sent_ms: int
+
+
+class _Buffered(Struct, frozen=True, gc=False):
+    """What was fetched of a partition, and when its last byte has arrived."""
+
+    part: FetchedPartition
+    arrived_us: int
+
+
+class TopicReader:
+    """Reads all partitions of a topic from the beginning, for ever.
+
+    Args:
+        client: The consumer's connections.
+        topic: What to read.
+        read_committed: Whether what is of open and aborted transactions stays hidden.
+        costs: Of reading.
+        fetched: Takes what each poll brings.
+    """
+
+    __slots__ = (
+        "_buffered",
+        "_busy_until_us",
+        "_client",
+        "_costs",
+        "_fetched",
+        "_in_flight",
+        "_positions",
+        "_read_committed",
+        "_retry_at_ms",
+        "_stopped",
+        "_topic",
+        "record_count",
+    )
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        topic: str,
+        *,
+        read_committed: bool,
+        costs: TopicCosts,
+        fetched: Callable[[Fetched], None],
+    ) -> None:
+        self._client = client
+        self._topic = topic
+        self._read_committed = read_committed
+        self._costs = costs
+        self._fetched = fetched
+        self._positions: dict[int, int] = {}
+        self._in_flight: dict[int, _InFlight] = {}
+        self._buffered: deque[_Buffered] = deque()
+        self._busy_until_us = 0
+        self._retry_at_ms = 0
+        self._stopped: Pending[object] = Pending()
+        self.record_count = 0
+        """Records handed over so far, those of runs included."""
+
+    def stop(self) -> None:
+        """End the thread and close the connections."""
+        self._stopped.complete()
+        self._client.close()
+
+    def run(self) -> Blocking[None]:
+        """The consumer's thread."""
+        yield from self._seek_to_beginning()
+        while not self._stopped.done:
+            self._take_answers()
+            self._work()
+            self._send_fetches()
+            flying = (flight.pending for flight in self._in_flight.values())
+            yield Wait(self._stopped, *flying, until_ms=self._next_ms())
+
+    def _leader_of(self, partition: int) -> int | None:
+        return leader_of(self._client, self._topic, partition)
+
+    def _seek_to_beginning(self) -> Blocking[None]:
+        """Look up where each partition begins, as a consumer without committed offsets does."""
+        partitions = tuple(range(partition_count(self._client, self._topic)))
+        request = ListOffsetsRequest(self._topic, partitions, earliest=True)
+        self._positions = yield from list_offsets(self._client, request, deadline_ms=FOREVER)
+
+    def _take_answers(self) -> None:
+        for broker_id, flight in list(self._in_flight.items()):
+            if not flight.pending.done:
+                continue
+            del self._in_flight[broker_id]
+            if flight.pending.error is not None:
+                self._retry_at_ms = self._client.now_ms + self._client.backoff_ms(0)
+                continue
+            response = cast("FetchResponse", flight.pending.result())
+            if response.error_code is ErrorCode.NONE:
+                self._buffer(response)
+            else:
+                self._retry_at_ms = self._client.now_ms + self._client.backoff_ms(0)
+
+    def _buffer(self, response: FetchResponse) -> None:
+        costs = self._costs
+        size_bytes = sum(part.size_bytes for part in response.partitions)
+        way_us = costs.fetch_us + size_bytes * _US_PER_S // costs.bytes_per_s
+        arrived_us = self._client.world.environment.now_us + way_us
+        self._buffered.extend(_Buffered(part, arrived_us) for part in response.partitions)
+
+    def _work(self) -> None:
+        """Hand over what the thread is through with by now."""
+        now_us = self._client.world.environment.now_us
+        while self._buffered:
+            head = self._buffered[0]
+            done_us = self._done_us(head)
+            # The clock of threads counts milliseconds: what takes less is done at once, and what
+            # is left of it lies before the next piece.
+            if done_us - now_us >= US_PER_MS:
+                return
+            self._busy_until_us = done_us
+            self._buffered.popleft()
+            self._hand_over(head.part)
+
+    def _done_us(self, head: _Buffered) -> int:
+        work_us = head.part.record_count * self._costs.record_ns // _NS_PER_US
+        return max(self._busy_until_us, head.arrived_us) + work_us
+
+    def _hand_over(self, part: FetchedPartition) -> None:
+        self._positions[part.partition] = part.next_offset
+        self.record_count += part.record_count
+        self._fetched(
+            Fetched(
+                topic=self._topic,
+                records=tuple(_as_read(part.partition, entry) for entry in part.entries),
+                positions={part.partition: part.next_offset},
+            )
+        )
+
+    def _send_fetches(self) -> None:
+        """Ask every leader without a request in flight for what can be asked of it."""
+        now_ms = self._client.now_ms
+        if now_ms < self._retry_at_ms:
+            return
+        wanted: dict[int, dict[int, int]] = {}
+        for partition, leader_id in self._fetchable():
+            if leader_id is None:
+                self._retry_at_ms = now_ms + self._client.backoff_ms(0)
+            elif leader_id not in self._in_flight or self._gives_up(leader_id, now_ms):
+                wanted.setdefault(leader_id, {})[partition] = self._positions[partition]
+        for leader_id, positions in wanted.items():
+            request = FetchRequest(
+                topic=self._topic,
+                positions=positions,
+                read_committed=self._read_committed,
+                max_bytes=self._costs.fetch_bytes,
+                partition_max_bytes=self._costs.partition_fetch_bytes,
+            )
+            pending = self._client.request(leader_id, request, timeout_ms=FOREVER - now_ms)
+            self._in_flight[leader_id] = _InFlight(pending, tuple(positions), now_ms)
+
+    def _fetchable(self) -> list[tuple[int, int | None]]:
+        """Partitions of which nothing is left over or asked for, with their leaders."""
+        busy = {buffered.part.partition for buffered in self._buffered}
+        for flight in self._in_flight.values():
+            busy.update(flight.partitions)
+        return [(p, self._leader_of(p)) for p in self._positions if p not in busy]
+
+    def _gives_up(self, leader_id: int, now_ms: int) -> bool:
+        """Whether a fetch that finds nothing has just been answered so, as it is at its bound.
+
+        Brokers of the simulation keep a fetch until there is something. Java's answer after
+        `fetch.max.wait.ms`, and only then can other partitions of the leader be asked for.
+        """
+        flight = self._in_flight[leader_id]
+        if (
+            flight.pending.done
+            or (now_ms - flight.sent_ms) % FETCH_MAX_WAIT_MS
+            or (now_ms == flight.sent_ms)
+        ):
+            return False
+        self._client.abandon(flight.pending)
+        self._in_flight[leader_id] = _InFlight(Pending(), flight.partitions, now_ms)
+        return True
+
+    def _next_ms(self) -> int:
+        """When there is something to do without an answer."""
+        now_ms = self._client.now_ms
+        next_ms = FOREVER
+        if self._buffered:
+            next_ms = self._done_us(self._buffered[0]) // US_PER_MS
+        if self._retry_at_ms > now_ms:
+            return min(next_ms, self._retry_at_ms)
+        for _, leader_id in self._fetchable():
+            flight = None if leader_id is None else self._in_flight.get(leader_id)
+            if flight is not None:
+                waits = (now_ms - flight.sent_ms) // FETCH_MAX_WAIT_MS + 1
+                next_ms = min(next_ms, flight.sent_ms + waits * FETCH_MAX_WAIT_MS)
+        return next_ms
+
+
+def _as_read(partition: int, entry: StoredRecord | StoredRun) -> TopicRecord | RecordRun:
+    """An entry of a log as a worker reads it."""
+    if isinstance(entry, StoredRun):
+        return RecordRun(
+            partition=partition,
+            first_offset=entry.first_offset,
+            count=entry.count,
+            size_bytes=entry.size_bytes,
+        )
+    return TopicRecord(
+        partition=partition,
+        offset=entry.offset,
+        key=entry.key,
+        value=entry.value,
+        timestamp_ms=entry.timestamp_ms,
+    )

@@ -1,0 +1,383 @@
+"""A worker's Kafka clients at the simulated network: writes, reads, failures, fencing."""
+
+import pytest
+
+from coordinator_sim.broker import Cluster
+from coordinator_sim.connect.effects import (
+    CloseProducer,
+    CreateTopic,
+    DescribeCluster,
+    DescribeTopic,
+    DescribeTopicConfig,
+    Died,
+    FenceProducers,
+    Fetched,
+    InitTransactions,
+    ListEndOffsets,
+    Produce,
+    ProduceInTransaction,
+    RecordRun,
+    StartReading,
+    StopReading,
+)
+from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.protocol.profiles import DEFAULT_PROFILE
+from coordinator_sim.scenario import Choices, ConstantLatency
+from coordinator_sim.scenario.choices import ChosenIds
+from coordinator_sim.scenario.world import ConnectGroupSpec, InternalTopicsSpec, TopicCosts
+from coordinator_sim.sim.brokers import ClusterDriver
+from coordinator_sim.sim.data_plane import DataPlane
+from coordinator_sim.sim.environment import Environment
+from coordinator_sim.sim.internal_topics import create_internal_topics, internal_topic_names
+from coordinator_sim.sim.network import Network
+from coordinator_sim.sim.topic_logs import TopicLogs
+from coordinator_sim.sim.world import World
+from coordinator_sim.trace.recorder import NullRecorder
+
+COMPACT = {"cleanup.policy": "compact"}
+Answered = tuple[int, object, str | None]
+
+
+class Bench:
+    """Two brokers, one worker's clients, a constant latency of half a millisecond."""
+
+    def __init__(self, brokers: int = 2, costs: TopicCosts | None = None) -> None:
+        self.environment = Environment()
+        choices = Choices(0)
+        recorder = NullRecorder()
+        network = Network(self.environment, ConstantLatency(), choices)
+        cluster = Cluster(
+            brokers,
+            offsets_partitions=1,
+            make_coordinator=lambda broker_id: GroupCoordinator(
+                CoordinatorConfig(broker_id=broker_id),
+                DEFAULT_PROFILE,
+                ids=ChosenIds(choices, str(broker_id)),
+            ),
+        )
+        self.world = World(
+            self.environment,
+            network,
+            cluster=cluster,
+            choices=choices,
+            recorder=recorder,
+            topic_logs=TopicLogs(()),
+        )
+        self.brokers = ClusterDriver(
+            cluster,
+            environment=self.environment,
+            network=network,
+            recorder=recorder,
+            load_ms=10,
+            failover_ms=2_000,
+        )
+        self.answers: list[Answered] = []
+        self.fetched: list[tuple[int, Fetched]] = []
+        self.plane = self.new_plane("w1", costs or TopicCosts(linger_ms=0, fetch_us=0))
+
+    def new_plane(self, worker: str, costs: TopicCosts) -> DataPlane:
+        """The clients of another worker."""
+        return DataPlane(
+            self.world,
+            worker,
+            costs=costs,
+            once_sent=("status",),
+            answer=lambda token, value, error: self.answers.append((token, value, error)),
+            fetched=lambda fetched: self.fetched.append((self.environment.now_us, fetched)),
+        )
+
+    def run(self, ms: int) -> list[Answered]:
+        """Let time pass; the answers meanwhile."""
+        self.answers.clear()
+        self.environment.run_until(self.environment.now_us + ms * 1_000)
+        return list(self.answers)
+
+    def topic(self, name: str, partitions: int = 1) -> None:
+        """Have a topic."""
+        self.world.data.service.create_topic(name, partitions, COMPACT)
+
+    def values(self) -> list[bytes | None]:
+        """The values read so far."""
+        return [
+            record.value
+            for _, fetched in self.fetched
+            for record in fetched.records
+            if not isinstance(record, RecordRun)
+        ]
+
+
+def put(token: int, value: bytes, topic: str = "t") -> Produce:
+    """A write."""
+    return Produce(token=token, topic=topic, key=b"k", value=value)
+
+
+def test_admin_calls_take_a_connection_and_a_round_trip() -> None:
+    """Two latencies to connect, two to ask; later calls only to ask."""
+    bench = Bench()
+    bench.topic("t", 3)
+    assert bench.plane.carry_out(DescribeCluster(1))
+    assert bench.run(2) == [(1, "4L6g3nShT-eMCtK--X86sw", None)]
+    for effect in (
+        DescribeTopic(2, "t"),
+        DescribeTopic(3, "none"),
+        DescribeTopicConfig(4, "t", "cleanup.policy"),
+        DescribeTopicConfig(5, "none", "cleanup.policy"),
+        ListEndOffsets(6, "t"),
+    ):
+        bench.plane.carry_out(effect)
+    answers = {token: value for token, value, _ in bench.run(3)}
+    assert answers == {2: 3, 3: 0, 4: "compact", 5: "delete", 6: {0: 0, 1: 0, 2: 0}}
+    assert not bench.plane.carry_out(Died("no affair of topics"))
+
+
+def test_a_topic_is_created_once_and_only_with_brokers_enough() -> None:
+    """The second creation finds it."""
+    bench = Bench()
+    for token, replicas in ((1, 2), (2, 2), (3, 3)):
+        name = "t" if token < 3 else "other"
+        bench.plane.carry_out(
+            CreateTopic(
+                token=token, topic=name, partitions=1, replication_factor=replicas, configs=COMPACT
+            )
+        )
+        bench.run(3)
+        if token < 3:
+            assert bench.answers == [(token, token == 1, None)]
+    assert bench.answers == [(3, None, "InvalidReplicationFactorException")]
+
+
+def test_what_is_written_is_read_by_everyone_in_order() -> None:
+    """A reader that waits at the end hears of a record one latency after it was written."""
+    bench = Bench()
+    bench.topic("t")
+    bench.plane.carry_out(StartReading("t"))
+    bench.run(10)
+    for token in (1, 2, 3):
+        bench.plane.carry_out(put(token, b"%d" % token))
+    started_us = bench.environment.now_us
+    answers = bench.run(20)
+    assert [(token, value) for token, value, _ in answers] == [(1, 0), (2, 1), (3, 2)]
+    assert bench.values() == [b"1", b"2", b"3"]
+    assert bench.fetched[0][0] - started_us == 2_000
+    assert bench.fetched[-1][1].positions == {0: 3}
+    bench.plane.carry_out(StopReading("t"))
+    bench.plane.carry_out(put(4, b"4"))
+    bench.run(10)
+    assert len(bench.values()) == 3
+
+
+def test_producers_linger() -> None:
+    """Records of five milliseconds leave in one request."""
+    bench = Bench(costs=TopicCosts(linger_ms=5, fetch_us=0))
+    bench.topic("t")
+    bench.plane.carry_out(put(1, b"1"))
+    bench.run(3)
+    bench.plane.carry_out(put(2, b"2"))
+    assert bench.run(3) == []
+    assert [answer[0] for answer in bench.run(2)] == [1, 2]
+
+
+def test_a_dead_leader_is_waited_for() -> None:
+    """The producer of configurations tries until there is another leader; so does the reader."""
+    bench = Bench()
+    bench.topic("t")
+    bench.plane.carry_out(StartReading("t"))
+    bench.plane.carry_out(put(1, b"1"))
+    bench.run(10)
+    bench.brokers.crash(1, 60_000)
+    bench.run(10)
+    bench.plane.carry_out(put(2, b"2"))
+    assert bench.run(1_900) == []
+    assert bench.run(2_000) == [(2, 1, None)]
+    assert bench.values() == [b"1", b"2"]
+
+
+def test_a_status_is_sent_once() -> None:
+    """Without retries a lost request is a failure, which the store may mend."""
+    bench = Bench(brokers=1)
+    bench.topic("status")
+    bench.plane.carry_out(put(1, b"1", "status"))
+    bench.run(10)
+    bench.plane.carry_out(put(2, b"2", "status"))
+    bench.environment.run_until(bench.environment.now_us + 300)
+    bench.brokers.crash(1, 5_000)
+    assert bench.run(4_000) == [(2, None, "NetworkException")]
+    bench.plane.carry_out(put(3, b"3", "status"))
+    assert bench.run(4_000) == [(3, 1, None)]
+
+
+def test_a_broker_that_never_comes_back_is_a_timeout() -> None:
+    """Two minutes for a status, one for an admin call; configurations wait for ever."""
+    bench = Bench(brokers=1)
+    for topic in ("status", "t"):
+        bench.topic(topic)
+    bench.brokers.crash(1, 10_000_000)
+    bench.plane.carry_out(put(1, b"1", "status"))
+    bench.plane.carry_out(put(2, b"1"))
+    bench.plane.carry_out(ListEndOffsets(3, "t"))
+    bench.plane.carry_out(DescribeCluster(4))
+    bench.plane.carry_out(InitTransactions(5, "x"))
+    assert sorted(bench.run(61_000)) == [
+        *((3, None, "TimeoutException"), (4, None, "TimeoutException")),
+        (5, None, "TimeoutException"),
+    ]
+    assert bench.run(61_000) == [(1, None, "TimeoutException")]
+
+
+def test_a_cut_delays_and_a_healed_one_loses_nothing() -> None:
+    """What was lost is sent again once the connection is reset."""
+    bench = Bench(brokers=1)
+    bench.topic("t")
+    bench.plane.carry_out(StartReading("t"))
+    bench.plane.carry_out(put(1, b"1"))
+    bench.run(10)
+    bench.world.network.cut("w1", None)
+    bench.plane.carry_out(put(2, b"2"))
+    assert bench.run(5_000) == []
+    bench.world.network.heal("w1", None)
+    assert [answer[0] for answer in bench.run(1_000)] == [2]
+    assert bench.values() == [b"1", b"2"]
+
+
+def test_a_new_leader_fences_the_old_one() -> None:
+    """Whoever initialises the transactional id last is the one that may write."""
+    bench = Bench()
+    bench.topic("t")
+    other = bench.new_plane("w2", TopicCosts(linger_ms=0, fetch_us=0))
+
+    def write(token: int) -> ProduceInTransaction:
+        return ProduceInTransaction(
+            token=token, transactional_id="x", topic="t", records=((b"a", b"1"), (b"b", None))
+        )
+
+    bench.plane.carry_out(StartReading("t", read_committed=True))
+    bench.plane.carry_out(InitTransactions(1, "x"))
+    assert bench.run(20) == [(1, None, None)]
+    bench.plane.carry_out(write(2))
+    assert bench.run(20) == [(2, None, None)]
+    assert bench.values() == [b"1", None]
+    other.carry_out(InitTransactions(3, "x"))
+    bench.run(20)
+    bench.plane.carry_out(write(4))
+    assert bench.run(20) == [(4, None, "ProducerFencedException")]
+    bench.plane.carry_out(CloseProducer("x"))
+    bench.plane.carry_out(FenceProducers(5, ("x", "y")))
+    assert bench.run(20) == [(5, None, None)]
+    other.carry_out(write(6))
+    assert bench.run(20) == [(6, None, "ProducerFencedException")]
+
+
+def test_an_open_transaction_is_aborted_by_the_next_of_its_id() -> None:
+    """The dead leader's records never come to readers of committed ones."""
+    bench = Bench(brokers=1)
+    bench.topic("t")
+    bench.plane.carry_out(InitTransactions(1, "x"))
+    bench.run(20)
+    bench.plane.carry_out(
+        ProduceInTransaction(token=2, transactional_id="x", topic="t", records=((b"a", b"half"),))
+    )
+    # The record is written half a millisecond later; the end is asked for after another half.
+    bench.environment.run_until(bench.environment.now_us + 700)
+    bench.plane.kill()
+    other = bench.new_plane("w2", TopicCosts(linger_ms=0, fetch_us=0))
+    other.carry_out(StartReading("t", read_committed=True))
+    bench.run(20)
+    assert bench.values() == []
+    other.carry_out(InitTransactions(3, "x"))
+    assert bench.run(200) == [(3, None, None)]
+    other.carry_out(
+        ProduceInTransaction(token=4, transactional_id="x", topic="t", records=((b"a", b"whole"),))
+    )
+    bench.run(20)
+    assert bench.values() == [b"whole"]
+
+
+def test_a_frozen_process_hears_everything_afterwards() -> None:
+    """What the network brought meanwhile is handled at the end, and then what was asked."""
+    bench = Bench()
+    bench.topic("t")
+    bench.plane.carry_out(StartReading("t"))
+    bench.run(10)
+    bench.plane.pause()
+    bench.plane.pause()
+    other = bench.new_plane("w2", TopicCosts(linger_ms=0, fetch_us=0))
+    other.carry_out(put(1, b"1"))
+    bench.run(5_000)
+    assert bench.values() == []
+    bench.plane.resume()
+    assert bench.values() == [b"1"]
+
+
+def test_a_killed_process_hears_nothing() -> None:
+    """Its connections are closed."""
+    bench = Bench()
+    bench.topic("t")
+    bench.plane.carry_out(StartReading("t"))
+    bench.plane.carry_out(put(1, b"1"))
+    bench.plane.kill()
+    bench.plane.carry_out(put(2, b"2"))
+    assert (bench.run(5_000), bench.values()) == ([], [])
+
+
+def group(**spec: object) -> ConnectGroupSpec:
+    """A cluster with internal topics of that kind."""
+    topics = InternalTopicsSpec(**spec)  # type: ignore[arg-type] # the caller names its fields
+    return ConnectGroupSpec(
+        group_id="g", workers=(), connectors={"a": 1, "b": 2}, internal_topics=topics
+    )
+
+
+def read_all(bench: Bench, topic: str) -> tuple[int, int]:
+    """Microseconds until the topic was read to its end, and the records read."""
+    started_us = bench.environment.now_us
+    bench.plane.carry_out(StartReading(topic))
+    bench.run(600_000)
+    return bench.fetched[-1][0] - started_us, bench.plane.records_read(topic)
+
+
+def test_the_topics_of_a_cluster_are_there_from_the_start() -> None:
+    """Connector, tasks, commit for each connector; offsets and statuses as counted."""
+    bench = Bench()
+    create_internal_topics(bench.world.data.service, group(offset_records=1_001))
+    create_internal_topics(bench.world.data.service, group(exist=False))
+    names = internal_topic_names(group())
+    assert names.settings()["config.storage.topic"] == "g-configs"
+    assert read_all(bench, "g-offsets")[1] == 1_001
+    bench.fetched.clear()
+    read_all(bench, "g-configs")
+    assert len(bench.values()) == 3 + 4
+
+
+@pytest.mark.parametrize(
+    ("costs", "low_ms", "high_ms"),
+    [
+        (TopicCosts(record_ns=10_000, bytes_per_s=10**9, fetch_us=0), 10_000, 10_500),
+        (TopicCosts(record_ns=0, bytes_per_s=10**7, fetch_us=0), 11_000, 11_500),
+        (TopicCosts(record_ns=0, bytes_per_s=10**12, fetch_us=100_000), 400, 12_000),
+    ],
+    ids=["records", "bytes", "fetches"],
+)
+def test_reading_costs_records_bytes_and_fetches(
+    costs: TopicCosts, low_ms: int, high_ms: int
+) -> None:
+    """A million records of 100 bytes, each cost alone."""
+    bench = Bench(brokers=1, costs=costs)
+    spec = group(offset_records=1_000_000, offset_end=3_000_000)
+    create_internal_topics(bench.world.data.service, spec)
+    took_us, count = read_all(bench, "g-offsets")
+    assert count == 1_000_000
+    assert low_ms <= took_us // 1_000 <= high_ms
+
+
+def test_a_partition_at_its_end_holds_up_its_leader_for_half_a_second() -> None:
+    """As in Java: no fetch of other partitions until the long poll is over."""
+    costs = TopicCosts(record_ns=1_000_000, partition_fetch_bytes=1_100, fetch_us=0)
+    bench = Bench(brokers=1, costs=costs)
+    bench.topic("t", 2)
+    log = bench.world.data.service.log_of("t", 0)
+    assert log is not None
+    log.append_run(20, 2_000)
+    took_us, count = read_all(bench, "t")
+    assert count == 20
+    assert took_us > 500_000
