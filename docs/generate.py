@@ -186,10 +186,11 @@ def museum_page() -> str:
     lines = [
         HEADER.format(source="conformance/museum"),
         "# The museum of faults\n\n",
-        "Each row is a fault of one line, put into the core on purpose: bugs that Kafka had,\n",
-        "by their number in Kafka's issue tracker, then what a port gets wrong. The command\n",
-        "`conformance museum` breaks the core one fault at a time and plays the suite; a test\n",
-        "holds that the case named here fails then.\n\n",
+        "Each row is a fault of one line, put into the core or into the ports of clients on\n",
+        "purpose: bugs that Kafka's brokers, clients and Connect had, by their number in Kafka's\n",
+        "issue tracker, then what a port gets wrong. The command `conformance museum` breaks the\n",
+        "code one fault at a time and plays the cases of coordinators, clients, assignors and\n",
+        "scenarios; a test holds that the case named here fails then.\n\n",
         "| exhibit | what goes wrong | module | noticed by |\n|---|---|---|---|\n",
     ]
     for exhibit in EXHIBITS:

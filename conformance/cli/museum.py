@@ -24,7 +24,7 @@ def museum(
         bool, typer.Option("--json", help="Print a JSON array of findings instead of a table.")
     ] = False,
 ) -> None:
-    """Break the core in one line at a time; exit 1 when no case notices.
+    """Break core and clients in one line at a time; exit 1 when no case notices.
 
     Example: conformance museum --exhibit KAFKA-12890
     """
@@ -38,7 +38,7 @@ def museum(
         track(
             hunted(chosen),
             total=len(chosen),
-            description="playing on broken cores",
+            description="playing on broken code",
             console=progress,
             disable=not progress.is_terminal,
             transient=True,

@@ -1,1 +1,1 @@
-"""Faults seeded into the core, one line each, and which case of the suite finds each of them."""
+"""Faults seeded into core and clients, one line each, and which case finds each of them."""

@@ -1,4 +1,4 @@
-"""A fault of the core as data: one line of its source, and what to put in its place."""
+"""A fault of the core or of a client as data: a line of its source, and what replaces it."""
 
 from msgspec import Struct
 
@@ -12,7 +12,8 @@ class Exhibit(Struct, frozen=True):
         module: The module whose source is changed.
         before: The text to replace; it stands once in the module. Empty for no fault.
         after: What stands there instead.
-        noticed_by: A case that fails then, and as which profile: `PSYN-001 as 4.4`.
+        noticed_by: A case that fails then: a coordinator's with its profile, `PSYN-001 as 4.4`, a
+            client's or an assignor's by its id, `C-JOIN-08`, or `scenario connect-no-delay`.
     """
 
     exhibit_id: str

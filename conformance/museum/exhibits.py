@@ -1,14 +1,16 @@
-"""The museum: faults of one line each, seeded into the core."""
+"""The museum: faults of one line each, seeded into the core and into the ports of clients."""
 
 from typing import Final
 
+from conformance.museum.client_bugs import CLIENT_BUGS
+from conformance.museum.connect_bugs import CONNECT_BUGS
 from conformance.museum.exhibit import Exhibit
 from conformance.museum.kafka_bugs import KAFKA_BUGS
 from conformance.museum.port_faults import PORT_FAULTS
 from coordinator_sim.errors import ConfigError
 
-EXHIBITS: Final = (*KAFKA_BUGS, *PORT_FAULTS)
-"""Every exhibit: Kafka's own bugs first."""
+EXHIBITS: Final = (*KAFKA_BUGS, *CLIENT_BUGS, *CONNECT_BUGS, *PORT_FAULTS)
+"""Every exhibit: Kafka's own bugs first, those of brokers before those of clients."""
 
 HEALTHY: Final = Exhibit(
     "none", "Nothing is wrong.", "coordinator_sim.coordinator.coordinator", "", "", ""

@@ -1,10 +1,14 @@
-"""Plays the suite in this process on a broken core: `python -m conformance.museum.playing ID N`.
+"""Plays the suite in this process on broken code: `python -m conformance.museum.playing ID N`.
 
-The core is imported after it was broken, hence the imports inside.
+The suite is the coordinator's cases as three profiles, the cases of clients and of assignors, and
+what every scenario of the catalogue must show. The code is imported after it was broken, hence
+the imports inside.
 """
 
 import sys
-from typing import Final
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -12,39 +16,70 @@ from conformance.museum.breaking import install
 from conformance.museum.exhibit import Exhibit
 from conformance.museum.exhibits import exhibit_named
 
+if TYPE_CHECKING:
+    from conformance.running import Ending
+
 PROFILES: Final = ("4.4", "3.9", "0.10.2")
 """One of each family."""
 
+Turn = tuple[str, Callable[[], bool]]
+"""A case by the name that an exhibit knows it by, and whether it passes."""
+
 
 def detectors(exhibit: Exhibit, enough: int) -> list[str]:
-    """The first cases that do not pass, as `ID as PROFILE`, until there are enough.
+    """The names of the first cases that do not pass, until there are enough.
 
-    The case that is known to notice the exhibit is played first.
+    A coordinator's case is called `ID as PROFILE`, a client's or an assignor's by its id, and a
+    scenario's `scenario NAME`. The one that is known to notice the exhibit is played first.
     """
-    from conformance.registry import all_cases
-    from conformance.running import Verdict, cases_for, play_case
-    from conformance.targets.simulator import SimulatorTarget
-
-    target = SimulatorTarget()
-    cases = all_cases()
-    turns = [(case, profile) for profile in PROFILES for case in cases_for(cases, profile)]
-    turns.sort(key=lambda turn: _name(turn[0].case_id, turn[1]) != exhibit.noticed_by)
+    turns = sorted(_turns(), key=lambda turn: turn[0] != exhibit.noticed_by)
     found: list[str] = []
-    for case, profile in turns:
-        ending = play_case(case, target, profile)
-        if ending.verdict in {Verdict.FAILED, Verdict.UNKNOWN}:
-            found.append(_name(ending.case_id, profile))
+    for name, passes in turns:
+        if not passes():
+            found.append(name)
             if len(found) == enough:
                 break
     return found
 
 
-def _name(case_id: str, profile: str) -> str:
-    return f"{case_id} as {profile}"
+def _turns() -> Iterator[Turn]:
+    from conformance.museum.assignor_questions import QUESTIONS
+    from conformance.registry import all_cases, all_client_cases
+    from conformance.running import cases_for, play_case, play_client_case
+    from conformance.scenario_cases.registry import all_scenario_cases
+    from conformance.targets.simulator import SimulatorTarget
+
+    target = SimulatorTarget()
+    for profile in PROFILES:
+        for case in cases_for(all_cases(), profile):
+            play = partial(play_case, case, target, profile)
+            yield f"{case.case_id} as {profile}", partial(_ends_well, play)
+    for client_case in all_client_cases():
+        yield client_case.case_id, partial(_ends_well, partial(play_client_case, client_case))
+    for question_id, check in QUESTIONS.items():
+        yield question_id, partial(_passes, check)
+    for scenario_case in all_scenario_cases():
+        yield f"scenario {scenario_case.case_id}", partial(_passes, scenario_case.play)
+
+
+def _ends_well(play: "Callable[[], Ending]") -> bool:
+    from conformance.running import Verdict
+
+    return play().verdict in {Verdict.PASSED, Verdict.SKIPPED}
+
+
+def _passes(check: Callable[[], None]) -> bool:
+    from coordinator_sim.errors import CoordinatorSimError
+
+    try:
+        check()
+    except (CoordinatorSimError, AttributeError, LookupError, TypeError, ValueError):
+        return False
+    return True
 
 
 def main() -> None:
-    """Break the core as the first argument says, and print so many detectors as JSON."""
+    """Break the code as the first argument says, and print so many detectors as JSON."""
     exhibit = exhibit_named(sys.argv[1])
     install(exhibit)
     sys.stdout.buffer.write(msgspec.json.encode(detectors(exhibit, int(sys.argv[2]))))

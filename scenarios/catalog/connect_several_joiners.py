@@ -25,7 +25,7 @@ SCENARIO: Final = Scenario(
                 WorkerSpec(name="worker-2"),
                 *(WorkerSpec(name=f"worker-{number}", start_ms=None) for number in (3, 4, 5)),
             ),
-            connectors={"copy-a": 6, "copy-b": 7, "copy-c": 8, "copy-d": 2, "copy-e": 2},
+            connectors={"copy-a": 6, "copy-b": 7, "copy-c": 8, "copy-d": 2, "copy-e": 3},
         ),
     ),
     happenings=scale_out(("worker-3", "worker-4", "worker-5"), first_at_ms=60_000, every_ms=0),

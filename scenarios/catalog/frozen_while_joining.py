@@ -1,35 +1,35 @@
-"""A consumer is frozen between its SyncGroup and the answer, for longer than its session.
+"""A consumer whose application is busy receives its assignment, and is removed before it looks.
 
-A third consumer starts. While the new generation is being handed out, consumer 2 is frozen for
-20 s. When it thaws, its assignment waits for it, of a generation that has moved on without it: it
-takes the assignment, learns by its next heartbeat that it is unknown, gives its partitions up as
-lost, and joins again.
+A third consumer starts. Consumer 2 has asked for its new assignment when its application goes to
+work for a minute; its other thread receives the assignment and heartbeats for it. Then the process
+is frozen for longer than its session. When it thaws, a heartbeat tells that it is unknown, and the
+generation is gone before the application has seen the assignment.
 
-Look at: no error that ends the application; LOST instead of REVOKED; a new member id (KAFKA-8104
-and KAFKA-9140, where the heartbeat's reset in the middle of a join ended in an exception).
+Look at: no error that ends the application; an assignment that is never taken up; partitions lost,
+and one new member id (KAFKA-8104, where the application went on with a generation that was no more,
+and failed).
 """
 
 from typing import Final
 
 from coordinator_sim.scenario import (
-    ConstantLatency,
     ConsumerGroupSpec,
     ConsumerSpec,
-    NetworkSpec,
+    DelayResponse,
     PauseMember,
     Scenario,
+    SlowPoll,
     StartMember,
     TopicSpec,
 )
 
 SCENARIO: Final = Scenario(
     name="frozen-while-joining",
-    title="A consumer frozen in the middle of a join",
-    story="Consumer 3 starts at 30 s, and consumer 2 is frozen for 20 s while its new assignment "
-    "is on the way; the session is 10 s.",
-    duration_ms=120_000,
+    title="A consumer removed before its application sees the assignment",
+    story="Consumer 3 starts at 30 s; consumer 2 joins, is busy for a minute while its assignment "
+    "arrives, and is frozen from 40 s to 60 s with a session of 10 s.",
+    duration_ms=150_000,
     topics=(TopicSpec(name="orders", partitions=6),),
-    network=NetworkSpec(latency=ConstantLatency(us=50_000)),
     groups=(
         ConsumerGroupSpec(
             group_id="orders-app",
@@ -44,6 +44,8 @@ SCENARIO: Final = Scenario(
     ),
     happenings=(
         StartMember(at_ms=30_000, member="consumer-3"),
-        PauseMember(at_ms=31_000, member="consumer-2", for_ms=20_000),
+        DelayResponse(at_ms=30_000, member="consumer-2", api="SYNC_GROUP", by_ms=2_000),
+        SlowPoll(at_ms=33_200, member="consumer-2", for_ms=60_000),
+        PauseMember(at_ms=40_000, member="consumer-2", for_ms=20_000),
     ),
 )

@@ -1,0 +1,80 @@
+"""What a sticky assignor must make of contradictory claims, as small questions with one answer.
+
+The golden vectors of the tests compare whole assignments with Java's; these say which rule it is.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from conformance.script.stage import CaseFailed
+from coordinator_sim.assignors.contract import AssignorMember
+from coordinator_sim.assignors.registry import make_consumer_assignor
+from coordinator_sim.assignors.user_data import encode_sticky_user_data
+from coordinator_sim.protocol.embedded import Subscription
+from coordinator_sim.protocol.resources import TopicPartition
+
+_TOPIC: Final = "t"
+
+
+def _member(
+    name: str, owned: Sequence[int], generation_id: int, *, rack: str | None = None
+) -> AssignorMember:
+    partitions = tuple(TopicPartition(_TOPIC, number) for number in owned)
+    return AssignorMember(
+        member_id=name,
+        subscription=Subscription(
+            topics=(_TOPIC,),
+            user_data=encode_sticky_user_data(partitions, generation_id),
+            owned_partitions=partitions,
+            generation_id=generation_id,
+            rack_id=rack,
+        ),
+    )
+
+
+def _assigned(
+    assignor: str, members: Sequence[AssignorMember], racks: Sequence[tuple[str, ...]]
+) -> dict[str, list[int]]:
+    plan = make_consumer_assignor(assignor).assign({_TOPIC: tuple(racks)}, members)
+    return {name: sorted(tp.partition for tp in given) for name, given in plan.items()}
+
+
+def _expect(saw: object, wanted: object) -> None:
+    if saw != wanted:
+        raise CaseFailed(f"wanted {wanted}, saw {saw}", ())
+
+
+def _newest_claim_wins() -> None:
+    """Of two claims to a partition the one of the higher generation holds."""
+    for order in (1, -1):
+        members = [_member("a", (0, 1), 5), _member("b", (0, 1), 3)][::order]
+        _expect(_assigned("cooperative-sticky", members, ((), ()))["a"][:1], [0])
+
+
+def _doubtful_claims_are_nobodys() -> None:
+    """Of two claims of one generation neither counts; what is doubtful waits for a round."""
+    members = [_member("a", (0, 1), 4), _member("b", (0, 1), 4)]
+    _expect(_assigned("cooperative-sticky", members, ((), ())), {"a": [], "b": []})
+
+
+def _moving_partition_is_withheld() -> None:
+    """What one member must give up is given to another in the round after."""
+    members = [_member("a", (0, 1, 2, 3), 4), _member("b", (), 4)]
+    given = _assigned("cooperative-sticky", members, ((),) * 4)
+    _expect((len(given["a"]), given["b"]), (2, []))
+
+
+def _rack_aware_move_is_withheld() -> None:
+    """Also where racks decide what moves."""
+    members = [_member("a", (0, 1), 4, rack="x"), _member("b", (), 4, rack="y")]
+    given = _assigned("cooperative-sticky", members, (("y",), ("x",)))
+    _expect(given, {"a": [1], "b": []})
+
+
+QUESTIONS: Final[dict[str, Callable[[], None]]] = {
+    "newest-claim-wins": _newest_claim_wins,
+    "doubtful-claims-are-nobodys": _doubtful_claims_are_nobodys,
+    "moving-partition-is-withheld": _moving_partition_is_withheld,
+    "rack-aware-move-is-withheld": _rack_aware_move_is_withheld,
+}
+"""Each question by its id."""

@@ -1,0 +1,84 @@
+"""Bugs that Kafka Connect had, as faults of our port of it."""
+
+from typing import Final
+
+from conformance.museum.exhibit import Exhibit
+
+_CLIENTS: Final = "coordinator_sim.clients."
+_INCREMENTAL: Final = "coordinator_sim.assignors.connect_incremental"
+
+CONNECT_BUGS: Final = (
+    Exhibit(
+        "KAFKA-8463",
+        "A leader without memory deals out what the other workers run.",
+        _INCREMENTAL,
+        "        created = everything.difference(self._previous_assignment, active)\n",
+        "        created = everything.difference(self._previous_assignment)\n",
+        "scenario connect-leader-stops",
+    ),
+    Exhibit(
+        "KAFKA-9184",
+        "A worker without a coordinator goes on running what it has.",
+        _CLIENTS + "worker_coordinator",
+        ("        if ready or snapshot is None or snapshot.error is not ConnectError.NO_ERROR:\n"),
+        "        if True:\n",
+        "scenario connect-worker-cut-off",
+    ),
+    Exhibit(
+        "KAFKA-9841",
+        "What two workers run is left to both.",
+        _INCREMENTAL,
+        "        revoked[member_id].add(work.hashed_intersection(duplicated))\n",
+        "",
+        "scenario connect-outdated-worker",
+    ),
+    Exhibit(
+        "KAFKA-9848",
+        "An assignment that was not delivered is waited for as if its worker had left.",
+        _INCREMENTAL,
+        "        if nobody_left or self._max_delay_ms == 0:\n",
+        "        if self._max_delay_ms == 0:\n",
+        "scenario connect-lost-sync",
+    ),
+    Exhibit(
+        "KAFKA-9851",
+        "A worker that gave its work up by itself reports it as running.",
+        _CLIENTS + "worker_coordinator",
+        "        self._snapshot = None\n        self._poll_membership(now_ms)\n",
+        "        self._poll_membership(now_ms)\n",
+        "scenario connect-voluntary-revocation",
+    ),
+    Exhibit(
+        "KAFKA-10413",
+        "Every worker above the smallest share may keep one more.",
+        _INCREMENTAL,
+        "            extras -= 1\n",
+        "",
+        "scenario connect-several-joiners",
+    ),
+    Exhibit(
+        "KAFKA-12495",
+        "After a round that revoked, no other one revokes until somebody joins.",
+        _INCREMENTAL,
+        "            self._successive_revoking_count += 1\n",
+        "            self._revoked_in_previous = False\n            return\n",
+        "scenario connect-join-storm",
+    ),
+    Exhibit(
+        "KAFKA-15693",
+        "A scheduled delay of 0 asks for another rebalance all the same.",
+        _INCREMENTAL,
+        "        if nobody_left or self._max_delay_ms == 0:\n",
+        "        if nobody_left:\n",
+        "scenario connect-no-delay",
+    ),
+    Exhibit(
+        "KAFKA-4553",
+        "Eager connectors are dealt out to every second worker only.",
+        "coordinator_sim.assignors.connect_eager",
+        "            work[ids[index % len(ids)]].connectors.append(connector)\n",
+        "            work[ids[2 * index % len(ids)]].connectors.append(connector)\n",
+        "scenario connect-eager-round-robin",
+    ),
+)
+"""In the order of the matter: leaders, zombies, undelivered assignments, balance, eager."""
