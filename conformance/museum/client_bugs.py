@@ -57,7 +57,7 @@ CLIENT_BUGS: Final = (
     Exhibit(
         "KAFKA-14024",
         "Before a rejoin a commit is waited for without end.",
-        _CLIENTS + "consumer_coordinator",
+        _CLIENTS + "consumer_rebalance",
         "        if future is not None and now_ms < self._join_prepare_deadline_ms:\n",
         "        if future is not None:\n",
         "scenario stuck-commit",
@@ -96,7 +96,7 @@ CLIENT_BUGS: Final = (
     Exhibit(
         "KAFKA-13891",
         "A subscription does not say in which generation its partitions were owned.",
-        _CLIENTS + "consumer_coordinator",
+        _CLIENTS + "consumer_rebalance",
         "                        generation_id=self._generation.generation_id,\n",
         "                        generation_id=-1,\n",
         "scenario subscription-reverted",
@@ -104,7 +104,7 @@ CLIENT_BUGS: Final = (
     Exhibit(
         "KAFKA-14382",
         "Every cooperative assignment is followed by another rebalance.",
-        _CLIENTS + "consumer_coordinator",
+        _CLIENTS + "consumer_rebalance",
         "        if self._protocol is RebalanceProtocol.COOPERATIVE and revoked:\n",
         "        if self._protocol is RebalanceProtocol.COOPERATIVE:\n",
         "scenario slow-follower-sync",
