@@ -234,9 +234,9 @@ def work_lines(events: "Sequence[TraceEvent]") -> list[str]:
     from coordinator_sim.trace.work import count_work
 
     return [
-        f"work of {row.group_id}: {row.processed:,} records processed, {row.duplicates:,} of them "
-        f"again, {row.gaps:,} skipped; lag at most {row.max_lag:,}, {row.final_lag:,} at the end; "
-        f"run twice for {row.double_run_us / 1e6:,.1f} s"
+        f"work of {row.connector or row.group_id}: {row.processed:,} records processed, "
+        f"{row.duplicates:,} of them again, {row.gaps:,} skipped; lag at most {row.max_lag:,}, "
+        f"{row.final_lag:,} at the end; run twice for {row.double_run_us / 1e6:,.1f} s"
         for row in count_work(events)
     ]
 

@@ -138,6 +138,8 @@ class WorkerConfig(GroupConfig, frozen=True, kw_only=True):
     worker_sync_timeout_ms: int = 3_000
     worker_unsync_backoff_ms: int = 300_000
     task_shutdown_graceful_timeout_ms: int = 5_000
+    offset_flush_interval_ms: int = 60_000
+    exactly_once_source_support: str = "disabled"
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, str]) -> Self:
@@ -207,6 +209,8 @@ _WORKER_SETTINGS: Final[dict[str, _Setting]] = {
     "worker.sync.timeout.ms": _IntSetting("worker_sync_timeout_ms", 0),
     "worker.unsync.backoff.ms": _IntSetting("worker_unsync_backoff_ms", 0),
     "task.shutdown.graceful.timeout.ms": _IntSetting("task_shutdown_graceful_timeout_ms", 0),
+    "offset.flush.interval.ms": _IntSetting("offset_flush_interval_ms", 1),
+    "exactly.once.source.support": _TextSetting("exactly_once_source_support"),
 }
 
 

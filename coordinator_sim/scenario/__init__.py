@@ -37,9 +37,12 @@ from coordinator_sim.scenario.scenario import (
 )
 from coordinator_sim.scenario.work import (
     CommitPolicy,
+    ConnectorWork,
     PerPoll,
     PerRecord,
     ProcessingLaw,
+    SinkWork,
+    SourceWork,
     TablePerRecord,
 )
 from coordinator_sim.scenario.world import (
@@ -66,6 +69,7 @@ __all__ = [
     "ChosenIds",
     "CommitPolicy",
     "ConnectGroupSpec",
+    "ConnectorWork",
     "ConstantLatency",
     "ConsumerGroupSpec",
     "ConsumerSpec",
@@ -87,7 +91,9 @@ __all__ = [
     "RemoveConnector",
     "RestartMember",
     "Scenario",
+    "SinkWork",
     "SlowPoll",
+    "SourceWork",
     "StartMember",
     "StopMember",
     "TableLatency",

@@ -21,7 +21,7 @@ from coordinator_sim.scenario.settings import (
     unknown_setting,
 )
 from coordinator_sim.scenario.validation import check_scenario
-from coordinator_sim.scenario.work import CommitPolicy, ProcessingLaw
+from coordinator_sim.scenario.work import CommitPolicy, ConnectorWork, ProcessingLaw
 from coordinator_sim.scenario.world import (
     ConnectGroupSpec,
     ConsumerGroupSpec,
@@ -105,7 +105,13 @@ class Scenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 _PARTS: Final = (
     *(Scenario, TopicSpec, NetworkSpec, *get_args(GroupSpec), *get_args(MemberSpec)),
-    *(*get_args(LatencyLaw), *get_args(ProcessingLaw), CommitPolicy, *get_args(Happening)),
+    *(
+        *get_args(LatencyLaw),
+        *get_args(ProcessingLaw),
+        *get_args(ConnectorWork),
+        CommitPolicy,
+        *get_args(Happening),
+    ),
 )
 _WORDS: Final = tuple(
     dict.fromkeys(

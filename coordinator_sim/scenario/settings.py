@@ -93,6 +93,8 @@ SETTINGS: Final[dict[Scope, dict[str, Setting]]] = {
         "worker.sync.timeout.ms": IntSetting(),
         "worker.unsync.backoff.ms": IntSetting(),
         "task.shutdown.graceful.timeout.ms": IntSetting(high=LONG_MAX),
+        "offset.flush.interval.ms": IntSetting(low=1),
+        "exactly.once.source.support": ChoiceSetting(("disabled", "preparing", "enabled")),
     },
 }
 """Every known setting of each scope, with its bounds.

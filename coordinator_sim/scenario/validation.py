@@ -42,7 +42,12 @@ from coordinator_sim.scenario.settings import (
     int_setting,
     unknown_setting,
 )
-from coordinator_sim.scenario.work import check_commits, check_processing
+from coordinator_sim.scenario.work import (
+    SinkWork,
+    check_commits,
+    check_connector_work,
+    check_processing,
+)
 from coordinator_sim.scenario.world import (
     ConnectGroupSpec,
     ConstantLatency,
@@ -154,6 +159,7 @@ def _check_group(scenario: Scenario, group: GroupSpec) -> None:
             _check_consumers(scenario, group)
         case ConnectGroupSpec():
             _check_connect(group)
+            _check_work(scenario, group)
 
 
 def _check_consumers(scenario: Scenario, group: ConsumerGroupSpec) -> None:
@@ -196,6 +202,23 @@ def _check_connect(group: ConnectGroupSpec) -> None:
         check_settings(Scope.CONNECT, {**group.settings, **worker.settings})
     for connector, tasks in group.connectors.items():
         _within(f"tasks of connector {connector!r}", tasks, 0, MAX_PARTITIONS)
+
+
+def _check_work(scenario: Scenario, group: ConnectGroupSpec) -> None:
+    topics = [topic.name for topic in scenario.topics]
+    for connector, work in group.work.items():
+        _known("connector", connector, [*group.connectors, *_added_connectors(scenario, group)])
+        check_connector_work(connector, work)
+        for topic in work.topics if isinstance(work, SinkWork) else (work.topic,):
+            _known("topic", topic, topics)
+
+
+def _added_connectors(scenario: Scenario, group: ConnectGroupSpec) -> list[str]:
+    return [
+        happening.connector
+        for happening in scenario.happenings
+        if isinstance(happening, AddConnector) and happening.group_id == group.group_id
+    ]
 
 
 def _check_happening(scenario: Scenario, happening: Happening) -> None:
@@ -296,11 +319,7 @@ def _check_connector(scenario: Scenario, happening: ConnectorHappening) -> None:
     group = _group(scenario, happening.group_id)
     if not isinstance(group, ConnectGroupSpec):
         raise ScenarioError(f"group {group.group_id!r} is no Connect cluster: it has no connectors")
-    added = [
-        other.connector
-        for other in scenario.happenings
-        if isinstance(other, AddConnector) and other.group_id == group.group_id
-    ]
+    added = _added_connectors(scenario, group)
     if isinstance(happening, AddConnector):
         if happening.connector in group.connectors:
             raise ScenarioError(

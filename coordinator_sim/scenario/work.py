@@ -39,7 +39,7 @@ class TablePerRecord(Struct, frozen=True, tag="table", forbid_unknown_fields=Tru
 
 ProcessingLaw = PerPoll | PerRecord | TablePerRecord
 
-CommitMoment = Literal["auto", "before", "sync", "async", "every", "never"]
+CommitMoment = Literal["auto", "before", "sync", "async", "every", "interval", "never"]
 
 
 class CommitPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -49,15 +49,92 @@ class CommitPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         when: `auto` leaves it to `enable.auto.commit`. `sync` and `async` commit after each poll
             that returned records, waiting or not. `every` commits and waits after each so many
             records. `before` commits what a poll returned before processing it, so a crash skips
-            records instead of repeating them. `never` commits at no time.
+            records instead of repeating them. `interval` commits before a poll when it is time,
+            without waiting. `never` commits at no time.
         records: Of `every`: after how many records.
+        interval_ms: Of `interval`: from one commit to the next.
         on_revoke: Whether the rebalance callback commits, and waits, when partitions are revoked;
             `auto` does so anyway.
     """
 
     when: CommitMoment = "auto"
     records: int = 0
+    interval_ms: int = 60_000
     on_revoke: bool = True
+
+
+class SourceWork(Struct, frozen=True, kw_only=True, tag="source", forbid_unknown_fields=True):
+    """A source connector: its tasks copy records of an outside system into a topic.
+
+    Its source partitions (tables, files) are dealt out to the tasks by number. A task that ends
+    in good order commits how far it got, a killed one does not.
+
+    Args:
+        topic: Where the records go; from time 0 on it holds nothing else.
+        partitions: Number of source partitions.
+        records_per_s: Records that come to each source partition every second from time 0.
+        record_us: Time a task needs for a record, in microseconds.
+        poll_ms: From one poll of the source to the next, unless a whole batch was there.
+        start_ms: How long a task takes to start.
+        stop_ms: How long a task that is to stop keeps still before it commits for the last time,
+            as one that sits in a slow call; beyond the graceful timeout it is cancelled.
+        fails_after: A task fails when it has processed so many records since its start.
+    """
+
+    topic: str
+    partitions: int = 1
+    records_per_s: int = 100
+    record_us: int = 100
+    poll_ms: int = 200
+    start_ms: int = 100
+    stop_ms: int = 200
+    fails_after: int | None = None
+
+
+class SinkWork(Struct, frozen=True, kw_only=True, tag="sink", forbid_unknown_fields=True):
+    """A sink connector: its tasks are the consumers of the group `connect-` and its name.
+
+    Args:
+        topics: What they read.
+        record_us: Time a task needs for a record, in microseconds.
+        start_ms: How long a task takes to start.
+        stop_ms: How long a task that is to stop keeps still before it commits for the last time,
+            as one that sits in a slow call; beyond the graceful timeout it is cancelled.
+        fails_after: A task fails when it has processed so many records since its start.
+    """
+
+    topics: tuple[str, ...]
+    record_us: int = 100
+    start_ms: int = 100
+    stop_ms: int = 200
+    fails_after: int | None = None
+
+
+ConnectorWork = SourceWork | SinkWork
+
+
+def source_topic(connector: str) -> str:
+    """What the trace calls the outside system of a source connector, beside topics."""
+    return f"source:{connector}"
+
+
+def check_connector_work(connector: str, work: ConnectorWork) -> None:
+    """Refuse work with numbers below what can be.
+
+    Raises:
+        ScenarioError: Names the connector, the field, the value and the bound.
+    """
+    bounds = {"record_us": 0, "start_ms": 0, "stop_ms": 0, "fails_after": 1}
+    if isinstance(work, SourceWork):
+        bounds |= {"partitions": 1, "records_per_s": 0, "poll_ms": 1}
+    elif not work.topics:
+        raise ScenarioError(f"work of {connector!r}: a sink needs at least one topic")
+    for name, low in bounds.items():
+        value = getattr(work, name)
+        if value is not None and not low <= value <= _LONGEST_US:
+            raise ScenarioError(
+                f"work of {connector!r}: {name}={value} must be from {low} to {_LONGEST_US}"
+            )
 
 
 def check_processing(owner: str, law: ProcessingLaw) -> None:
@@ -91,6 +168,10 @@ def check_commits(owner: str, policy: CommitPolicy) -> None:
     Raises:
         ScenarioError: Names the owner, the value and the fix.
     """
+    if policy.interval_ms < 1:
+        raise ScenarioError(
+            f"commits of {owner!r}: interval_ms={policy.interval_ms} must be positive"
+        )
     if policy.when == "every" and policy.records < 1:
         raise ScenarioError(
             f"commits of {owner!r}: records={policy.records} must be at least 1 with when='every'"

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from coordinator_sim.scenario.settings import CONNECT_PROTOCOL, SETTINGS, STRATEGY, Scope
-from coordinator_sim.scenario.work import CommitPolicy, ProcessingLaw
+from coordinator_sim.scenario.work import CommitPolicy, ConnectorWork, ProcessingLaw
 
 
 class ConstantLatency(Struct, frozen=True, tag="constant", forbid_unknown_fields=True):
@@ -186,6 +186,7 @@ class ConnectGroupSpec(
         connectors: Task count of each connector present from the start.
         settings: Worker settings by Kafka's names, for every worker.
         internal_topics: The topics for configurations, offsets and statuses.
+        work: What the tasks of a connector do, by connector; those of others do nothing.
     """
 
     group_id: str
@@ -194,6 +195,7 @@ class ConnectGroupSpec(
     connectors: dict[str, int] = {}
     settings: dict[str, str] = {}
     internal_topics: InternalTopicsSpec = InternalTopicsSpec()
+    work: dict[str, ConnectorWork] = {}
 
 
 GroupSpec = ConsumerGroupSpec | ConnectGroupSpec
@@ -261,7 +263,7 @@ def _without(settings: Mapping[str, str], names: Mapping[str, str]) -> dict[str,
 def describes_work(group: GroupSpec) -> bool:
     """Whether anybody in the group works otherwise than by default."""
     if isinstance(group, ConnectGroupSpec):
-        return False
+        return bool(group.work)
     return any(
         member.processing is not None or member.commits != CommitPolicy()
         for member in group.members

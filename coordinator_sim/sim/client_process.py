@@ -22,13 +22,13 @@ from coordinator_sim.clients.effects import (
     RunCallback,
     Send,
 )
-from coordinator_sim.clock import Action, Alarmed
 from coordinator_sim.sim.network import Connection, ResponseMessage
+from coordinator_sim.sim.pausable import PausableProcess
 from coordinator_sim.sim.world import US_PER_MS, World
 from coordinator_sim.trace.events import Event, TraceEvent
 
 
-class ClientProcess(Alarmed):
+class ClientProcess(PausableProcess):
     """One incarnation of a client process.
 
     Args:
@@ -36,49 +36,30 @@ class ClientProcess(Alarmed):
         name: Client id and name in the network; the same for every incarnation.
         group_id: For the trace.
         port: What decides; new for every incarnation.
+        host: The member on whose machine the client runs, and with whom it is cut off; None where
+            the client is the member.
     """
 
-    __slots__ = (
-        "_connections",
-        "_environment",
-        "_group_id",
-        "_is_alive",
-        "_is_paused",
-        "_late",
-        "_name",
-        "_network",
-        "_port",
-        "_world",
-    )
+    __slots__ = ("_connections", "_group_id", "_host", "_name", "_network", "_port")
 
-    def __init__(self, world: World, name: str, *, group_id: str, port: ClientPort) -> None:
-        super().__init__(world.environment)
-        self._world = world
+    def __init__(
+        self, world: World, name: str, *, group_id: str, port: ClientPort, host: str | None = None
+    ) -> None:
+        super().__init__(world)
         self._network = world.network
         self._name = name
+        self._host = name if host is None else host
         self._group_id = group_id
         self._port = port
-        self._environment = world.environment
         self._connections: dict[int, Connection] = {}
-        self._is_alive = True
-        self._is_paused = False
-        self._late: list[Action] = []
 
     def kill(self) -> None:
         """End the process at once: the kernel closes its connections, nobody says goodbye."""
-        self._is_alive = False
-        self.switch_alarm_off()
+        self._end()
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()
-        self._late.clear()
         self._on_gone()
-
-    def pause(self, for_us: int) -> None:
-        """Freeze the process; what arrives meanwhile is handled at its end, in order."""
-        if not self._is_paused:
-            self._is_paused = True
-            self._later(for_us, self._thaw, even_if_paused=True)
 
     # The member's side of its connections.
 
@@ -129,35 +110,7 @@ class ClientProcess(Alarmed):
     def _complete_callback(self, token: int) -> None:
         self._run(self._port.callback_completed(token, None, self._now_ms()))
 
-    def _later(self, delay_us: int, action: Action, *, even_if_paused: bool = False) -> None:
-        """Do something in this incarnation after a delay, or at the end of a pause then."""
-        environment = self._world.environment
-        guarded = action if even_if_paused else partial(self._unless_paused, action)
-        environment.call_at(environment.now_us + delay_us, partial(self._if_alive, guarded))
-
-    def _if_alive(self, action: Action) -> None:
-        if self._is_alive:
-            action()
-
-    def _unless_paused(self, action: Action) -> None:
-        if self._is_paused:
-            self._late.append(action)
-        else:
-            action()
-
-    def _thaw(self) -> None:
-        self._is_paused = False
-        late = self._late
-        self._late = []
-        # Both threads of a client read the network before they look at their timers.
-        for action in late:
-            self._if_alive(action)
-        self._if_alive(self._on_alarm)
-
     # Effects of the port.
-
-    def _now_ms(self) -> int:
-        return self._world.environment.now_us // US_PER_MS
 
     def _on_alarm(self) -> None:
         if not self._is_paused:
@@ -206,7 +159,7 @@ class ClientProcess(Alarmed):
         broker_id = node_id
         if node_id not in self._world.cluster.view.nodes:
             broker_id = COORDINATOR_NODE_OFFSET - node_id
-        connection = self._network.connect(self._name, broker_id, self)
+        connection = self._network.connect(self._name, broker_id, self, host=self._host)
         connection.node_id = node_id
         self._connections[node_id] = connection
 

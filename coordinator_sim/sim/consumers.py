@@ -56,6 +56,8 @@ class ConsumerProcess(ClientProcess):
         spec: The consumer.
         group: Its group.
         when_gone: Called once when the process has ended.
+        host: The member in whose process the consumer runs; None for a process of its own.
+        attrs: What the trace says of all that it processes.
     """
 
     __slots__ = (
@@ -67,8 +69,8 @@ class ConsumerProcess(ClientProcess):
         "_is_stopping",
         "_law",
         "_ledger",
+        "_next_commit_us",
         "_pace",
-        "_paused_at_us",
         "_policy",
         "_processing",
         "_since_commit",
@@ -85,6 +87,8 @@ class ConsumerProcess(ClientProcess):
         group: ConsumerGroupSpec,
         *,
         when_gone: Action,
+        host: str | None = None,
+        attrs: dict[str, str] | None = None,
     ) -> None:
         self._consumer = ConsumerCoordinator(
             ConsumerConfig.from_settings(client_settings(spec, group)),
@@ -95,15 +99,14 @@ class ConsumerProcess(ClientProcess):
             bootstrap=world.bootstrap(),
             jitter=world.choices,
         )
-        super().__init__(world, spec.name, group_id=group.group_id, port=self._consumer)
-        self._ledger = WorkLedger(world, group_id=group.group_id, client_id=spec.name)
+        super().__init__(world, spec.name, group_id=group.group_id, port=self._consumer, host=host)
+        self._ledger = WorkLedger(world, group_id=group.group_id, client_id=spec.name, attrs=attrs)
         self._law = spec.processing or PerPoll(spec.processing_ms)
         self._policy = spec.commits
         self._callback_us = spec.callback_ms * US_PER_MS
         self._slow_us = 0
         self._is_polling = False
         self._is_stopping = False
-        self._paused_at_us: int | None = None
         self._taken: list[Records] = []
         """Returned by the last poll and not yet processed."""
         self._processing: list[Records] = []
@@ -113,6 +116,7 @@ class ConsumerProcess(ClientProcess):
         self._started_us = 0
         self._pace = Pace(0, 0)
         self._since_commit = 0
+        self._next_commit_us: int | None = None
         self._after_commit: tuple[int, AfterCommit] | None = None
         self._when_gone = when_gone
 
@@ -130,8 +134,8 @@ class ConsumerProcess(ClientProcess):
 
     def pause(self, for_us: int) -> None:
         """Freeze the process; it neither processes nor holds anything meanwhile."""
-        if self._paused_at_us is None:
-            self._paused_at_us = self._world.environment.now_us
+        if not self._is_paused:
+            self._count_done()
             self._ledger.suspend()
         super().pause(for_us)
 
@@ -151,19 +155,32 @@ class ConsumerProcess(ClientProcess):
             self._run(self._consumer.wakeup(self._now_ms()))
 
     def _thaw(self) -> None:
-        self._paused_at_us = None
+        self._ledger.resume()
         super()._thaw()
 
     # The application's loop: poll, process, commit.
 
     def _poll(self) -> None:
         if self._is_stopping:
-            self._run(self._consumer.close(self._now_ms(), CLOSE_TIMEOUT_MS))
+            self._close()
             return
+        if self._policy.when == "interval":
+            self._commit_in_time()
         self._is_polling = True
         self._run(self._consumer.poll(self._now_ms(), POLL_TIMEOUT_MS))
         if self._is_polling and self._consumer.fetchable:
             self._later(_FETCH_US, self._fetch)
+
+    def _close(self) -> None:
+        self._run(self._consumer.close(self._now_ms(), CLOSE_TIMEOUT_MS))
+
+    def _commit_in_time(self) -> None:
+        now_us = self._environment.now_us
+        if self._next_commit_us is not None and now_us < self._next_commit_us:
+            return
+        if self._next_commit_us is not None:
+            self._run(self._consumer.commit(self._done, sync=False, now_ms=self._now_ms())[1])
+        self._next_commit_us = now_us + self._policy.interval_ms * US_PER_MS
 
     def _fetch(self) -> None:
         """Records arrived, if there are any: they end the poll."""
@@ -177,6 +194,8 @@ class ConsumerProcess(ClientProcess):
         room = MAX_POLL_RECORDS
         for partition, position in self._consumer.fetchable.items():
             self._ledger.hold(partition, position)
+            if not self._world.reaches_leader(self._host, partition):
+                continue
             taken = min(end_offset(partition, now_us) - position, room)
             if taken > 0:
                 self._consumer.advance_position(partition, position + taken)
@@ -292,13 +311,17 @@ class ConsumerProcess(ClientProcess):
             self._complete_callback(callback.token)
 
     def _on_gone(self) -> None:
-        now_us = self._world.environment.now_us
-        stopped_us = now_us if self._paused_at_us is None else self._paused_at_us
-        done = self._pace.done_after(stopped_us - self._started_us, count_of(self._processing))
-        for partition, _, end in split(self._processing, done)[0]:
-            self._ledger.processed(partition, end)
+        if not self._is_paused:
+            self._count_done()
         self._ledger.close()
         self._when_gone()
+
+    def _count_done(self) -> None:
+        """Tell how far the records in hand are processed at this instant."""
+        elapsed_us = self._environment.now_us - self._started_us
+        done = self._pace.done_after(elapsed_us, count_of(self._processing))
+        for partition, _, end in split(self._processing, done)[0]:
+            self._ledger.processed(partition, end)
 
     def _record_handover(self, event: Event, partitions: tuple[TopicPartition, ...]) -> None:
         """Record what is given up, and how far each partition was consumed."""

@@ -84,6 +84,8 @@ class Connection:
         broker_id: The broker it leads to.
         client: The member's side.
         is_data: Whether it leads to the broker's data plane (`sim.data_brokers`).
+        host: The member on whose machine the client runs, and with whom it is cut off; None
+            where it is the member.
     """
 
     __slots__ = (
@@ -101,6 +103,7 @@ class Connection:
         "broker_id",
         "client",
         "client_host",
+        "host",
         "is_client_open",
         "is_cut",
         "is_data",
@@ -122,6 +125,7 @@ class Connection:
         broker_id: int,
         client: ClientEnd,
         is_data: bool = False,
+        host: str | None = None,
     ) -> None:
         self._network = network
         self._clock = network.environment
@@ -141,10 +145,11 @@ class Connection:
         self.server: ServerEnd | None = None
         self.node_id = broker_id
         """The name the client knows the other end by."""
-        self.client_host = network.host_of(member)
+        self.host = host = member if host is None else host
+        self.client_host = network.host_of(host)
         self.is_client_open = True
         self.is_server_open = False
-        self.is_cut = network.is_cut(member, broker_id)
+        self.is_cut = network.is_cut(host, broker_id)
         self.is_lossy = False
         self.token = 0
         """For the broker: its number of the connection."""
@@ -286,10 +291,21 @@ class Network:
                 connection.close_by_server()
 
     def connect(
-        self, member: str, broker_id: int, client: ClientEnd, *, is_data: bool = False
+        self,
+        member: str,
+        broker_id: int,
+        client: ClientEnd,
+        *,
+        is_data: bool = False,
+        host: str | None = None,
     ) -> Connection:
-        """Start to open a connection; the client's end learns how it went."""
-        connection = Connection(self, member, broker_id=broker_id, client=client, is_data=is_data)
+        """Start to open a connection; the client's end learns how it went.
+
+        `is_data` and `host` are those of the connection.
+        """
+        connection = Connection(
+            self, member, broker_id=broker_id, client=client, is_data=is_data, host=host
+        )
         self._connections[connection] = None
         connection.open()
         return connection
@@ -335,6 +351,10 @@ class Network:
             for cut_member, cut_broker in self._cuts
         )
 
+    def reaches(self, member: str, broker_id: int) -> bool:
+        """Whether the broker lives and messages between the two arrive at present."""
+        return broker_id in self._servers and not self.is_cut(member, broker_id)
+
     def server_of(self, broker_id: int) -> ServerEnd | None:
         """The broker's side, or None when it is dead."""
         return self._servers.get(broker_id)
@@ -355,7 +375,7 @@ class Network:
     def _renew_cuts(self) -> None:
         for connection in list(self._connections):
             was_cut = connection.is_cut
-            connection.is_cut = self.is_cut(connection.member, connection.broker_id)
+            connection.is_cut = self.is_cut(connection.host, connection.broker_id)
             if was_cut and not connection.is_cut and connection.is_lossy:
                 self._recover(connection)
 

@@ -30,6 +30,7 @@ from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.happenings import Stage
 from coordinator_sim.sim.members import Member
 from coordinator_sim.sim.network import Network
+from coordinator_sim.sim.task_runs import ClusterWork
 from coordinator_sim.sim.topic_logs import TopicLogs
 from coordinator_sim.sim.workers import WorkerProcess
 from coordinator_sim.sim.world import US_PER_MS, World
@@ -243,8 +244,11 @@ def _members(
             for spec in group.members:
                 members[spec.name] = _consumer(world, spec, group)
         else:
+            work = ClusterWork(world, group)
             for worker in group.workers:
-                members[worker.name] = _worker(world, worker, group, connect[group.group_id])
+                members[worker.name] = _worker(
+                    world, worker, group, cluster=connect[group.group_id], work=work
+                )
     return members
 
 
@@ -258,11 +262,16 @@ def _consumer(world: World, spec: ConsumerSpec, group: ConsumerGroupSpec) -> Mem
 
 
 def _worker(
-    world: World, spec: WorkerSpec, group: ConnectGroupSpec, cluster: ConnectCluster
+    world: World,
+    spec: WorkerSpec,
+    group: ConnectGroupSpec,
+    *,
+    cluster: ConnectCluster,
+    work: ClusterWork,
 ) -> Member:
     def make_process(when_gone: Action, settings: Mapping[str, str]) -> WorkerProcess:
         changed = with_member_settings(group, settings)
         now = next(member for member in changed.workers if member.name == spec.name)
-        return WorkerProcess(world, now, changed, cluster=cluster, when_gone=when_gone)
+        return WorkerProcess(world, now, changed, cluster=cluster, work=work, when_gone=when_gone)
 
     return Member(world, spec.name, group_id=group.group_id, make_process=make_process)

@@ -33,6 +33,10 @@ class TopicLogs:
             return self._written.get(partition, 0)
         return rate * now_us // _US_PER_S
 
+    def fill(self, topic: str, records_per_s: int) -> None:
+        """Each partition receives records at this rate from time 0; the topic may be outside."""
+        self._rates[topic] = records_per_s
+
     def write_by_hand(self, topic: str) -> None:
         """From the start on, the topic has only the records that are appended to it."""
         self._rates.pop(topic, None)

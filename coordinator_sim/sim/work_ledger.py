@@ -39,7 +39,7 @@ class WorkLedger:
         attrs: Of every stretch: `task` and `run` of a Connect task.
     """
 
-    __slots__ = ("_attrs", "_client_id", "_group_id", "_is_on", "_open", "_world")
+    __slots__ = ("_attrs", "_client_id", "_group_id", "_is_on", "_open", "_suspended", "_world")
 
     def __init__(
         self, world: "World", *, group_id: str, client_id: str, attrs: dict[str, str] | None = None
@@ -50,6 +50,7 @@ class WorkLedger:
         self._attrs = attrs or {}
         self._is_on = world.traces_work
         self._open: dict[TopicPartition, _Stretch] = {}
+        self._suspended: dict[TopicPartition, int] = {}
         if self._is_on:
             world.ledgers[self] = None
 
@@ -87,13 +88,23 @@ class WorkLedger:
             self._end(partition)
 
     def suspend(self) -> None:
-        """The process stands still: `hold` goes on with what it holds then."""
-        for partition in list(self._open):
+        """The process stands still with what it holds."""
+        for partition, stretch in list(self._open.items()):
+            self._suspended[partition] = stretch.next_offset
             self._end(partition)
+
+    def resume(self) -> None:
+        """The process goes on where it stood still."""
+        now_us = self._world.environment.now_us
+        for partition, offset in self._suspended.items():
+            self._open[partition] = _Stretch(offset, now_us)
+        self._suspended.clear()
 
     def close(self) -> None:
         """The process is gone, or the run is over."""
-        self.suspend()
+        for partition in list(self._open):
+            self._end(partition)
+        self._suspended.clear()
         self._world.ledgers.pop(self, None)
 
     def _end(self, partition: TopicPartition) -> None:

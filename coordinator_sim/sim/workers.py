@@ -18,6 +18,8 @@ from coordinator_sim.protocol.resources import ConnectorTaskId, connector_resour
 from coordinator_sim.scenario.world import ConnectGroupSpec, WorkerSpec
 from coordinator_sim.sim.client_process import ClientProcess
 from coordinator_sim.sim.connect_cluster import ConnectCluster
+from coordinator_sim.sim.task_runs import ClusterWork
+from coordinator_sim.sim.tasks import WorkerTasks
 from coordinator_sim.sim.world import World
 from coordinator_sim.trace.events import Event
 
@@ -49,6 +51,21 @@ class _ConfigView:
             self._latest = latest
 
 
+class _Countdown:
+    """Does something at the last of so many calls."""
+
+    __slots__ = ("_action", "_left")
+
+    def __init__(self, calls: int, action: Action) -> None:
+        self._left = calls
+        self._action = action
+
+    def __call__(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            self._action()
+
+
 class WorkerProcess(ClientProcess):
     """One incarnation of a Connect worker.
 
@@ -57,10 +74,19 @@ class WorkerProcess(ClientProcess):
         spec: The worker.
         group: Its cluster.
         cluster: The cluster's config topic.
+        work: What the cluster's tasks share.
         when_gone: Called once when the process has ended.
     """
 
-    __slots__ = ("_cluster", "_configs", "_herder", "_is_closing", "_slow_us", "_when_gone")
+    __slots__ = (
+        "_cluster",
+        "_configs",
+        "_herder",
+        "_is_closing",
+        "_slow_us",
+        "_tasks",
+        "_when_gone",
+    )
 
     def __init__(
         self,
@@ -69,6 +95,7 @@ class WorkerProcess(ClientProcess):
         group: ConnectGroupSpec,
         *,
         cluster: ConnectCluster,
+        work: ClusterWork,
         when_gone: Action,
     ) -> None:
         self._configs = _ConfigView(cluster.snapshot)
@@ -83,6 +110,13 @@ class WorkerProcess(ClientProcess):
         )
         super().__init__(world, spec.name, group_id=group.group_id, port=self._herder)
         self._cluster = cluster
+        self._tasks = WorkerTasks(
+            world,
+            work,
+            spec.name,
+            settings=worker_settings(spec, group),
+            on_failed=self._task_failed,
+        )
         self._is_closing = False
         self._slow_us = 0
         self._when_gone = when_gone
@@ -142,8 +176,27 @@ class WorkerProcess(ClientProcess):
 
     def _on_callback(self, callback: RunCallback) -> None:
         starts = callback.kind is CallbackKind.WORK_ASSIGNED
+        described = [task for task in callback.tasks if self._tasks.does(task.connector)]
         done = partial(self._work_done, callback, starts=starts)
-        self._later(START_WORK_US if starts else STOP_WORK_US, done)
+        last = _Countdown(1 + len(described), done)
+        self._later(START_WORK_US if starts else STOP_WORK_US, last)
+        for task in described:
+            if starts:
+                self._tasks.start(task, self._task_count(task), last)
+            else:
+                self._tasks.stop(task, last)
+
+    def _task_count(self, task: ConnectorTaskId) -> int:
+        """Tasks of the connector now; one that is deleted meanwhile has at least this one."""
+        return self._cluster.snapshot.connectors.get(task.connector, task.task + 1)
+
+    def _task_failed(self, task: ConnectorTaskId, trace: str) -> None:
+        self._record(Event.LIFECYCLE, reason_text=f"{task.resource()} failed: {trace}")
+
+    def pause(self, for_us: int) -> None:
+        """Freeze the process with its tasks."""
+        self._tasks.pause(for_us)
+        super().pause(for_us)
 
     def _work_done(self, callback: RunCallback, *, starts: bool) -> None:
         self._record(
@@ -158,6 +211,7 @@ class WorkerProcess(ClientProcess):
                 self._cluster.connector_started(connector)
 
     def _on_gone(self) -> None:
+        self._tasks.crash()
         self._cluster.unfollow(self._name)
         self._when_gone()
 

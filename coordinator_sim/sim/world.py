@@ -5,6 +5,7 @@ from typing import Final
 from coordinator_sim.broker import Cluster
 from coordinator_sim.broker.data_service import DataService
 from coordinator_sim.protocol.messages import Node
+from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.scenario.choices import Choices
 from coordinator_sim.sim.data_brokers import DataBrokers
 from coordinator_sim.sim.environment import Environment
@@ -70,6 +71,17 @@ class World:
     def bootstrap(self) -> tuple[Node, ...]:
         """The addresses every client is configured with: all brokers, dead or alive."""
         return tuple(self.cluster.view.nodes.values())
+
+    def reaches_leader(self, member: str, partition: TopicPartition) -> bool:
+        """Whether the member can read and write the partition; it knows its leader at once."""
+        leaders = self.cluster.view.topics.get(partition.topic, ())
+        if partition.partition >= len(leaders):
+            return False
+        return self.network.reaches(member, leaders[partition.partition].leader_id)
+
+    def reaches_any(self, member: str) -> bool:
+        """Whether the member can talk to at least one broker."""
+        return any(self.network.reaches(member, node) for node in self.cluster.view.nodes)
 
     def record(self, event: TraceEvent) -> None:
         """Take an event."""

@@ -17,11 +17,13 @@ Interval = tuple[int, int]
 
 
 class WorkCount(Struct, frozen=True, kw_only=True):
-    """What a group's members did with the records of its partitions.
+    """What a group's members, or a connector's tasks, did with the records of their partitions.
 
     `processed - duplicates + gaps == span`, always.
 
     Args:
+        group_id: The consumer group, or the Connect cluster of a source connector.
+        connector: Whose tasks; empty for consumers.
         processed: Records processed, each as often as it was.
         duplicates: Of these, records that had been processed before.
         gaps: Records that were skipped: nobody processed them, but somebody later ones.
@@ -34,6 +36,7 @@ class WorkCount(Struct, frozen=True, kw_only=True):
     """
 
     group_id: str
+    connector: str
     processed: int
     duplicates: int
     gaps: int
@@ -55,23 +58,24 @@ class _Stretch(Struct, frozen=True):
 
 
 def count_work(events: Iterable[TraceEvent]) -> tuple[WorkCount, ...]:
-    """The counts of every group whose work the events tell, by group id.
+    """The counts of every group and connector whose work the events tell, by their names.
 
     Args:
         events: Of one run, in trace order.
     """
-    groups: defaultdict[str, list[_Stretch]] = defaultdict(list)
+    groups: defaultdict[tuple[str, str], list[_Stretch]] = defaultdict(list)
     for event in events:
         if event.event is Event.RECORDS_PROCESSED and event.group_id is not None:
-            groups[event.group_id].extend(_stretches(event))
-    return tuple(_count(group_id, groups[group_id]) for group_id in sorted(groups))
+            groups[event.group_id, _connector(event)].extend(_stretches(event))
+    return tuple(_count(*key, groups[key]) for key in sorted(groups))
 
 
 def total_of(counts: Iterable[WorkCount]) -> WorkCount:
-    """The counts of several groups as one, whose group id is empty."""
+    """The counts of several groups as one, whose names are empty."""
     rows = list(counts)
     return WorkCount(
         group_id="",
+        connector="",
         processed=sum(row.processed for row in rows),
         duplicates=sum(row.duplicates for row in rows),
         gaps=sum(row.gaps for row in rows),
@@ -98,7 +102,11 @@ def _stretches(event: TraceEvent) -> Iterator[_Stretch]:
         )
 
 
-def _count(group_id: str, stretches: list[_Stretch]) -> WorkCount:
+def _connector(event: TraceEvent) -> str:
+    return event.attrs.get("task", "").removeprefix("t:").rpartition("-")[0]
+
+
+def _count(group_id: str, connector: str, stretches: list[_Stretch]) -> WorkCount:
     partitions: defaultdict[tuple[str, int], list[_Stretch]] = defaultdict(list)
     for stretch in stretches:
         partitions[stretch.partition].append(stretch)
@@ -110,6 +118,7 @@ def _count(group_id: str, stretches: list[_Stretch]) -> WorkCount:
     )
     return WorkCount(
         group_id=group_id,
+        connector=connector,
         processed=processed,
         duplicates=processed - distinct,
         gaps=span - distinct,

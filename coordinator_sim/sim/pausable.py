@@ -1,0 +1,67 @@
+"""A process of the simulated world: it lives, may be frozen for a while, and ends.
+
+What it does is its subclass's business.
+"""
+
+from functools import partial
+
+from coordinator_sim.clock import Action, Alarmed
+from coordinator_sim.sim.world import US_PER_MS, World
+
+
+class PausableProcess(Alarmed):
+    """Runs actions after delays; while it is frozen they wait, and once it has ended none runs.
+
+    Args:
+        world: What the run shares.
+    """
+
+    __slots__ = ("_environment", "_is_alive", "_is_paused", "_late", "_world")
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world.environment)
+        self._world = world
+        self._environment = world.environment
+        self._is_alive = True
+        self._is_paused = False
+        self._late: list[Action] = []
+
+    def pause(self, for_us: int) -> None:
+        """Freeze the process; what arrives meanwhile is handled at its end, in order."""
+        if not self._is_paused:
+            self._is_paused = True
+            self._later(for_us, self._thaw, even_if_paused=True)
+
+    def _end(self) -> None:
+        """Run nothing any more."""
+        self._is_alive = False
+        self.switch_alarm_off()
+        self._late.clear()
+
+    def _now_ms(self) -> int:
+        return self._world.environment.now_us // US_PER_MS
+
+    def _later(self, delay_us: int, action: Action, *, even_if_paused: bool = False) -> None:
+        """Do something in this incarnation after a delay, or at the end of a pause then."""
+        environment = self._world.environment
+        guarded = action if even_if_paused else partial(self._unless_paused, action)
+        environment.call_at(environment.now_us + delay_us, partial(self._if_alive, guarded))
+
+    def _if_alive(self, action: Action) -> None:
+        if self._is_alive:
+            action()
+
+    def _unless_paused(self, action: Action) -> None:
+        if self._is_paused:
+            self._late.append(action)
+        else:
+            action()
+
+    def _thaw(self) -> None:
+        self._is_paused = False
+        late = self._late
+        self._late = []
+        # Both threads of a client read the network before they look at their timers.
+        for action in late:
+            self._if_alive(action)
+        self._if_alive(self._on_alarm)

@@ -1,0 +1,91 @@
+"""What the runs of a Connect cluster's tasks share: source offsets, and which run is the newest."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition
+from coordinator_sim.scenario.work import ConnectorWork, SourceWork, source_topic
+from coordinator_sim.scenario.world import ConnectGroupSpec
+from coordinator_sim.sim.world import World
+
+FLUSH_INTERVAL_MS: Final = 60_000
+"""Default of `offset.flush.interval.ms`."""
+
+TaskFailed = Callable[[ConnectorTaskId, str], None]
+"""Told of a task that has failed and ended, and its trace."""
+
+
+class TaskRun(Struct, frozen=True, kw_only=True):
+    """One run of one task.
+
+    Args:
+        worker: Where it runs.
+        number: Counts the runs of the cluster; a later run of the task fences an earlier one.
+        task_count: Tasks of its connector when it was started.
+        flush_us: `offset.flush.interval.ms` of the worker, in microseconds.
+        exactly_once: Whether source records and offsets are written in transactions.
+    """
+
+    task: ConnectorTaskId
+    worker: str
+    number: int
+    task_count: int
+    flush_us: int
+    exactly_once: bool
+
+    def attrs(self) -> dict[str, str]:
+        """What the trace says of all that it processes."""
+        return {"task": self.task.resource(), "run": str(self.number)}
+
+
+class ClusterWork:
+    """What the tasks of one Connect cluster share.
+
+    Args:
+        world: What the run shares; its topics are told what sources bring and tasks write.
+        group: The cluster.
+    """
+
+    __slots__ = ("_first_run", "_newest_run", "_run_count", "committed", "group_id", "work")
+
+    def __init__(self, world: World, group: ConnectGroupSpec) -> None:
+        self.group_id = group.group_id
+        self.work: Mapping[str, ConnectorWork] = group.work
+        self.committed: dict[TopicPartition, int] = {}
+        """The source offsets, as they are on the offsets topic."""
+        self._newest_run: dict[ConnectorTaskId, int] = {}
+        self._first_run: dict[str, tuple[int, int]] = {}
+        """Of each connector: its number of tasks, and its first run with that number."""
+        self._run_count = 0
+        for connector, work in group.work.items():
+            if isinstance(work, SourceWork):
+                world.topic_logs.fill(source_topic(connector), work.records_per_s)
+                world.topic_logs.write_by_hand(work.topic)
+
+    def next_run(self) -> int:
+        """The number of the next run of any task."""
+        self._run_count += 1
+        return self._run_count
+
+    def claim(self, run: TaskRun) -> None:
+        """Fence older producers of the task, and of all tasks when their number has changed.
+
+        Source: kafka trunk, ExactlyOnceWorkerSourceTask.java; DistributedHerder.java,
+        fenceZombieSourceTasks.
+        """
+        connector = run.task.connector
+        task_count, _ = self._first_run.get(connector, (0, 0))
+        if task_count != run.task_count:
+            self._first_run[connector] = (run.task_count, run.number)
+        self._newest_run[run.task] = run.number
+
+    def may_write(self, run: TaskRun) -> bool:
+        """Whether the producer of the run has not been fenced."""
+        _, first_run = self._first_run[run.task.connector]
+        return self._newest_run[run.task] == run.number >= first_run
+
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Source offsets are written; the last write of a partition counts, whoever wrote it."""
+        self.committed.update(offsets)

@@ -1,0 +1,153 @@
+"""The tasks that one worker's process runs, as far as the scenario says what they do.
+
+The worker's driver starts, stops and cancels them by its herder's word, and takes them along when
+its process freezes or dies. Tasks of connectors without described work are the driver's own affair.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Protocol
+
+from coordinator_sim.clock import Action
+from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.scenario.settings import int_setting
+from coordinator_sim.scenario.work import ConnectorWork, SourceWork
+from coordinator_sim.sim.sink_tasks import SinkTask
+from coordinator_sim.sim.source_tasks import SourceTask
+from coordinator_sim.sim.task_runs import FLUSH_INTERVAL_MS, ClusterWork, TaskFailed, TaskRun
+from coordinator_sim.sim.world import US_PER_MS, World
+
+
+class _Task(Protocol):
+    """A task that runs, whatever it does."""
+
+    def begin(self, when_started: Action) -> None:
+        """Start; the action is called once when it has."""
+
+    def end(self, when_stopped: Action) -> None:
+        """Stop in good order; the action is called once when it has."""
+
+    def cancel(self) -> None:
+        """Go on without anybody waiting for the end."""
+
+    def crash(self) -> None:
+        """End at once, with the process."""
+
+    def pause(self, for_us: int) -> None:
+        """Freeze, with the process."""
+
+    def keep_still(self, still: bool) -> None:
+        """Process nothing, or go on."""
+
+
+class WorkerTasks:
+    """The tasks of one worker process.
+
+    Args:
+        world: What the run shares.
+        cluster: What the cluster's tasks share.
+        worker: The worker's name.
+        settings: The worker's, by Kafka's names: `offset.flush.interval.ms` and
+            `exactly.once.source.support` are read.
+        on_failed: Told of each task that fails by itself, once it has ended.
+    """
+
+    __slots__ = (
+        "_abandoned",
+        "_cluster",
+        "_exactly_once",
+        "_flush_us",
+        "_on_failed",
+        "_running",
+        "_worker",
+        "_world",
+    )
+
+    def __init__(
+        self,
+        world: World,
+        cluster: ClusterWork,
+        worker: str,
+        *,
+        settings: Mapping[str, str],
+        on_failed: TaskFailed,
+    ) -> None:
+        self._world = world
+        self._cluster = cluster
+        self._worker = worker
+        self._flush_us = US_PER_MS * int_setting(
+            settings, "offset.flush.interval.ms", FLUSH_INTERVAL_MS
+        )
+        self._exactly_once = settings.get("exactly.once.source.support") == "enabled"
+        self._on_failed = on_failed
+        self._running: dict[ConnectorTaskId, _Task] = {}
+        self._abandoned: list[_Task] = []
+
+    def does(self, connector: str) -> bool:
+        """Whether the scenario says what the connector's tasks do."""
+        return connector in self._cluster.work
+
+    def start(self, task: ConnectorTaskId, task_count: int, when_started: Action) -> None:
+        """Run a task that does not run here.
+
+        Args:
+            task: Of a connector that `does` something.
+            task_count: How many tasks its connector has now.
+            when_started: Called once when it has started.
+        """
+        run = TaskRun(
+            task=task,
+            worker=self._worker,
+            number=self._cluster.next_run(),
+            task_count=task_count,
+            flush_us=self._flush_us,
+            exactly_once=self._exactly_once,
+        )
+        running = self._running[task] = self._make(run, self._cluster.work[task.connector])
+        running.begin(when_started)
+
+    def _make(self, run: TaskRun, work: ConnectorWork) -> _Task:
+        if isinstance(work, SourceWork):
+            return SourceTask(self._world, run, work, cluster=self._cluster, on_failed=self._failed)
+        return SinkTask(self._world, run, work, on_failed=self._failed)
+
+    def stop(self, task: ConnectorTaskId, when_stopped: Action) -> None:
+        """Stop a task in good order; one that has failed before is over already."""
+        running = self._running.get(task)
+        if running is None:
+            when_stopped()
+        else:
+            running.end(partial(self._stopped, task, when_stopped))
+
+    def cancel(self, task: ConnectorTaskId) -> None:
+        """Wait no longer for a task that does not stop; what is left of it runs on unwatched."""
+        running = self._running.pop(task, None)
+        if running is not None:
+            running.cancel()
+            self._abandoned.append(running)
+
+    def keep_still(self, connector: str, still: bool) -> None:
+        """Pause or resume the tasks of a connector that run here."""
+        for task, running in self._running.items():
+            if task.connector == connector:
+                running.keep_still(still)
+
+    def pause(self, for_us: int) -> None:
+        """The worker's process freezes."""
+        for running in (*self._running.values(), *self._abandoned):
+            running.pause(for_us)
+
+    def crash(self) -> None:
+        """The worker's process is dead, and everything in it."""
+        for running in (*self._running.values(), *self._abandoned):
+            running.crash()
+        self._running.clear()
+        self._abandoned.clear()
+
+    def _stopped(self, task: ConnectorTaskId, when_stopped: Action) -> None:
+        self._running.pop(task, None)
+        when_stopped()
+
+    def _failed(self, task: ConnectorTaskId, trace: str) -> None:
+        self._running.pop(task, None)
+        self._on_failed(task, trace)
