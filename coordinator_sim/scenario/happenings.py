@@ -109,6 +109,21 @@ class LagConfigTopic(_Happening, frozen=True, kw_only=True):
     for_ms: int
 
 
+class RestRequest(_Happening, frozen=True, kw_only=True):
+    """Send a request to the REST API of a Connect worker, as an operator does.
+
+    Args:
+        method: Such as PUT.
+        target: Path and query, such as `/connectors/orders/pause`.
+        body: JSON text; empty for none.
+    """
+
+    member: str
+    method: str
+    target: str
+    body: str = ""
+
+
 class HoldReplication(_Happening, frozen=True, kw_only=True):
     """Leave what is appended to an offsets partition uncommitted for `for_ms`.
 
@@ -188,6 +203,7 @@ MemberHappening = (
     | DelayResponse
     | ChangeSubscription
     | LagConfigTopic
+    | RestRequest
 )
 ConnectorHappening = AddConnector | RemoveConnector | ChangeTaskCount
 Happening = (

@@ -30,6 +30,7 @@ from coordinator_sim.scenario.happenings import (
     PauseMember,
     RemoveConnector,
     RestartMember,
+    RestRequest,
     SlowPoll,
     StartMember,
     StopMember,
@@ -71,6 +72,8 @@ MAX_BROKERS: Final = 1_000
 """More brokers than any cluster; node ids stay apart from coordinator connections."""
 MAX_PARTITIONS: Final = 1_000_000
 """Partitions of one topic, beyond what a Kafka controller serves."""
+REST_METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
+"""Methods of requests to a worker."""
 DEFAULT_OFFSETS_PARTITIONS: Final = 50
 """Default of `offsets.topic.num.partitions`."""
 
@@ -239,6 +242,8 @@ def _check_happening(scenario: Scenario, happening: Happening) -> None:
             _check_response(scenario, happening)
         case LagConfigTopic():
             _check_lag(scenario, happening)
+        case RestRequest():
+            _check_rest_request(scenario, happening)
         case ChangeSubscription():
             _check_subscription(scenario, happening)
         case AddConnector() | RemoveConnector() | ChangeTaskCount():
@@ -298,6 +303,15 @@ def _check_lag(scenario: Scenario, happening: LagConfigTopic) -> None:
             f"{happening.member!r} is a consumer: only Connect workers read a config topic"
         )
     _within("for_ms of LagConfigTopic", happening.for_ms, 1, MAX_TIME_MS)
+
+
+def _check_rest_request(scenario: Scenario, happening: RestRequest) -> None:
+    _check_member(scenario, happening.member)
+    if not isinstance(scenario.group_of(happening.member), ConnectGroupSpec):
+        raise ScenarioError(f"{happening.member!r} is a consumer: only Connect workers serve REST")
+    _known("method", happening.method, list(REST_METHODS))
+    if not happening.target.startswith("/"):
+        raise ScenarioError(f"target of RestRequest={happening.target!r}: must begin with /")
 
 
 def _group(scenario: Scenario, group_id: str) -> GroupSpec:

@@ -25,12 +25,14 @@ from coordinator_sim.scenario.happenings import (
     PauseMember,
     RemoveConnector,
     RestartMember,
+    RestRequest,
     SlowPoll,
     StartMember,
     StopMember,
 )
 from coordinator_sim.sim.brokers import ClusterDriver
 from coordinator_sim.sim.members import Member
+from coordinator_sim.sim.rest_operator import send_rest_request
 from coordinator_sim.sim.world import US_PER_MS, World
 
 
@@ -100,6 +102,7 @@ class Stage:
                 | DelayResponse()
                 | ChangeSubscription()
                 | LagConfigTopic()
+                | RestRequest()
             ):
                 self._change_member(happening)
             case _:
@@ -128,7 +131,8 @@ class Stage:
         | DropResponse
         | DelayResponse
         | ChangeSubscription
-        | LagConfigTopic,
+        | LagConfigTopic
+        | RestRequest,
     ) -> None:
         member = self._members[happening.member]
         match happening:
@@ -145,6 +149,8 @@ class Stage:
                 self._connect[member.group_id].hold_back(name, for_ms * US_PER_MS)
             case ChangeSubscription(topics=topics):
                 member.subscribe(topics)
+            case RestRequest():
+                send_rest_request(self._world, happening, member.group_id)
             case _:
                 assert_never(happening)
 

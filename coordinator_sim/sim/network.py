@@ -355,6 +355,10 @@ class Network:
         """Whether the broker lives and messages between the two arrive at present."""
         return broker_id in self._servers and not self.is_cut(member, broker_id)
 
+    def is_cut_off(self, member: str) -> bool:
+        """Whether a member is cut off from everybody, not from single brokers only."""
+        return (member, None) in self._cuts
+
     def server_of(self, broker_id: int) -> ServerEnd | None:
         """The broker's side, or None when it is dead."""
         return self._servers.get(broker_id)

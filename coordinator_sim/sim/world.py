@@ -9,6 +9,7 @@ from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.scenario.choices import Choices
 from coordinator_sim.sim.data_brokers import DataBrokers
 from coordinator_sim.sim.environment import Environment
+from coordinator_sim.sim.http import HttpNetwork
 from coordinator_sim.sim.network import Network
 from coordinator_sim.sim.topic_logs import TopicLogs
 from coordinator_sim.sim.work_ledger import WorkLedger
@@ -37,6 +38,7 @@ class World:
         "cluster",
         "data",
         "environment",
+        "http",
         "ledgers",
         "network",
         "recorder",
@@ -65,6 +67,8 @@ class World:
         self.data = DataBrokers(DataService(cluster), environment)
         """The brokers' data plane, for the internal topics of Connect clusters."""
         network.data_server = self.data
+        self.http = HttpNetwork(environment, network)
+        """HTTP between workers, and from operators."""
         self.ledgers: dict[WorkLedger, None] = {}
         """The ledgers of the processes that live, in the order of their start."""
 

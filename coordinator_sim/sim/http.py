@@ -1,0 +1,185 @@
+"""HTTP between workers, and from whoever operates them, over the simulated network.
+
+A call opens a connection of its own, as Connect's client does: one round trip to connect, one for
+the request and its answer. What faults do:
+
+- Nobody listens at the address, or not yet: the connection is refused after one round trip.
+- The server dies: its open connections break, and the caller hears of it one latency later.
+- Either end is cut off: the attempt to connect is given up after 15 seconds; what is sent on an
+  open connection waits for the end of the cut, as TCP sends it again.
+
+No resource is known here, and no limit of time but that of connecting: how long an answer is waited
+for is the caller's business.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final, Protocol
+from urllib.parse import urlsplit
+
+from coordinator_sim.clock import Action
+from coordinator_sim.connect.effects import HttpRequest, HttpResponse
+from coordinator_sim.sim.environment import Environment
+from coordinator_sim.sim.network import Network
+
+CONNECT_TIMEOUT_US: Final = 15_000_000
+"""Jetty's HttpClient gives up connecting after 15 s."""
+REFUSED: Final = "java.net.ConnectException: Connection refused"
+TIMED_OUT: Final = "java.net.SocketTimeoutException: Connect Timeout"
+BROKEN: Final = "java.io.EOFException: HttpConnectionOverHTTP input shutdown prematurely"
+_RETRY_US: Final = 200_000
+"""Until a message that met a cut is sent again."""
+
+Answered = Callable[[HttpResponse | None, str | None], None]
+"""Takes the answer, or else the name and message of the exception."""
+
+
+class HttpServer(Protocol):
+    """A process that takes in requests."""
+
+    def request_arrived(self, exchange: int, request: HttpRequest) -> None:
+        """Answer it in time, by `HttpNetwork.answer`."""
+        ...
+
+
+class _Exchange:
+    """One call on its way.
+
+    Args:
+        caller: Name of the calling end, for latencies and faults.
+        member: Name of the called end.
+        address: Host and port.
+        answered: Takes what comes of it.
+    """
+
+    __slots__ = ("address", "answered", "caller", "is_over", "member")
+
+    def __init__(self, caller: str, member: str, address: str, answered: Answered) -> None:
+        self.caller = caller
+        self.member = member
+        self.address = address
+        self.answered = answered
+        self.is_over = False
+
+    def end(self, response: HttpResponse | None, error: str | None) -> None:
+        """Tell the caller, once."""
+        if not self.is_over:
+            self.is_over = True
+            self.answered(response, error)
+
+
+class HttpNetwork:
+    """All HTTP of one run.
+
+    Args:
+        environment: The clock.
+        network: For latencies and cuts.
+    """
+
+    __slots__ = ("_environment", "_exchanges", "_members", "_network", "_next", "_servers")
+
+    def __init__(self, environment: Environment, network: Network) -> None:
+        self._environment = environment
+        self._network = network
+        self._servers: dict[str, HttpServer] = {}
+        self._members: dict[str, str] = {}
+        self._exchanges: dict[int, _Exchange] = {}
+        self._next = 1
+
+    # Servers.
+
+    def listen(self, url: str, member: str, server: HttpServer) -> None:
+        """Take in requests to this URL from now on.
+
+        Args:
+            url: `http://host:port`, with or without a path.
+            member: Name of the process, for latencies and faults.
+            server: Where requests go.
+        """
+        address = urlsplit(url).netloc
+        self._servers[address] = server
+        self._members[address] = member
+
+    def stop_listening(self, url: str) -> None:
+        """Refuse connections from now on; what has come in may still be answered."""
+        self._servers.pop(urlsplit(url).netloc, None)
+
+    def gone(self, url: str) -> None:
+        """The process is dead: refuse connections, and break those that are open."""
+        self.stop_listening(url)
+        address = urlsplit(url).netloc
+        for number, exchange in list(self._exchanges.items()):
+            if exchange.address == address:
+                del self._exchanges[number]
+                self._back(exchange, partial(exchange.end, None, BROKEN))
+
+    def answer(self, number: int, response: HttpResponse) -> None:
+        """Answer a request that arrived under this number; one that is over is left alone."""
+        exchange = self._exchanges.pop(number, None)
+        if exchange is not None:
+            self._back(exchange, partial(exchange.end, response, None))
+
+    # Callers.
+
+    def call(self, caller: str, url: str, request: HttpRequest, answered: Answered) -> None:
+        """Send a request.
+
+        Args:
+            caller: Name of the calling end; of a process, its member's.
+            url: `http://host:port`, without the path.
+            request: Path and all.
+            answered: Called once.
+        """
+        address = urlsplit(url).netloc
+        member = self._members.get(address, address)
+        exchange = _Exchange(caller, member, address, answered)
+        give_up_us = self._environment.now_us + CONNECT_TIMEOUT_US
+        connect = partial(self._connect, exchange, request)
+        self._later(exchange, f"{caller}>{member}", connect, give_up_us)
+
+    def _connect(self, exchange: _Exchange, request: HttpRequest) -> None:
+        if exchange.address not in self._servers:
+            self._back(exchange, partial(exchange.end, None, REFUSED))
+        else:
+            self._back(exchange, partial(self._send, exchange, request))
+
+    def _send(self, exchange: _Exchange, request: HttpRequest) -> None:
+        direction = f"{exchange.caller}>{exchange.member}"
+        self._later(exchange, direction, partial(self._arrive, exchange, request))
+
+    def _arrive(self, exchange: _Exchange, request: HttpRequest) -> None:
+        server = self._servers.get(exchange.address)
+        if server is None:
+            self._back(exchange, partial(exchange.end, None, BROKEN))
+            return
+        number = self._next
+        self._next += 1
+        self._exchanges[number] = exchange
+        headers = {"host": exchange.address, **request.headers}
+        server.request_arrived(
+            number,
+            HttpRequest(
+                method=request.method, target=request.target, headers=headers, body=request.body
+            ),
+        )
+
+    def _back(self, exchange: _Exchange, action: Action) -> None:
+        self._later(exchange, f"{exchange.member}>{exchange.caller}", action)
+
+    def _later(
+        self,
+        exchange: _Exchange,
+        direction: str,
+        action: Action,
+        give_up_us: int | None = None,
+    ) -> None:
+        """Do something one latency later, or once the ends are no longer cut off."""
+        now_us = self._environment.now_us
+        is_cut = any(self._network.is_cut_off(end) for end in (exchange.caller, exchange.member))
+        if not is_cut:
+            self._environment.call_at(now_us + self._network.draw_us(direction), action)
+        elif give_up_us is not None and now_us >= give_up_us:
+            exchange.end(None, TIMED_OUT)
+        else:
+            again = partial(self._later, exchange, direction, action, give_up_us)
+            self._environment.call_at(now_us + _RETRY_US, again)
