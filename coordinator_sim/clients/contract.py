@@ -1,9 +1,11 @@
 """The shape that every client port has, so that one driver can operate any of them."""
 
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from coordinator_sim.clients.effects import Effects
 from coordinator_sim.protocol.requests import Response
+from coordinator_sim.protocol.resources import TopicPartition
 
 
 class ClientPort(Protocol):
@@ -46,4 +48,60 @@ class ClientPort(Protocol):
 
     def next_deadline_ms(self) -> int | None:
         """The one alarm that the driver arms; None when nothing is pending."""
+        ...
+
+
+class ConsumerPort(ClientPort, Protocol):
+    """A port that consumes: what an application asks of any consumer, whichever client it is."""
+
+    @property
+    def member_id(self) -> str:
+        """The id the coordinator gave; empty before, and after a reset."""
+        ...
+
+    @property
+    def generation_id(self) -> int:
+        """The generation the member believes to be in; -1 for none."""
+        ...
+
+    @property
+    def owned_partitions(self) -> tuple[TopicPartition, ...]:
+        """The partitions assigned now, by topic and partition."""
+        ...
+
+    @property
+    def positions(self) -> dict[TopicPartition, int]:
+        """The next offset of every assigned partition whose position is known."""
+        ...
+
+    @property
+    def fetchable(self) -> dict[TopicPartition, int]:
+        """Those of `positions` to fetch from."""
+        ...
+
+    @property
+    def awaits_records(self) -> bool:
+        """Whether records that arrive now would end the application's poll."""
+        ...
+
+    def advance_position(self, partition: TopicPartition, offset: int) -> None:
+        """The application consumed up to `offset`; ignored where not assigned any more."""
+        ...
+
+    def fetch_completed(self, now_ms: int) -> Effects:
+        """Records arrived: a poll that only waits for them returns now."""
+        ...
+
+    def positions_found(self, found: Mapping[TopicPartition, int], now_ms: int) -> Effects:
+        """The answer to `ResetPositions`."""
+        ...
+
+    def subscribe(self, topics: Sequence[str], now_ms: int) -> Effects:
+        """Replace the subscription."""
+        ...
+
+    def commit(
+        self, offsets: Mapping[TopicPartition, int], *, sync: bool, now_ms: int
+    ) -> tuple[int, Effects]:
+        """Commit the offsets; `CommitCompleted` with the returned token ends it."""
         ...

@@ -192,6 +192,27 @@ def _check_consumers(scenario: Scenario, group: ConsumerGroupSpec) -> None:
             check_processing(member.name, member.processing)
         for topic in member.topics or ():
             _known("topic", topic, topics)
+    _check_librdkafka(group)
+
+
+def _check_librdkafka(group: ConsumerGroupSpec) -> None:
+    """Refuse assignors that librdkafka has not, or would not have together.
+
+    Source: librdkafka 2.15, rdkafka_assignor.c, rd_kafka_assignors_init.
+    """
+    if all(member.client != "librdkafka" for member in group.members):
+        return
+    names = ", ".join(group.assignors)
+    if "sticky" in group.assignors:
+        raise ScenarioError(
+            f"assignors of group {group.group_id!r}: {names}; librdkafka has no `sticky`: "
+            "use range, roundrobin or cooperative-sticky"
+        )
+    if "cooperative-sticky" in group.assignors and len(group.assignors) > 1:
+        raise ScenarioError(
+            f"assignors of group {group.group_id!r}: {names}; librdkafka takes "
+            "cooperative-sticky alone, or none of it"
+        )
 
 
 def _check_connect(group: ConnectGroupSpec) -> None:

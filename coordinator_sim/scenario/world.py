@@ -4,13 +4,15 @@ Plain data without behaviour. What happens to these parts over time is in `happe
 """
 
 from collections.abc import Mapping
-from typing import overload
+from typing import Literal, overload
 
 import msgspec
 from msgspec import Struct
 
 from coordinator_sim.scenario.settings import CONNECT_PROTOCOL, SETTINGS, STRATEGY, Scope
 from coordinator_sim.scenario.work import CommitPolicy, ConnectorWork, ProcessingLaw
+
+Client = Literal["java", "librdkafka"]
 
 
 class ConstantLatency(Struct, frozen=True, tag="constant", forbid_unknown_fields=True):
@@ -80,6 +82,7 @@ class ConsumerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         settings: Client settings of this member alone, over the group's.
         processing: How long what a poll returned takes; None takes `processing_ms` a poll.
         commits: When the application commits.
+        client: Which client it is: `java`, or the model `librdkafka`.
     """
 
     name: str
@@ -92,6 +95,7 @@ class ConsumerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     settings: dict[str, str] = {}
     processing: ProcessingLaw | None = None
     commits: CommitPolicy = CommitPolicy()
+    client: Client = "java"
 
 
 class ConsumerGroupSpec(

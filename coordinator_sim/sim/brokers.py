@@ -110,11 +110,17 @@ class BrokerDriver(Alarmed):
         """Who takes requests of this kind, and who they come from."""
         context = RequestContext(
             token=connection.token,
-            api_version=API_VERSIONS[request.api_key],
+            api_version=self._api_version(connection, request.api_key),
             client_id=connection.member,
             client_host=connection.client_host,
         )
         return self._broker.handler_of(type(request)), context
+
+    @staticmethod
+    def _api_version(connection: Connection, api: ApiKey) -> int:
+        """The version that a client sends, as far as the simulated broker knows it."""
+        newest = API_VERSIONS[api]
+        return min(connection.api_versions.get(api, newest), newest)
 
     def closed(self, connection: Connection) -> None:
         """Forget what the gone client had still to say; what it asked stays asked."""

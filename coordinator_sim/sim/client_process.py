@@ -5,6 +5,7 @@ what a group is.
 """
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from functools import partial
 from typing import assert_never
 
@@ -22,6 +23,7 @@ from coordinator_sim.clients.effects import (
     RunCallback,
     Send,
 )
+from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.sim.network import Connection, ResponseMessage
 from coordinator_sim.sim.pausable import PausableProcess
 from coordinator_sim.sim.world import US_PER_MS, World
@@ -40,7 +42,15 @@ class ClientProcess(PausableProcess):
             the client is the member.
     """
 
-    __slots__ = ("_connections", "_group_id", "_host", "_name", "_network", "_port")
+    __slots__ = (
+        "_api_versions",
+        "_connections",
+        "_group_id",
+        "_host",
+        "_name",
+        "_network",
+        "_port",
+    )
 
     def __init__(
         self, world: World, name: str, *, group_id: str, port: ClientPort, host: str | None = None
@@ -51,6 +61,8 @@ class ClientProcess(PausableProcess):
         self._host = name if host is None else host
         self._group_id = group_id
         self._port = port
+        self._api_versions: Mapping[ApiKey, int] = {}
+        """Versions that the client speaks where they are not a broker's newest."""
         self._connections: dict[int, Connection] = {}
 
     def kill(self) -> None:
@@ -161,6 +173,7 @@ class ClientProcess(PausableProcess):
             broker_id = COORDINATOR_NODE_OFFSET - node_id
         connection = self._network.connect(self._name, broker_id, self, host=self._host)
         connection.node_id = node_id
+        connection.api_versions = self._api_versions
         self._connections[node_id] = connection
 
     def _record(self, event: Event, **columns: object) -> None:

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Final
 
 from coordinator_sim.assignors.registry import make_consumer_assignor
-from coordinator_sim.clients.config import ConsumerConfig, OffsetReset
-from coordinator_sim.clients.consumer_coordinator import ConsumerCoordinator
+from coordinator_sim.clients.config import OffsetReset
+from coordinator_sim.clients.consumer_models import api_versions_of, make_consumer
 from coordinator_sim.clients.effects import (
     CallbackKind,
     CommitCompleted,
@@ -90,8 +90,9 @@ class ConsumerProcess(ClientProcess):
         host: str | None = None,
         attrs: dict[str, str] | None = None,
     ) -> None:
-        self._consumer = ConsumerCoordinator(
-            ConsumerConfig.from_settings(client_settings(spec, group)),
+        self._consumer = make_consumer(
+            spec.client,
+            client_settings(spec, group),
             client_id=spec.name,
             group_id=group.group_id,
             topics=group.topics if spec.topics is None else spec.topics,
@@ -100,6 +101,7 @@ class ConsumerProcess(ClientProcess):
             jitter=world.choices,
         )
         super().__init__(world, spec.name, group_id=group.group_id, port=self._consumer, host=host)
+        self._api_versions = api_versions_of(spec.client)
         self._ledger = WorkLedger(world, group_id=group.group_id, client_id=spec.name, attrs=attrs)
         self._law = spec.processing or PerPoll(spec.processing_ms)
         self._policy = spec.commits

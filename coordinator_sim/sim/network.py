@@ -14,6 +14,7 @@ What faults do:
 - Delayed response: it arrives so much later, and so does everything behind it.
 """
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Final, Protocol
 
@@ -100,6 +101,7 @@ class Connection:
         "_network",
         "_up",
         "answering",
+        "api_versions",
         "broker_id",
         "client",
         "client_host",
@@ -147,6 +149,8 @@ class Connection:
         """The name the client knows the other end by."""
         self.host = host = member if host is None else host
         self.client_host = network.host_of(host)
+        self.api_versions: Mapping[ApiKey, int] = {}
+        """Versions that the client speaks where they are not a broker's newest."""
         self.is_client_open = True
         self.is_server_open = False
         self.is_cut = network.is_cut(host, broker_id)

@@ -1,0 +1,80 @@
+"""A consumer of any client that is modelled, by the client's name."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from coordinator_sim.assignors.contract import ConsumerAssignor
+from coordinator_sim.clients.backoff import NO_JITTER, Jitter
+from coordinator_sim.clients.client_traits import LIBRDKAFKA, ClientTraits
+from coordinator_sim.clients.config import ConsumerConfig
+from coordinator_sim.clients.consumer_coordinator import ConsumerCoordinator
+from coordinator_sim.clients.contract import ConsumerPort
+from coordinator_sim.clients.librdkafka import LibrdkafkaConsumer
+from coordinator_sim.errors import ConfigError
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.messages import Node
+
+JAVA: Final = "java"
+_TRAITS: Final = {traits.name: traits for traits in (LIBRDKAFKA,)}
+_MODELS: Final[Mapping[str, Callable[..., ConsumerPort]]] = {LIBRDKAFKA.name: LibrdkafkaConsumer}
+CLIENTS: Final = (JAVA, *_MODELS)
+"""The names of the clients; Java's is a port of its source, the others are models."""
+
+
+def api_versions_of(client: str) -> Mapping[ApiKey, int]:
+    """The versions that a client sends; empty for Java's, which speaks the newest of all.
+
+    Raises:
+        ConfigError: an unknown client.
+    """
+    return {} if client == JAVA else _traits_of(client).api_versions
+
+
+def _traits_of(client: str) -> ClientTraits:
+    traits = _TRAITS.get(client)
+    if traits is None:
+        raise ConfigError(f"client {client!r} is unknown: must be one of {', '.join(CLIENTS)}")
+    return traits
+
+
+def make_consumer(  # noqa: PLR0913 - everything a client is configured with, by keyword
+    client: str,
+    settings: Mapping[str, str],
+    *,
+    client_id: str,
+    group_id: str,
+    topics: Sequence[str],
+    assignors: Sequence[ConsumerAssignor],
+    bootstrap: tuple[Node, ...],
+    jitter: Jitter = NO_JITTER,
+) -> ConsumerPort:
+    """A consumer of the named client, not started yet.
+
+    Args:
+        client: One of `CLIENTS`.
+        settings: By Kafka's names; what is absent has that client's default.
+        client_id: Names the client in choices of chance.
+        group_id: The group.
+        topics: The subscription.
+        assignors: In order of preference.
+        bootstrap: The brokers to ask first.
+        jitter: Where chance comes from.
+
+    Raises:
+        ConfigError: an unknown client, or settings or assignors that the client refuses.
+    """
+    if client == JAVA:
+        config = ConsumerConfig.from_settings(settings)
+        make: Callable[..., ConsumerPort] = ConsumerCoordinator
+    else:
+        config = _traits_of(client).config_from(settings)
+        make = _MODELS[client]
+    return make(
+        config,
+        client_id=client_id,
+        group_id=group_id,
+        topics=topics,
+        assignors=assignors,
+        bootstrap=bootstrap,
+        jitter=jitter,
+    )
