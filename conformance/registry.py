@@ -47,6 +47,7 @@ CLIENT_MODULES: Final = (
     "worker",
     "connect_assignor",
     "herder",
+    "rest",
     "config_topic",
 )
 """The modules of `conformance.client_cases` that hold cases, in the order of a report."""

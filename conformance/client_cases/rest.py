@@ -1,0 +1,117 @@
+"""A Connect worker's REST API: who is asked next, and what must be signed."""
+
+from typing import Final
+
+from conformance.client_cases.bench import Bench
+from conformance.client_cases.case import client_case
+from conformance.client_cases.rest_bench import RestBench, message_of
+from conformance.client_cases.worker_bench import LEADER_URL
+from coordinator_sim.connect.signatures import (
+    ALGORITHM_HEADER,
+    SIGNATURE_HEADER,
+    signature_headers,
+)
+from coordinator_sim.protocol.embedded import ConnectAssignment, WorkerMetadata
+from coordinator_sim.protocol.resources import ConnectorTaskId
+
+_OTHER_URL: Final = "http://other:8083/"
+_RESTART: Final = "/connectors/x/restart"
+_TASKS: Final = "/connectors/x/tasks"
+_NO_TASKS: Final = b"[]"
+
+
+def _follower(**settings: str) -> RestBench:
+    """A follower that knows connector x and runs nothing."""
+    worker = RestBench(**settings)
+    worker.write_connector("x")
+    worker.assign()
+    worker.start()
+    return worker
+
+
+def _leader(owner_url: str) -> RestBench:
+    """A leader that has given connector x to the worker at this URL."""
+    worker = RestBench()
+    worker.leads = True
+    worker.write_connector("x")
+    held = ConnectAssignment(version=2, connectors=("x",))
+    worker.others["other"] = WorkerMetadata(
+        version=2, url=owner_url, config_offset=1, allocation=held
+    )
+    worker.start()
+    return worker
+
+
+def _owner() -> RestBench:
+    """A follower that runs connector x and its one task."""
+    worker = RestBench()
+    worker.write_connector("x")
+    worker.write_tasks("x", "")
+    worker.assign("x", ConnectorTaskId("x", 0))
+    worker.start()
+    worker.done()
+    return worker
+
+
+@client_case("C-HERD-12.2", "HerderRequestHandler.completeOrForwardRequest")
+def a_request_reaches_the_owner_in_two_hops(bench: Bench) -> None:
+    """A restart asked of a follower goes to the leader, and from there to the owner."""
+    follower, leader, owner = _follower(), _leader(_OTHER_URL), _owner()
+    follower.peers[LEADER_URL.rstrip("/")] = leader
+    leader.peers[_OTHER_URL.rstrip("/")] = owner
+    bench.expect("status", follower.request("POST", _RESTART).status, 204)
+    bench.expect("first hop", follower.hops, [f"{_RESTART}?forward=true"])
+    bench.expect("second hop", leader.hops, [f"{_RESTART}?forward=false"])
+    bench.expect("done there", owner.done(), ["stop c:x", "start c:x"])
+
+
+@client_case("C-HERD-12.3", "HerderRequestHandler.completeOrForwardRequest")
+def after_two_hops_a_request_is_a_conflict(bench: Bench) -> None:
+    """A worker that is asked last and would forward answers 409, and so does the first."""
+    follower, leader, lost = _follower(), _leader(_OTHER_URL), _follower()
+    follower.peers[LEADER_URL.rstrip("/")] = leader
+    leader.peers[_OTHER_URL.rstrip("/")] = lost
+    answer = follower.request("POST", _RESTART)
+    bench.expect("status", answer.status, 409)
+    bench.expect(
+        "message",
+        message_of(answer),
+        "Cannot complete request because of a conflicting operation (e.g. worker rebalance)",
+    )
+    bench.expect("hops of the last", lost.hops, [])
+
+
+@client_case("C-HERD-14.2", "InternalClusterResource.putTaskConfigs")
+def signatures_are_judged_over_http(bench: Bench) -> None:
+    """Over HTTP: without headers or with an unknown algorithm 400, badly signed 403, no key 503."""
+    leader = _leader(_OTHER_URL)
+    key = leader.state.session_key
+    good = signature_headers(key.key if key else b"", _NO_TASKS, "HmacSHA256")
+
+    def put(worker: RestBench, headers: dict[str, str]) -> int:
+        return worker.request("POST", _TASKS, body=_NO_TASKS, headers=headers).status
+
+    bench.expect("unsigned", put(leader, {}), 400)
+    bench.expect("one header", put(leader, {SIGNATURE_HEADER: good[SIGNATURE_HEADER]}), 400)
+    bench.expect("unknown algorithm", put(leader, {**good, ALGORITHM_HEADER: "Rot13"}), 400)
+    bench.expect("no base64", put(leader, {**good, SIGNATURE_HEADER: "?"}), 400)
+    bench.expect("not permitted", put(leader, {**good, ALGORITHM_HEADER: "HmacSHA512"}), 400)
+    bench.expect("badly signed", put(leader, {**good, SIGNATURE_HEADER: "AAAA"}), 403)
+    bench.expect("well signed", put(leader, good), 204)
+    bench.expect("no key yet", put(_follower(), good), 503)
+    other_body = leader.request("POST", _TASKS, body=b"[{}]", headers=good)
+    bench.expect("another body", other_body.status, 403)
+
+
+@client_case("C-HERD-14.3", "InternalClusterResource.putTaskConfigs")
+def a_forwarded_internal_request_is_unsigned(bench: Bench) -> None:
+    """A worker that is no leader any more forwards without the signature, and 400 comes back."""
+    leader = _leader(_OTHER_URL)
+    key = leader.state.session_key
+    stale = _follower(connect_protocol="compatible")
+    stale.peers[LEADER_URL.rstrip("/")] = leader
+    headers = signature_headers(key.key if key else b"", _NO_TASKS, "HmacSHA256")
+    answer = stale.request("POST", _TASKS, body=_NO_TASKS, headers=headers)
+    bench.expect("hops", stale.hops, [f"{_TASKS}?forward=true"])
+    bench.expect("status", answer.status, 400)
+    bench.expect("message", message_of(answer), "Internal request missing required signature")
