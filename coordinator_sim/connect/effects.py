@@ -99,6 +99,12 @@ class StartReading(Struct, frozen=True, gc=False):
     read_committed: bool = False
 
 
+class ReadToEnd(Struct, frozen=True, gc=False):
+    """For the record: the log has read its topic to the end for the first time."""
+
+    topic: str
+
+
 class StopReading(Struct, frozen=True, gc=False):
     """Close the topic's consumer."""
 
@@ -300,6 +306,7 @@ WorkerEffect = (
     | DescribeTopic
     | DescribeTopicConfig
     | StartReading
+    | ReadToEnd
     | StopReading
     | ListEndOffsets
     | Produce

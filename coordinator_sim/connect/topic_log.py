@@ -22,6 +22,7 @@ from coordinator_sim.connect.effects import (
     Fetched,
     ListEndOffsets,
     Produce,
+    ReadToEnd,
     RecordRun,
     StartReading,
     StopReading,
@@ -168,6 +169,7 @@ class TopicLog:
         yield from self._look_up_partitions()
         self._outbox.tell(StartReading(self._topic.name, self._topic.read_committed))
         yield from self._read_to_log_end(should_retry=True)
+        self._outbox.tell(ReadToEnd(self._topic.name))
         self._thread = self._spawn(self._work())
 
     def stop(self) -> Blocking[None]:

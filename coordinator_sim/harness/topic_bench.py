@@ -18,6 +18,7 @@ from coordinator_sim.connect.effects import (
     ListEndOffsets,
     Produce,
     ProduceInTransaction,
+    ReadToEnd,
     StartReading,
     StopReading,
     TopicRecord,
@@ -190,7 +191,7 @@ class TopicBench:
                 self._topics[name].read_to = 0
             case StopReading(topic=name):
                 self._topics[name].read_to = None
-            case CloseProducer():
+            case CloseProducer() | ReadToEnd():
                 pass
             case Produce(token=token, topic=name, key=key, value=value):
                 offset = self.write(name, None if key is None else key.decode(), value)

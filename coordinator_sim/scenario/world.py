@@ -138,14 +138,16 @@ class TopicCosts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         fetch_us: Of a broker for each fetch that has records.
         bytes_per_s: Of the way from a broker to one of a worker's consumers.
         record_ns: Of the worker for each record: deserialised, looked at, kept.
+        work_bytes_per_s: Of the worker besides, for the bytes of keys and values.
         partition_fetch_bytes: `max.partition.fetch.bytes`.
         fetch_bytes: `fetch.max.bytes`.
         linger_ms: `linger.ms` of the worker's producers; 5 since 4.0, 0 before.
     """
 
-    fetch_us: int = 1_000
-    bytes_per_s: int = 300_000_000
-    record_ns: int = 2_000
+    fetch_us: int = 500
+    bytes_per_s: int = 250_000_000
+    record_ns: int = 5_000
+    work_bytes_per_s: int = 200_000_000
     partition_fetch_bytes: int = 1_048_576
     fetch_bytes: int = 52_428_800
     linger_ms: int = 5

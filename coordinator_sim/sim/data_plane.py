@@ -21,6 +21,7 @@ from coordinator_sim.connect.effects import (
     ListEndOffsets,
     Produce,
     ProduceInTransaction,
+    ReadToEnd,
     StartReading,
     StopReading,
     WorkerEffect,
@@ -54,6 +55,7 @@ from coordinator_sim.sim.topic_writer import (
     init_producer_id,
 )
 from coordinator_sim.sim.world import US_PER_MS, World
+from coordinator_sim.trace.events import Event, TraceEvent
 
 R = TypeVar("R", bound=DataResponse)
 
@@ -70,9 +72,10 @@ class DataPlane(Alarmed):
         once_sent: Topics whose producer has no retries of its own, as that of statuses.
         answer: Takes token, value and error; the worker's `answered`.
         fetched: Takes what a topic's consumer polled; the worker's `fetched`.
+        group_id: Of the cluster, for the trace; without one it is told nothing.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a worker's clients are made with, by keyword
         self,
         world: World,
         worker: str,
@@ -81,6 +84,7 @@ class DataPlane(Alarmed):
         once_sent: tuple[str, ...],
         answer: Answer,
         fetched: Callable[[Fetched], None],
+        group_id: str | None = None,
     ) -> None:
         super().__init__(world.environment)
         self._world = world
@@ -89,6 +93,8 @@ class DataPlane(Alarmed):
         self._once_sent = once_sent
         self._answer = answer
         self._fetched = fetched
+        self._group_id = group_id
+        self._began_us: dict[str, int] = {}
         self._clients: dict[str, KafkaClient] = {}
         self._readers: dict[str, TopicReader] = {}
         self._writers: dict[str, TopicWriter] = {}
@@ -103,6 +109,9 @@ class DataPlane(Alarmed):
 
         Answers come later, never during this call.
         """
+        if isinstance(effect, ReadToEnd):
+            self._tell_of_end(effect.topic)
+            return True
         main = self._main_of(effect)
         if main is None:
             return False
@@ -227,7 +236,29 @@ class DataPlane(Alarmed):
         writer.produce(effect)
         yield from ()
 
+    def _tell_of_end(self, topic: str) -> None:
+        """Tell the trace how long a topic's first reading took."""
+        now_us = self._world.environment.now_us
+        if self._group_id is None:
+            return
+        self._world.record(
+            TraceEvent(
+                event=Event.LIFECYCLE,
+                ts_us=now_us,
+                group_id=self._group_id,
+                client_id=self._worker,
+                reason_text=f"read {topic} to its end",
+                attrs={
+                    "phase": "reading",
+                    "topic": topic,
+                    "records": str(self.records_read(topic)),
+                    "took_ms": str((now_us - self._began_us[topic]) // US_PER_MS),
+                },
+            )
+        )
+
     def _start_reading(self, topic: str, *, read_committed: bool) -> Blocking[None]:
+        self._began_us[topic] = self._world.environment.now_us
         reader = self._readers[topic] = TopicReader(
             self._client(f"{topic}-consumer"),
             topic,

@@ -158,7 +158,9 @@ class TopicReader:
             self._hand_over(head.part)
 
     def _done_us(self, head: _Buffered) -> int:
-        work_us = head.part.record_count * self._costs.record_ns // _NS_PER_US
+        costs, part = self._costs, head.part
+        work_us = part.record_count * costs.record_ns // _NS_PER_US
+        work_us += part.size_bytes * _US_PER_S // costs.work_bytes_per_s
         return max(self._busy_until_us, head.arrived_us) + work_us
 
     def _hand_over(self, part: FetchedPartition) -> None:

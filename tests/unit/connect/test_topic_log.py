@@ -9,6 +9,7 @@ from coordinator_sim.connect.effects import (
     DescribeTopic,
     ListEndOffsets,
     Produce,
+    ReadToEnd,
     RecordRun,
     StartReading,
     StopReading,
@@ -50,7 +51,7 @@ def test_a_new_topic_is_created_compacted_and_read_to_its_end() -> None:
     log, _ = make_log(bench)
     bench.call(log.start())
     assert [type(effect) for effect in bench.asked] == [
-        *(CreateTopic, DescribeTopic, StartReading, ListEndOffsets)
+        *(CreateTopic, DescribeTopic, StartReading, ListEndOffsets, ReadToEnd)
     ]
     create = bench.asked[0]
     assert isinstance(create, CreateTopic)
@@ -132,7 +133,7 @@ def test_a_broker_that_cannot_tell_the_admin_is_asked_by_the_consumer() -> None:
     bench.failures[ListEndOffsets] = ["UnsupportedVersionException"]
     log, _ = make_log(bench)
     bench.call(log.start())
-    last = bench.asked[-1]
+    last = bench.asked[-2]
     assert isinstance(last, ListEndOffsets)
     assert last.by_consumer
     other = TopicBench()

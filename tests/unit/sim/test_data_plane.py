@@ -16,6 +16,7 @@ from coordinator_sim.connect.effects import (
     ListEndOffsets,
     Produce,
     ProduceInTransaction,
+    ReadToEnd,
     RecordRun,
     StartReading,
     StopReading,
@@ -33,7 +34,7 @@ from coordinator_sim.sim.internal_topics import create_internal_topics, internal
 from coordinator_sim.sim.network import Network
 from coordinator_sim.sim.topic_logs import TopicLogs
 from coordinator_sim.sim.world import World
-from coordinator_sim.trace.recorder import NullRecorder
+from coordinator_sim.trace.recorder import MemoryRecorder, NullRecorder
 
 COMPACT = {"cleanup.policy": "compact"}
 Answered = tuple[int, object, str | None]
@@ -320,6 +321,30 @@ def test_a_killed_process_hears_nothing() -> None:
     assert (bench.run(5_000), bench.values()) == ([], [])
 
 
+def test_the_trace_tells_how_long_a_topic_was_read() -> None:
+    """Once its log says that it has read to the end; without a group nothing is told."""
+    bench = Bench()
+    recorder = MemoryRecorder()
+    bench.world.recorder = recorder
+    bench.topic("t")
+    plane = DataPlane(
+        bench.world,
+        "w1",
+        costs=TopicCosts(),
+        once_sent=(),
+        answer=lambda _token, _value, _error: None,
+        fetched=lambda _fetched: None,
+        group_id="g",
+    )
+    for each in (plane, bench.plane):
+        each.carry_out(StartReading("t"))
+        bench.run(7)
+        assert each.carry_out(ReadToEnd("t"))
+    (event,) = recorder.events
+    assert event.reason_text == "read t to its end"
+    assert event.attrs == {"phase": "reading", "topic": "t", "records": "0", "took_ms": "7"}
+
+
 def group(**spec: object) -> ConnectGroupSpec:
     """A cluster with internal topics of that kind."""
     topics = InternalTopicsSpec(**spec)  # type: ignore[arg-type] # the caller names its fields
@@ -352,17 +377,19 @@ def test_the_topics_of_a_cluster_are_there_from_the_start() -> None:
 @pytest.mark.parametrize(
     ("costs", "low_ms", "high_ms"),
     [
-        (TopicCosts(record_ns=10_000, bytes_per_s=10**9, fetch_us=0), 10_000, 10_500),
-        (TopicCosts(record_ns=0, bytes_per_s=10**7, fetch_us=0), 11_000, 11_500),
-        (TopicCosts(record_ns=0, bytes_per_s=10**12, fetch_us=100_000), 400, 12_000),
+        ({"record_ns": 10_000}, 10_000, 10_500),
+        ({"bytes_per_s": 10**7}, 11_000, 11_500),
+        ({"work_bytes_per_s": 10**7}, 11_000, 11_500),
+        ({"fetch_us": 100_000}, 400, 12_000),
     ],
-    ids=["records", "bytes", "fetches"],
+    ids=["records", "bytes", "work on bytes", "fetches"],
 )
 def test_reading_costs_records_bytes_and_fetches(
-    costs: TopicCosts, low_ms: int, high_ms: int
+    costs: dict[str, int], low_ms: int, high_ms: int
 ) -> None:
     """A million records of 100 bytes, each cost alone."""
-    bench = Bench(brokers=1, costs=costs)
+    free = {"record_ns": 0, "bytes_per_s": 10**12, "work_bytes_per_s": 10**12, "fetch_us": 0}
+    bench = Bench(brokers=1, costs=TopicCosts(**{**free, **costs}))
     spec = group(offset_records=1_000_000, offset_end=3_000_000)
     create_internal_topics(bench.world.data.service, spec)
     took_us, count = read_all(bench, "g-offsets")
