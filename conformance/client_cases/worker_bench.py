@@ -109,6 +109,9 @@ class BenchPlugins:
         kinds = {"Source": ConnectorType.SOURCE, "Sink": ConnectorType.SINK}
         return kinds.get(config.get("connector.class", ""), ConnectorType.UNKNOWN)
 
+    def version(self, config: Mapping[str, str]) -> str | None:
+        """No class tells its version."""
+
     def start_failure(self, config: Mapping[str, str]) -> PluginFailure | None:
         """Classes of other names are missing."""
         if self.connector_type(config) is ConnectorType.UNKNOWN:

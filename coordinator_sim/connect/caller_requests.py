@@ -100,7 +100,10 @@ def connector_status(herder: HerderState, connector: str) -> ConnectorStateInfo:
     return ConnectorStateInfo(
         name=connector,
         connector=WorkState(
-            state=status.state.value, worker_id=status.worker_id, trace=status.trace or ""
+            state=status.state.value,
+            worker_id=status.worker_id,
+            trace=status.trace or "",
+            version=status.version,
         ),
         tasks=tuple(sorted(tasks, key=lambda task: task.task)),
         type=herder.work.connector_type(None if config is None else dict(config)),
@@ -120,4 +123,5 @@ def _task_state(task: ConnectorTaskId, status: Status) -> TaskState:
         state=status.state.value,
         worker_id=status.worker_id,
         trace=status.trace or "",
+        version=status.version,
     )

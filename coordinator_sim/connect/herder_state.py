@@ -233,7 +233,9 @@ class HerderState:
         self.plugins = parts.plugins
         self.requests = parts.requests
         self.random_bytes = parts.random_bytes
-        self.statuses = Statuses(parts.status_store, parts.worker_id, lambda: self.generation)
+        self.statuses = Statuses(
+            parts.status_store, parts.worker_id, lambda: self.generation, self._version_of
+        )
         self.work = RunningWork(
             parts.outbox,
             parts.threads,
@@ -297,6 +299,10 @@ class HerderState:
         if self.assignment is None:
             raise ConnectException("This worker has not been given an assignment yet")
         return self.assignment
+
+    def _version_of(self, connector: str) -> str | None:
+        config = self.config_state.connector_config(connector)
+        return None if config is None else self.plugins.version(dict(config))
 
     def check_rebalance_needed(self) -> None:
         """Refuse what would be decided on stale knowledge of owners.

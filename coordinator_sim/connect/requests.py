@@ -133,11 +133,13 @@ class WorkState(Struct, frozen=True, kw_only=True):
     Args:
         state: RUNNING, PAUSED, STOPPED, FAILED, UNASSIGNED or RESTARTING.
         trace: Why it failed; empty otherwise.
+        version: Of the plugin; None where the worker that wrote it does not tell.
     """
 
     state: str
     worker_id: str
     trace: str = ""
+    version: str | None = None
 
 
 class TaskState(WorkState, frozen=True, kw_only=True):
@@ -457,6 +459,10 @@ class ConnectorPlugins(Protocol):
 
     def connector_type(self, config: Mapping[str, str]) -> ConnectorType:
         """Whether `connector.class` is a source or a sink; UNKNOWN when it is not installed."""
+        ...
+
+    def version(self, config: Mapping[str, str]) -> str | None:
+        """The version of the connector's class; None when it is not installed."""
         ...
 
     def start_failure(self, config: Mapping[str, str]) -> PluginFailure | None:

@@ -142,6 +142,7 @@ def build_restart_plan(
             state=_state(each, restarts=request.include_tasks and _is_eligible(request, each)),
             worker_id=each.worker_id,
             trace=each.trace or "",
+            version=each.version,
         )
         for each in herder.status_store.get_all(request.connector)
         if isinstance(each.subject, ConnectorTaskId)
@@ -152,6 +153,7 @@ def build_restart_plan(
             state=_state(status, restarts=_is_eligible(request, status)),
             worker_id=status.worker_id,
             trace=status.trace or "",
+            version=status.version,
         ),
         tasks=tuple(tasks),
         type=herder.work.connector_type(None if config is None else dict(config)),

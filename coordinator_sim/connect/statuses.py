@@ -20,14 +20,22 @@ class Statuses:
         store: The status topic.
         worker_id: Host and port of the worker's advertised URL.
         generation: Answers the group's generation as the herder knows it.
+        version_of: The version of a connector's class; None when it is not known.
     """
 
-    __slots__ = ("_generation", "_store", "_worker_id")
+    __slots__ = ("_generation", "_store", "_version_of", "_worker_id")
 
-    def __init__(self, store: StatusStore, worker_id: str, generation: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        store: StatusStore,
+        worker_id: str,
+        generation: Callable[[], int],
+        version_of: Callable[[str], str | None],
+    ) -> None:
         self._store = store
         self._worker_id = worker_id
         self._generation = generation
+        self._version_of = version_of
 
     # Connectors.
 
@@ -96,10 +104,12 @@ class Statuses:
         self._store.put(self._status(task, State.DESTROYED))
 
     def _status(self, subject: Subject, state: State, trace: str | None = None) -> Status:
+        connector = subject if isinstance(subject, str) else subject.connector
         return Status(
             subject=subject,
             state=state,
             worker_id=self._worker_id,
             generation=self._generation(),
             trace=trace,
+            version=self._version_of(connector),
         )

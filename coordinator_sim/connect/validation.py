@@ -85,6 +85,13 @@ class InstalledPlugins:
         """Whether `connector.class` is a source or a sink; UNKNOWN when it is not installed."""
         return self.plugins.connector_type(config)
 
+    def version(self, config: Mapping[str, str]) -> str | None:
+        """The version of the connector's class; None when it is not installed."""
+        try:
+            return self.plugins.connector(config.get(CONNECTOR_CLASS, "")).version
+        except PluginNotFound:
+            return None
+
     def validation_errors(self, config: Properties) -> tuple[str, ...] | PluginFailure:
         """What is wrong with a connector's configuration; empty when it may be written.
 
