@@ -39,7 +39,13 @@ from coordinator_sim.connect.herder import Herder, tick
 from coordinator_sim.connect.herder_state import HerderParts, HerderState
 from coordinator_sim.connect.internal_requests import InternalRequests
 from coordinator_sim.connect.offset_store import OffsetStore
-from coordinator_sim.connect.requests import ConnectorType, Outcome, PluginFailure, Request
+from coordinator_sim.connect.requests import (
+    ConnectorOffset,
+    ConnectorType,
+    Outcome,
+    PluginFailure,
+    Request,
+)
 from coordinator_sim.connect.status_store import StatusStore
 from coordinator_sim.connect.thread import Pending
 from coordinator_sim.connect.topic_log import InternalTopic
@@ -121,6 +127,14 @@ class BenchPlugins:
     def validation_errors(self, config: Mapping[str, str]) -> tuple[str, ...] | PluginFailure:
         """A configuration must name a class."""
         return () if "connector.class" in config else ("connector.class is missing",)
+
+    def alter_offsets(
+        self,
+        config: Mapping[str, str],  # noqa: ARG002 - of the protocol
+        offsets: tuple[ConnectorOffset, ...],  # noqa: ARG002 - of the protocol
+    ) -> bool | PluginFailure:
+        """No class vouches for offsets."""
+        return False
 
     def task_configs(
         self, config: Mapping[str, str], max_tasks: int

@@ -48,7 +48,11 @@ def source_manifest(version: str) -> ConnectorManifest:
         ),
     )
     return ConnectorManifest(
-        class_name=SOURCE_CLASS, type="source", version=version, settings=settings
+        class_name=SOURCE_CLASS,
+        type="source",
+        version=version,
+        settings=settings,
+        alters_offsets=True,
     )
 
 
@@ -63,6 +67,7 @@ def sink_manifest(version: str) -> ConnectorManifest:
         version=version,
         settings=(file,),
         tasks=TasksSpec(rule=TaskRule.COPIES),
+        alters_offsets=True,
     )
 
 

@@ -142,6 +142,7 @@ class ConnectorManifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields
         settings: What it defines beside the settings common to all connectors; `config` in files.
         tasks: How it divides its work.
         work: What its tasks do.
+        alters_offsets: Whether it vouches for offsets that are altered by request.
     """
 
     class_name: str = msgspec.field(name="class")
@@ -150,6 +151,7 @@ class ConnectorManifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     settings: tuple[SettingSpec, ...] = msgspec.field(name="config", default=())
     tasks: TasksSpec = TasksSpec()
     work: WorkSpec = WorkSpec()
+    alters_offsets: bool = False
 
     def config_def(self) -> ConfigDef:
         """The settings it defines.

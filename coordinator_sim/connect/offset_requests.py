@@ -31,6 +31,7 @@ from coordinator_sim.connect.requests import (
     GetOffsets,
     Message,
     Outcome,
+    PluginFailure,
     RequestFailed,
     ResetOffsets,
 )
@@ -147,16 +148,25 @@ def _write_offsets(herder: HerderState, request: AlterOffsets | ResetOffsets) ->
     else:
         partitions: Sequence[dict[str, object]] = store.connector_partitions(connector)
         done, offsets = "reset", tuple(ConnectorOffset(each, None) for each in partitions)
+    vouched = herder.plugins.alter_offsets(_config_of(herder, connector), offsets)
+    if isinstance(vouched, PluginFailure):
+        raise ConnectException(vouched.trace)
     records = [
         (offset_key(connector, each.partition), offset_value(each.offset)) for each in offsets
     ]
     if records:
         yield from store.await_put(store.put(records), REST_REQUEST_TIMEOUT_MS)
+    if vouched:
+        return Message(f"The offsets for this connector have been {done} successfully")
     return Message(
         f"The Connect framework-managed offsets for this connector have been {done} successfully. "
         "However, if this connector manages offsets externally, they will need to be manually "
         f"{done} in the system that the connector uses."
     )
+
+
+def _config_of(herder: HerderState, connector: str) -> dict[str, str]:
+    return dict(herder.config_state.connector_config(connector) or {})
 
 
 def _refuse_sink(herder: HerderState, connector: str) -> None:

@@ -473,6 +473,12 @@ class ConnectorPlugins(Protocol):
         """What is wrong with a connector's configuration; empty when it may be written."""
         ...
 
+    def alter_offsets(
+        self, config: Mapping[str, str], offsets: tuple[ConnectorOffset, ...]
+    ) -> bool | PluginFailure:
+        """`SourceConnector.alterOffsets`: whether the class vouches for the new offsets itself."""
+        ...
+
     def task_configs(
         self, config: Mapping[str, str], max_tasks: int
     ) -> list[dict[str, str]] | PluginFailure:

@@ -132,11 +132,12 @@ class RestServer:
         """The answer to one request."""
         routes = self._routes
         if routes is None:
-            return server_page(NOT_FOUND, self._settings.url.rstrip("/") + request.target)
+            url = self._settings.url.rstrip("/") + request.target
+            return server_page(NOT_FOUND, url, "Not Found")
         try:
             target = parse_target(request.target)
         except RestError as error:
-            return server_page(error.status, "/badURI")
+            return server_page(error.status, "/badURI", error.message)
         try:
             return (yield from self._dispatch(routes, target, request))
         except RestError as error:

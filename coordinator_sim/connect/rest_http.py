@@ -203,12 +203,11 @@ def status_text(status: int) -> str:
     return f"HTTP {status} {_REASONS[status]}"
 
 
-def server_page(status: int, uri: str) -> HttpResponse:
-    """The page with which the bare server answers while no resource is registered.
+def server_page(status: int, uri: str, reason: str) -> HttpResponse:
+    """The page with which the server itself answers, when a request reaches no resource at all.
 
     DEVIATION: the real one has a footer that names the server and its release.
     """
-    reason = _REASONS[status]
     body = (
         "<html>\n<head>\n"
         '<meta http-equiv="Content-Type" content="text/html;charset=ISO-8859-1"/>\n'

@@ -31,8 +31,9 @@ from coordinator_sim.connect.connector_config import (
     check_sink_topics,
     must_extend,
 )
+from coordinator_sim.connect.file_stream import SOURCE_CLASS, offsets_error
 from coordinator_sim.connect.plugins import Plugin, PluginNotFound, Plugins, PluginType
-from coordinator_sim.connect.requests import ConnectorType, PluginFailure
+from coordinator_sim.connect.requests import ConnectorOffset, ConnectorType, PluginFailure
 from coordinator_sim.errors import CoordinatorSimError, InvariantViolation
 from coordinator_sim.protocol.iteration_order import java_hash_order
 
@@ -113,6 +114,19 @@ class InstalledPlugins:
         if manifest is None:
             raise InvariantViolation(f"connector {config} without a manifest")
         return manifest.task_configs(config, max_tasks)
+
+    def alter_offsets(
+        self, config: Mapping[str, str], offsets: tuple[ConnectorOffset, ...]
+    ) -> bool | PluginFailure:
+        """Whether the class vouches for the offsets to be written; a failure when it refuses them.
+
+        Source: Worker.modifySourceConnectorOffsets.
+        """
+        manifest = self.plugins.connector(config.get(CONNECTOR_CLASS, "")).manifest
+        if manifest is None or manifest.class_name != SOURCE_CLASS:
+            return manifest is not None and manifest.alters_offsets
+        error = offsets_error(config, offsets)
+        return True if error is None else PluginFailure(error)
 
     def start_failure(self, config: Mapping[str, str]) -> PluginFailure | None:
         """Why the connector's class cannot be instantiated; None when it can.

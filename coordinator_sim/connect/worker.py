@@ -43,6 +43,7 @@ from coordinator_sim.connect.rest_connectors import TopicTracking
 from coordinator_sim.connect.rest_forwarding import Stage
 from coordinator_sim.connect.standard_plugins import standard_plugins
 from coordinator_sim.connect.start_up import StartUpTimes
+from coordinator_sim.connect.status_records import TopicStatus
 from coordinator_sim.connect.status_store import StatusStore
 from coordinator_sim.connect.thread import Blocking, Outbox, Pending, Threads, Wait
 from coordinator_sim.connect.topic_log import TopicLog
@@ -191,6 +192,22 @@ class ConnectWorker:
                 work.task_failed(resource, trace)
             else:
                 work.connector_failed(resource, trace)
+        return self._settle(now_ms)
+
+    def topic_used(self, task: ConnectorTaskId, topic: str, now_ms: int) -> Effects:
+        """A task has written to, or read from, a topic. Source: WorkerTask.recordActiveTopic."""
+        self._outbox.now_ms = now_ms
+        if self.herder is not None and self.herder.state.config.topic_tracking_enable:
+            store = self.herder.state.status_store
+            if store.get_topic(task.connector, topic) is None:
+                store.put_topic(
+                    TopicStatus(
+                        topic=topic,
+                        connector=task.connector,
+                        task=task.task,
+                        discover_timestamp_ms=now_ms,
+                    )
+                )
         return self._settle(now_ms)
 
     def reconfiguration_asked(self, connector: str, now_ms: int) -> Effects:

@@ -137,6 +137,10 @@ class WorkerBench:
         """Have a task fail."""
         self._carry_out(self.worker.work_failed(task, trace, self.now_ms))
 
+    def use(self, task: ConnectorTaskId, topic: str) -> None:
+        """Have a task write to a topic for the first time."""
+        self._carry_out(self.worker.topic_used(task, topic, self.now_ms))
+
     def stop(self) -> None:
         """Shut the worker down."""
         self._carry_out(self.worker.stop(self.now_ms))
