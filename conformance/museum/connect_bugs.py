@@ -1,10 +1,11 @@
-"""Bugs that Kafka Connect had, as faults of our port of it."""
+"""Bugs that Kafka Connect had, and what a port of it gets wrong, as faults of our port."""
 
 from typing import Final
 
 from conformance.museum.exhibit import Exhibit
 
 _CLIENTS: Final = "coordinator_sim.clients."
+_CONNECT: Final = "coordinator_sim.connect."
 _INCREMENTAL: Final = "coordinator_sim.assignors.connect_incremental"
 
 CONNECT_BUGS: Final = (
@@ -39,6 +40,17 @@ CONNECT_BUGS: Final = (
         "        if nobody_left or self._max_delay_ms == 0:\n",
         "        if self._max_delay_ms == 0:\n",
         "scenario connect-lost-sync",
+    ),
+    Exhibit(
+        "KAFKA-9849",
+        "A worker that cannot read the config topic sleeps for five minutes with its work running.",
+        _CONNECT + "config_topic",
+        (
+            "    if herder.protocol_version == ConnectProtocolCompatibility.EAGER:\n"
+            '        with herder.in_stage(f"sleeping'
+        ),
+        '    if True:\n        with herder.in_stage(f"sleeping',
+        "C-HERD-04.2",
     ),
     Exhibit(
         "KAFKA-9851",
@@ -82,3 +94,49 @@ CONNECT_BUGS: Final = (
     ),
 )
 """In the order of the matter: leaders, zombies, undelivered assignments, balance, eager."""
+
+CONNECT_FAULTS: Final = (
+    Exhibit(
+        "starts-past-the-assignment",
+        "A worker that has read beyond its assignment starts the assignment's work.",
+        _CONNECT + "rebalance_handling",
+        "    if herder.config_state.offset != assignment.offset:\n",
+        "    if False:\n",
+        "C-HERD-02",
+    ),
+    Exhibit(
+        "starts-before-it-has-read",
+        "A worker behind its assignment starts work without reading the config topic.",
+        _CONNECT + "rebalance_handling",
+        "    if needs_read_to_end:\n",
+        "    if False:\n",
+        "C-HERD-03",
+    ),
+    Exhibit(
+        "forgets-the-scheduled-rebalance",
+        "Nobody rejoins when the scheduled delay is over.",
+        _CONNECT + "rebalance_handling",
+        "        needs_rejoin = True\n        herder.scheduled_rebalance_ms = FOREVER\n",
+        "        herder.scheduled_rebalance_ms = FOREVER\n",
+        "C-HERD-06",
+    ),
+    Exhibit(
+        "updates-rebalance",
+        "A new configuration of a known connector makes every worker rejoin.",
+        _CONNECT + "config_updates",
+        "            herder.connector_config_updates[connector] = None\n        else:\n"
+        "            herder.needs_reconfig_rebalance = True\n        herder.member.wakeup()\n",
+        "            herder.needs_reconfig_rebalance = True\n        else:\n"
+        "            herder.needs_reconfig_rebalance = True\n        herder.member.wakeup()\n",
+        "C-HERD-08",
+    ),
+    Exhibit(
+        "followers-write-keys",
+        "Every worker writes a session key, and not the leader alone.",
+        _CONNECT + "key_rotation",
+        "    if not is_request_validation_enabled(herder) or not herder.is_leader:\n",
+        "    if not is_request_validation_enabled(herder):\n",
+        "C-HERD-15",
+    ),
+)
+"""What no bug of Kafka was: catching up, delays, updates, keys."""
