@@ -15,6 +15,7 @@ from coordinator_sim.errors import WireFormatError
 from coordinator_sim.protocol.embedded import ConnectAssignment
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.trace.start_up import LONG_READING_US, reading_us
 from coordinator_sim.trace.story import story_line, widest_group
 from coordinator_sim.wire.connect_protocol import decode_connect_assignment
 from coordinator_sim.wire.consumer_protocol import decode_assignment
@@ -68,6 +69,8 @@ def _told(events: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
     for event in events:
         is_accepted = event.error_code in ACCEPTED
         if event.event in LEFT_OUT or (event.event in TOLD_IF_REFUSED and is_accepted):
+            continue
+        if reading_us(event) < LONG_READING_US:
             continue
         yield event
 

@@ -216,7 +216,7 @@ def print_summary(
         f"{counts[Event.GROUP_STABLE]} generations reached Stable, "
         f"{counts[Event.HEARTBEAT]} heartbeats, {counts[Event.OFFSET_COMMIT]} commits"
     )
-    for line in work_lines(events):
+    for line in (*work_lines(events), *start_up_lines(events)):
         typer.echo(line)
     for verdict in Verdict:
         named = ", ".join(verdicts.having(verdict))
@@ -239,6 +239,13 @@ def work_lines(events: "Sequence[TraceEvent]") -> list[str]:
         f"{row.final_lag:,} at the end; run twice for {row.double_run_us / 1e6:,.1f} s"
         for row in count_work(events)
     ]
+
+
+def start_up_lines(events: "Sequence[TraceEvent]") -> list[str]:
+    """How long each Connect worker took to start, if it had much to read."""
+    from coordinator_sim.trace.start_up import start_up_line, start_ups
+
+    return [start_up_line(found) for found in start_ups(events) if found.has_long_reading]
 
 
 def violation_line(found: "Violation") -> str:
