@@ -88,3 +88,12 @@ class PrivilegedWriteException(ConnectException):
 def thrown(error: str, message: str = "") -> JavaException:
     """The exception of the name that a driver answered with."""
     return TimeoutException(message) if error == TIMEOUT else ClientException(error, message)
+
+
+def trace_of(exception: JavaException) -> str:
+    """What a FAILED status shows of an exception.
+
+    DEVIATION: of Java's stack only the first line is shown.
+    """
+    package = "org.apache.kafka.connect.errors." if isinstance(exception, ConnectException) else ""
+    return f"{package}{exception}\n"

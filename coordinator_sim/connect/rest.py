@@ -58,7 +58,6 @@ _LISTED: Final = (
 )
 """Kinds of plugins in the order in which they are listed."""
 _BAD_REQUEST_EXCEPTION: Final = "org.apache.kafka.connect.runtime.rest.errors.BadRequestException: "
-_CONNECT_EXCEPTION: Final = "org.apache.kafka.connect.errors.ConnectException: "
 
 
 class RestSettings(Struct, frozen=True, kw_only=True):
@@ -300,9 +299,7 @@ def _plugin_routes(plugins: InstalledPlugins) -> dict[str, dict[str, Resource]]:
         except NoConnectorClass as error:
             raise RestError(INTERNAL_SERVER_ERROR, f"{_BAD_REQUEST_EXCEPTION}{error}") from error
         except PluginNotFound as error:
-            raise RestError(
-                INTERNAL_SERVER_ERROR, f"{_BAD_REQUEST_EXCEPTION}{_CONNECT_EXCEPTION}{error}"
-            ) from error
+            raise RestError(INTERNAL_SERVER_ERROR, f"{_BAD_REQUEST_EXCEPTION}{error}") from error
 
     return {
         "/connector-plugins": {"GET": _at_once(list_plugins)},

@@ -72,9 +72,11 @@ def task_state(state: TaskState) -> dict[str, object]:
 
 
 def _work_state(state: WorkState) -> dict[str, object]:
-    shown: dict[str, object] = {"state": state.state, "worker_id": state.worker_id}
-    if state.version is not None:
-        shown["version"] = state.version
+    shown: dict[str, object] = {
+        "state": state.state,
+        "worker_id": state.worker_id,
+        "version": state.version,
+    }
     if state.trace:
         shown["trace"] = state.trace
     return shown

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from coordinator_sim.connect.effects import TargetState
-from coordinator_sim.connect.exceptions import ConnectException, JavaException
+from coordinator_sim.connect.exceptions import ConnectException, JavaException, trace_of
 from coordinator_sim.connect.fencing import producer_checks
 from coordinator_sim.connect.herder_state import HerderState
 from coordinator_sim.connect.reconfiguration import reconfigure_with_retry
@@ -150,7 +150,7 @@ def task_starting_callable(
         try:
             start_task(herder, task)
         except JavaException as exception:
-            herder.statuses.on_task_failure(task, str(exception))
+            herder.statuses.on_task_failure(task, trace_of(exception))
 
     return start
 

@@ -31,13 +31,14 @@ from coordinator_sim.connect.connector_config import (
     check_sink_topics,
     must_extend,
 )
+from coordinator_sim.connect.exceptions import ConnectException, trace_of
 from coordinator_sim.connect.file_stream import SOURCE_CLASS, offsets_error
 from coordinator_sim.connect.plugins import Plugin, PluginNotFound, Plugins, PluginType
 from coordinator_sim.connect.requests import ConnectorOffset, ConnectorType, PluginFailure
 from coordinator_sim.errors import CoordinatorSimError, InvariantViolation
 from coordinator_sim.protocol.iteration_order import java_hash_order
 
-CONNECT_EXCEPTION: Final = "org.apache.kafka.connect.errors.ConnectException"
+_CONNECT_EXCEPTION: Final = "org.apache.kafka.connect.errors.ConnectException: "
 
 
 class NoConnectorClass(CoordinatorSimError):
@@ -77,10 +78,11 @@ class InstalledPlugins:
         plugins: What the scan found.
     """
 
-    __slots__ = ("plugins",)
+    __slots__ = ("_missed", "plugins")
 
     def __init__(self, plugins: Plugins) -> None:
         self.plugins = plugins
+        self._missed: dict[str, None] = {}
 
     def connector_type(self, config: Mapping[str, str]) -> ConnectorType:
         """Whether `connector.class` is a source or a sink; UNKNOWN when it is not installed."""
@@ -110,7 +112,7 @@ class InstalledPlugins:
         try:
             manifest = self.plugins.connector(config.get(CONNECTOR_CLASS, "")).manifest
         except PluginNotFound as error:
-            return PluginFailure(missing_plugin_trace(str(error)))
+            return PluginFailure(trace_of(ConnectException(str(error))))
         if manifest is None:
             raise InvariantViolation(f"connector {config} without a manifest")
         return manifest.task_configs(config, max_tasks)
@@ -136,7 +138,7 @@ class InstalledPlugins:
         try:
             self.plugins.connector(config.get(CONNECTOR_CLASS, ""))
         except PluginNotFound as error:
-            return PluginFailure(missing_plugin_trace(str(error)))
+            return PluginFailure(trace_of(ConnectException(str(error))))
         return None
 
     def validate(self, config: Properties) -> ConfigInfos:
@@ -153,7 +155,7 @@ class InstalledPlugins:
         if name is None:
             given = ", ".join(f"{key}={'null' if v is None else v}" for key, v in config.items())
             raise NoConnectorClass(f"Connector config {{{given}}} contains no connector type")
-        plugin = self.plugins.connector(name)
+        plugin = self._looked_up(name)
         is_sink = plugin.type is PluginType.SINK
         definitions = self._enriched(SINK_CONFIG if is_sink else SOURCE_CONFIG, config)
         found = definitions.validate_all(config, self.plugins.full_name)
@@ -180,6 +182,22 @@ class InstalledPlugins:
         return ConfigInfos(
             name=name, error_count=error_count, groups=tuple(groups), configs=tuple(infos)
         )
+
+    def _looked_up(self, name: str) -> Plugin:
+        """The connector of this name.
+
+        QUIRK: a name that was looked up in vain is remembered, and from the second time on the
+        message begins with the class of the exception.
+
+        Source: kafka 4.3, connect/runtime/.../CachedConnectors.java, as seen of 4.3.1.
+        """
+        try:
+            return self.plugins.connector(name)
+        except PluginNotFound as error:
+            if name in self._missed:
+                raise PluginNotFound(f"{_CONNECT_EXCEPTION}{error}") from error
+            self._missed[name] = None
+            raise
 
     def config_definition(self, class_or_alias: str) -> tuple[dict[str, object], ...] | None:
         """The settings of a plugin, its own before those of all connectors; None when unknown.
@@ -280,17 +298,6 @@ def invalid_config_message(errors: tuple[str, ...]) -> str:
         "Connector configuration is invalid and contains the following "
         f"{len(errors)} error(s):{lines}\nYou can also find the above list of errors at the "
         "endpoint `/connector-plugins/{connectorType}/config/validate`"
-    )
-
-
-def missing_plugin_trace(message: str) -> str:
-    """The trace that a worker without the plugin writes.
-
-    DEVIATION: of Java's stack only the place that throws is shown.
-    """
-    return (
-        f"{CONNECT_EXCEPTION}: {message}\n"
-        "\tat org.apache.kafka.connect.runtime.isolation.Plugins.connectorClass(Plugins.java)\n"
     )
 
 

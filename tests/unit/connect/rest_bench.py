@@ -22,14 +22,15 @@ from coordinator_sim.connect.standard_plugins import file_stream_plugins, standa
 from coordinator_sim.connect.thread import Outbox, Pending, Threads
 from coordinator_sim.connect.validation import InstalledPlugins
 
-RECORDED = Path(__file__).parent / "recorded" / "rest-4.3.1.json"
+RECORDED = Path(__file__).parent / "recorded"
 URL = "http://127.0.0.1:8083/"
 CLUSTER_ID = "kVi2G3kvTe6GZ0Xgq4WSVQ"
 
 
-def exchanges() -> dict[str, dict[str, Any]]:
+def exchanges(recording: str = "rest-4.3.1") -> dict[str, dict[str, Any]]:
     """The exchanges recorded of a real worker, by name."""
-    return {each["name"]: each for each in json.loads(RECORDED.read_text(encoding="utf-8"))}
+    file = RECORDED / f"{recording}.json"
+    return {each["name"]: each for each in json.loads(file.read_text(encoding="utf-8"))}
 
 
 def request_of(exchange: dict[str, Any]) -> HttpRequest:

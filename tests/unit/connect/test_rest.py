@@ -146,7 +146,6 @@ OUTCOMES: dict[str, Outcome | None] = {
     "fence unsigned": refused(ErrorKind.BAD_REQUEST, "fence unsigned"),
     "validate mismatch": None,
     "validate no class": None,
-    "validate unknown": None,
     "logger root": None,
     "logger unknown": None,
     "logger set none": None,
@@ -285,13 +284,14 @@ def test_topics_need_tracking() -> None:
 
 
 def test_a_failed_task_shows_its_trace() -> None:
-    """The trace is there only when there is one."""
+    """The trace is there only when there is one, the version always."""
     failed = TaskState(task=0, state="FAILED", worker_id=WORKER, trace="java.lang.Error: no\n")
     response = RestBench().get("/connectors/src/tasks/0/status", failed)
     assert json.loads(response.body) == {
         "id": 0,
         "state": "FAILED",
         "worker_id": WORKER,
+        "version": None,
         "trace": "java.lang.Error: no\n",
     }
 

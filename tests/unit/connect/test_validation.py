@@ -1,7 +1,6 @@
 """Validation of connector configurations, compared with the answers of a real worker (4.3.1)."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,17 +9,12 @@ from coordinator_sim.connect.plugins import Plugins
 from coordinator_sim.connect.requests import PluginFailure
 from coordinator_sim.connect.standard_plugins import file_stream_plugins, standard_plugins
 from coordinator_sim.connect.validation import InstalledPlugins
+from tests.unit.connect.rest_bench import exchanges
 
-RECORDED = Path(__file__).parent / "recorded" / "rest-4.3.1.json"
 SOURCE = {"connector.class": "FileStreamSource", "file": "in.txt", "topic": "t", "name": "v"}
 SINK = {"connector.class": "FileStreamSink", "name": "v"}
 NEWER = (".plugin.version", "schema.content")
 """Settings that Kafka has only had since 4.1; their answers are passed over."""
-
-
-def exchanges() -> dict[str, dict[str, Any]]:
-    """The recorded exchanges by name."""
-    return {each["name"]: each for each in json.loads(RECORDED.read_text(encoding="utf-8"))}
 
 
 def installed() -> InstalledPlugins:

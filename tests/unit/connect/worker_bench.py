@@ -27,6 +27,7 @@ from coordinator_sim.connect.effects import (
     TopicRecord,
     WorkerEffect,
 )
+from coordinator_sim.connect.plugins import Plugin
 from coordinator_sim.connect.standard_plugins import file_stream_plugins
 from coordinator_sim.connect.start_up import AT_ONCE, StartUpTimes
 from coordinator_sim.connect.worker import ConnectWorker, WorkerParts
@@ -52,6 +53,7 @@ from coordinator_sim.protocol.resources import ConnectorTaskId
 
 BROKER: Final = Node(node_id=1, host="broker", port=9092)
 CLUSTER_ID: Final = "kVi2G3kvTe6GZ0Xgq4WSVQ"
+FILE_STREAM: Final = file_stream_plugins(location="file:/plugins/file/")
 STRINGS: Final = "org.apache.kafka.connect.storage.StringConverter"
 LEAST_SETTINGS: Final = {
     "group.id": "connect",
@@ -71,6 +73,7 @@ class WorkerBench:
     Args:
         settings: Over the least ones; None takes one away.
         times: Of its start.
+        plugins: On its plugin path; FileStream by default.
     """
 
     def __init__(
@@ -78,6 +81,7 @@ class WorkerBench:
         settings: Mapping[str, str | None] | None = None,
         *,
         times: StartUpTimes = AT_ONCE,
+        plugins: tuple[Plugin, ...] | None = None,
     ) -> None:
         given = {**LEAST_SETTINGS, **(settings or {})}
         self.topics: dict[str, list[TopicRecord]] = {}
@@ -93,7 +97,7 @@ class WorkerBench:
         self.worker = ConnectWorker(
             WorkerParts(
                 properties={name: value for name, value in given.items() if value is not None},
-                plugins=file_stream_plugins(location="file:/plugins/file/"),
+                plugins=FILE_STREAM if plugins is None else plugins,
                 bootstrap=(BROKER,),
                 machine="machine",
                 client_name="worker",
