@@ -24,7 +24,9 @@ OLD_BROKER_VERSION: Final = "3.9.2"
 TOOLS_VERSION: Final = "4.3.1"
 """The newest release whose command-line tools are published; they speak to a 4.4 broker."""
 
-_JVM: Final = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+JVM: Final = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+"""Options of every JVM: small, and quick to start."""
+
 _QUIET: Final = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
 _RESOLVE_TIMEOUT_S: Final = 600
 _RUN_TIMEOUT_S: Final = 120
@@ -53,8 +55,22 @@ def jars_of(version: str) -> Path:
     """
     root = Path(os.environ.get(JARS_VARIABLE, HERE / "target"))
     lib = root / version / "lib"
-    if any(lib.glob("kafka_2.13-*.jar")):
-        return lib
+    if not any(lib.glob("kafka_2.13-*.jar")):
+        resolve_jars(version, lib, *(["-Ptools"] if version == TOOLS_VERSION else []))
+    return lib
+
+
+def resolve_jars(version: str, lib: Path, *profile: str) -> None:
+    """Have Maven copy the jars of a release into a folder.
+
+    Args:
+        version: Of Kafka.
+        lib: The folder.
+        profile: Of pom.xml, as an option of Maven; none for a broker alone.
+
+    Raises:
+        MissingDependencyError: Maven is absent, or cannot resolve them.
+    """
     require_java_and_maven()
     command = [
         "mvn",
@@ -63,7 +79,7 @@ def jars_of(version: str) -> Path:
         "-f",
         str(HERE / "pom.xml"),
         f"-Dkafka.version={version}",
-        *(["-Ptools"] if version == TOOLS_VERSION else []),
+        *profile,
         "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies",
         f"-DoutputDirectory={lib.resolve()}",
         "-DincludeScope=runtime",
@@ -73,12 +89,11 @@ def jars_of(version: str) -> Path:
         raise MissingDependencyError(
             f"Maven cannot resolve Kafka {version}: {done.stdout.strip()[-500:]}"
         )
-    return lib
 
 
 def java_command(version: str, *arguments: str) -> list[str]:
     """The command that runs a main class, or a source file, with the jars of a release."""
-    return ["java", *_JVM, _QUIET, "-cp", f"{jars_of(version)}{os.sep}*", *arguments]
+    return ["java", *JVM, _QUIET, "-cp", f"{jars_of(version)}{os.sep}*", *arguments]
 
 
 def run_java(version: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -151,7 +166,7 @@ class Broker:
         log = self.directory / "broker.log"
         classpath = f"{jars_of(self._version)}{os.sep}*"
         level = "-Dorg.slf4j.simpleLogger.defaultLogLevel=info"
-        command = ["java", *_JVM, level, "-cp", classpath, "kafka.Kafka", str(settings)]
+        command = ["java", *JVM, level, "-cp", classpath, "kafka.Kafka", str(settings)]
         with log.open("wb") as out:
             self._process = subprocess.Popen(  # noqa: S603 - our own command line
                 command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL

@@ -10,47 +10,71 @@ import typer
 
 from coordinator_sim.cli.arguments import parse_settings
 from coordinator_sim.cli.narrator import Narrator
-from coordinator_sim.errors import ConfigError
+from coordinator_sim.errors import ConfigError, MissingDependencyError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from coordinator_sim.live.consumer import ConsumerOptions
     from coordinator_sim.live.driver import PortLoop
     from coordinator_sim.live.records import RecordReader
     from coordinator_sim.protocol.messages import Node
 
+    MakeMember = Callable[[Narrator], PortLoop]
+
 MAX_PORT = 65_535
+
+BootstrapOption = Annotated[
+    str, typer.Option(help="Brokers to begin with: HOST:PORT, several with commas.")
+]
+ConnectOption = Annotated[
+    bool, typer.Option("--connect", help="Be a Connect worker instead of a consumer.")
+]
+ConfigOption = Annotated[
+    Path | None, typer.Option(help="With --connect: the worker's properties file.", metavar="FILE")
+]
+ManifestsOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="With --connect: a folder of connector manifests; may be repeated.", metavar="DIR"
+    ),
+]
+TopicsOption = Annotated[
+    str, typer.Option(help="Topics to subscribe to, several with commas.", metavar="A,B")
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A client's or worker's setting, such as session.timeout.ms=10000; may be repeated.",
+    ),
+]
+LogOption = Annotated[
+    Path | None, typer.Option(help="Write every frame to this file, one JSON object a line.")
+]
 
 
 def member(
-    bootstrap: Annotated[
-        str, typer.Option(help="Brokers to begin with: HOST:PORT, several with commas.")
-    ],
-    group: Annotated[str, typer.Option(help="The group to join.")],
-    topics: Annotated[
-        str, typer.Option(help="Topics to subscribe to, several with commas.", metavar="A,B")
-    ],
+    bootstrap: BootstrapOption,
+    group: Annotated[
+        str, typer.Option(help="The group to join; a worker's may stand in its file.")
+    ] = "",
+    topics: TopicsOption = "",
     assignor: Annotated[
-        str,
-        typer.Option(help="Assignors in order of preference.", metavar="NAME,..."),
+        str, typer.Option(help="Assignors in order of preference.", metavar="NAME,...")
     ] = "range",
     instance_id: Annotated[
         str, typer.Option(help="A group.instance.id, for static membership.")
     ] = "",
     client_id: Annotated[
-        str, typer.Option(help="What brokers call this member.")
+        str, typer.Option(help="What brokers call a consumer.")
     ] = "coordinator-sim-member",
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="A client's setting, such as session.timeout.ms=10000; may be repeated.",
-        ),
-    ] = None,
-    protocol_log: Annotated[
-        Path | None,
-        typer.Option(help="Write every frame to this file, one JSON object a line."),
-    ] = None,
+    connect: ConnectOption = False,
+    config: ConfigOption = None,
+    manifests: ManifestsOption = None,
+    set_: SetOption = None,
+    protocol_log: LogOption = None,
     for_: Annotated[
         float, typer.Option("--for", help="Leave after so many seconds.", metavar="SECONDS")
     ] = 0,
@@ -60,54 +84,133 @@ def member(
 ) -> None:
     """Run one member of ours in a group on any broker, beside members of any other client.
 
-    It leaves in order on Ctrl-C or SIGTERM, or after --for seconds. Records are read with
-    confluent-kafka where it is installed; positions are committed by the member itself.
-    Exit code 1 when the group threw it out for good.
+    A consumer, or with --connect a Connect worker. It leaves in order on Ctrl-C or SIGTERM, or
+    after --for seconds. Exit code 1 when the group threw it out for good, or the worker died.
 
     Example: coordinator-sim member --bootstrap localhost:9092 --group g --topics orders
     """
-    from coordinator_sim.live.consumer import ConsumerOptions
-
     settings = parse_settings(set_ or [])
-    if instance_id:
-        settings["group.instance.id"] = instance_id
-    options = ConsumerOptions(
-        bootstrap=parse_bootstrap(bootstrap),
-        group_id=group,
-        topics=tuple(name.strip() for name in topics.split(",") if name.strip()),
-        client_id=client_id,
-        assignors=tuple(name.strip() for name in assignor.split(",")),
-        settings=settings,
-    )
-    if not options.topics:
-        raise ConfigError("--topics names no topic: write them with commas")
+    nodes = parse_bootstrap(bootstrap)
+    if connect:
+        if topics or instance_id:
+            raise ConfigError("--topics and --instance-id are a consumer's: leave them out")
+        properties = {**worker_properties(config, nodes), **settings}
+        if group:
+            properties["group.id"] = group
+        make = connect_member(nodes, properties, manifests or [])
+    else:
+        if config is not None or manifests:
+            raise ConfigError("--config and --manifests are a worker's: add --connect")
+        if instance_id:
+            settings["group.instance.id"] = instance_id
+        names = tuple(name.strip() for name in assignor.split(","))
+        make = consumer_member(
+            nodes,
+            _named(group, "--group"),
+            topics,
+            client_id=client_id,
+            assignors=names,
+            settings=settings,
+        )
     with ExitStack() as files:
         log = None
         if protocol_log is not None:
             log = files.enter_context(protocol_log.open("w", encoding="utf-8"))
         narrator = Narrator(as_json=json, protocol_log=log)
-        fatal_error = asyncio.run(_consume(options, narrator, for_))
+        fatal_error = asyncio.run(live_until_told(make, narrator, for_))
     if fatal_error is not None:
         raise typer.Exit(1)
 
 
-async def _consume(options: "ConsumerOptions", narrator: Narrator, for_s: float) -> str | None:
-    """Be a consumer until told to stop; the exception that ended it, if one did."""
-    from coordinator_sim.live.consumer import ConsumerMember
+def consumer_member(
+    bootstrap: "tuple[Node, ...]",
+    group: str,
+    topics: str,
+    *,
+    client_id: str,
+    assignors: tuple[str, ...],
+    settings: dict[str, str],
+) -> "MakeMember":
+    """What makes the consumer that the command line asks for.
 
-    running = ConsumerMember(options, _reader(options, narrator), narrator)
-    await live_until_told(running, for_s)
-    return running.fatal_error
+    Raises:
+        ConfigError: no topic is named.
+    """
+    from coordinator_sim.live.consumer import ConsumerMember, ConsumerOptions
+
+    options = ConsumerOptions(
+        bootstrap=bootstrap,
+        group_id=group,
+        topics=tuple(name.strip() for name in topics.split(",") if name.strip()),
+        client_id=client_id,
+        assignors=assignors,
+        settings=settings,
+    )
+    if not options.topics:
+        raise ConfigError("--topics names no topic: write them with commas")
+    return lambda narrator: ConsumerMember(options, _reader(options, narrator), narrator)
 
 
-async def live_until_told(running: "PortLoop", for_s: float) -> None:
-    """Run a member until a signal, or until its time is up."""
+def connect_member(
+    bootstrap: "tuple[Node, ...]", properties: dict[str, str], manifests: list[Path]
+) -> "MakeMember":
+    """What makes the Connect worker that the command line asks for.
+
+    Raises:
+        ConfigError: a folder of manifests is none.
+        MissingDependencyError: the libraries of the extra `live` are not installed.
+    """
+    try:
+        from coordinator_sim.live.worker import ConnectMember, WorkerOptions
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"a Connect worker needs {error.name}: pip install 'coordinator-sim[live]'"
+        ) from None
+    from coordinator_sim.live.plugin_path import scan_plugins
+
+    for folder in manifests:
+        if not folder.is_dir():
+            raise ConfigError(f"--manifests {folder}: no folder; name one with *.toml or *.json")
+    listed = [each.strip() for each in properties.get("plugin.path", "").split(",") if each.strip()]
+    scan = scan_plugins([*listed, *map(str, manifests)])
+    options = WorkerOptions(
+        bootstrap=bootstrap, properties=properties, plugins=scan.plugins, problems=scan.problems
+    )
+    return lambda narrator: ConnectMember(options, narrator)
+
+
+def worker_properties(file: Path | None, bootstrap: "tuple[Node, ...]") -> dict[str, str]:
+    """The properties of a worker's file, with the brokers of the command line.
+
+    Raises:
+        ConfigError: no file is named.
+        OSError: it cannot be read.
+    """
+    from coordinator_sim.connect.worker_config import parse_properties
+
+    if file is None:
+        raise ConfigError("--connect wants --config FILE, the worker's properties")
+    brokers = ",".join(f"{node.host}:{node.port}" for node in bootstrap)
+    text = file.read_text(encoding="utf-8")
+    return {**parse_properties(text), "bootstrap.servers": brokers}
+
+
+def _named(value: str, option: str) -> str:
+    if not value:
+        raise ConfigError(f"{option} is missing: name the group to join")
+    return value
+
+
+async def live_until_told(make: "MakeMember", narrator: Narrator, for_s: float) -> str | None:
+    """Run a member until a signal, or until its time is up; what ended it before, if it did."""
     loop = asyncio.get_running_loop()
+    running = make(narrator)
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, running.stop)
     if for_s > 0:
         loop.call_later(for_s, running.stop)
     await running.run()
+    return running.fatal_error
 
 
 def _reader(options: "ConsumerOptions", narrator: Narrator) -> "RecordReader | None":

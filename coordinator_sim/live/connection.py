@@ -128,10 +128,10 @@ class BrokerConnection(asyncio.Protocol):
         self._fault = ""
 
     def close(self) -> None:
-        """End it without a word to the listener."""
+        """End it without a word to the listener; what was written still leaves."""
         self._is_over = True
         if self._transport is not None:
-            self._transport.abort()
+            self._transport.close()
 
     def send(self, correlation_id: int, request: Request) -> None:
         """Send a request in the newest version that both sides speak.

@@ -7,6 +7,7 @@ answered once, an error by the name of Kafka's exception.
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -70,6 +71,12 @@ _THREADS: Final = 8
 _TIMEOUT_S: Final = 60.0
 """`default.api.timeout.ms` of the admin client."""
 _POLL_S: Final = 0.1
+_RETRY_BACKOFF_S: Final = 0.1
+_LEADERLESS: Final = (
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+)
 _TRANSACTION_TIMEOUT_MS: Final = 10_000
 """Of the leader's producer (DistributedHerder, KafkaConfigBackingStore.fencableProducerProps)."""
 _NAMED_ERRORS: Final = {
@@ -146,7 +153,7 @@ class DataPlane:
             case DescribeTopic(token=token, topic=topic):
                 self._ask(token, partial(self._partition_count, topic))
             case ListEndOffsets(token=token):
-                self._ask(token, partial(self._end_offsets, effect))
+                self._ask(token, partial(self._patient_end_offsets, effect))
             case StartReading():
                 self._start_reading(effect)
             case StopReading(topic=topic):
@@ -237,6 +244,18 @@ class DataPlane:
         found = self._admin.list_offsets(asked, isolation_level=level, request_timeout=_TIMEOUT_S)
         return {each.partition: future.result().offset for each, future in found.items()}
 
+    def _patient_end_offsets(self, effect: ListEndOffsets) -> dict[int, int]:
+        """Ask again while leaders are being chosen, as Java's admin client does by itself."""
+        deadline_s = time.monotonic() + _TIMEOUT_S
+        while True:
+            try:
+                return self._end_offsets(effect)
+            except KafkaException as error:
+                is_over = self._is_closed or time.monotonic() >= deadline_s
+                if is_over or error.args[0].code() not in _LEADERLESS:
+                    raise
+            time.sleep(_RETRY_BACKOFF_S)
+
     def topic_setting(self, token: int, topic: str, name: str) -> None:
         """Look up one setting of a topic; the value is empty when it has none of that name."""
         self._ask(token, partial(self._topic_setting, topic, name))
@@ -301,7 +320,7 @@ class DataPlane:
         """
         effect = ListEndOffsets(0, topic)
         try:
-            return await self._loop.run_in_executor(self._pool, self._end_offsets, effect)
+            return await self._loop.run_in_executor(self._pool, self._patient_end_offsets, effect)
         except KafkaException as error:
             raise DataError(f"{topic}: {error.args[0].str()}") from None
 

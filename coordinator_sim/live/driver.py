@@ -113,6 +113,11 @@ class PortLoop(ABC):
             self._links.close()
             await self._clean_up()
 
+    @property
+    @abstractmethod
+    def fatal_error(self) -> str | None:
+        """What ended the port; None where it ended because it was asked to."""
+
     @abstractmethod
     def stop(self) -> None:
         """Begin an orderly end; `run` returns when it is over. A second call changes nothing."""

@@ -20,6 +20,8 @@ from coordinator_sim.errors import ConfigError
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 """What is handed over; Starlette itself refuses other methods."""
 
+_UNAVAILABLE = 503
+
 Requested = Callable[[int, HttpRequest], None]
 """Takes a request and the number to answer it under."""
 
@@ -64,9 +66,10 @@ class RestServer:
             waiting.set_result(answer.response)
 
     async def stop(self) -> None:
-        """Close the listener; what waits for an answer is cut off."""
+        """Close the listener; what still waits is told that there is no server any more."""
         for waiting in self._waiting.values():
-            waiting.cancel()
+            if not waiting.done():
+                waiting.set_result(HttpResponse(status=_UNAVAILABLE))
         self._server.should_exit = self._server.force_exit = True
         if self._task is not None:
             await self._task

@@ -140,11 +140,17 @@ class SinkTask:
         self._flush_interval_s = flush_interval_s
         self._failed = failed
         self._stopping = threading.Event()
+        self._is_over = threading.Event()
         self._is_abandoned = False
         self._is_paused = False
         self._was_paused = False
         self._put: dict[tuple[str, int], int] = {}
         self._thread = threading.Thread(target=self._run, name=topics[0], daemon=True)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its consumer is not closed yet."""
+        return self._thread.is_alive()
 
     def start(self) -> None:
         """Begin to consume."""
@@ -155,9 +161,16 @@ class SinkTask:
         self._is_paused = is_paused
 
     def stop(self) -> None:
-        """End after the poll in progress, with a last commit; returns when it is over."""
+        """End after the poll in progress, with a last commit; returns when that is done.
+
+        Leaving the group goes on behind: a JoinGroup that is parked holds it up.
+        """
         self._stopping.set()
-        self._thread.join()
+        self._is_over.wait()
+
+    def await_left(self, timeout_s: float) -> None:
+        """Wait for the end of the consumer, so that its group hears of it."""
+        self._thread.join(timeout_s)
 
     def abandon(self) -> None:
         """End without a commit; nobody waits."""
@@ -171,8 +184,9 @@ class SinkTask:
             self._failed(str(error))
         except KafkaException as error:
             self._failed(f"{_CONNECT_ERROR}{error.args[0].str()}")
-        self._consumer.close()
         self._sink.close()
+        self._is_over.set()
+        self._consumer.close()
 
     def _consume(self) -> None:
         self._consumer.subscribe(self._topics, on_assign=self._on_assign, on_revoke=self._on_revoke)

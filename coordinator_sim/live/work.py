@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Final, Protocol
 
+from confluent_kafka import KafkaException
 from msgspec import Struct
 
 from coordinator_sim.connect.effects import (
@@ -35,7 +36,9 @@ WorkEffect = StartConnector | StartTask | StopConnector | StopTask | CancelTask 
 """The effects that are carried out here."""
 
 _MS: Final = 1000
+_LEAVE_S: Final = 5.0
 _MILLION: Final = 1_000_000
+_CONFIG_ERROR: Final = "org.apache.kafka.common.config.ConfigException: "
 _NO_WORK: Final = WorkSpec()
 
 
@@ -134,6 +137,15 @@ class SinkRun:
         """Stop in order."""
         await asyncio.to_thread(self._work.stop)
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether its consumer is still there."""
+        return self._work.is_alive
+
+    async def left(self) -> None:
+        """Wait a moment for the task's consumer to leave its group."""
+        await asyncio.to_thread(self._work.await_left, _LEAVE_S)
+
     def cancel(self) -> None:
         """Be forgotten."""
         self._work.abandon()
@@ -169,6 +181,7 @@ class WorkRunner:
         self._tasks: dict[ConnectorTaskId, RunningTask] = {}
         self._failures: dict[str | ConnectorTaskId, asyncio.TimerHandle] = {}
         self._ending: dict[asyncio.Task[None], None] = {}
+        self._sinks: list[SinkRun] = []
 
     def carry_out(self, effect: WorkEffect) -> None:
         """Begin what the effect asks for."""
@@ -199,6 +212,7 @@ class WorkRunner:
             await running.end()
         if self._ending:
             await asyncio.wait(tuple(self._ending))
+        await asyncio.gather(*(sink.left() for sink in self._sinks))
 
     # Connectors.
 
@@ -248,7 +262,9 @@ class WorkRunner:
             sink: Sink = SteadySink(work)
             if manifest.class_name == SINK_CLASS:
                 sink = FileSink(config, converter.to_text)
-            return SinkRun(self._sink_task(effect.task, config, sink))
+            run = SinkRun(self._sink_task(effect.task, config, sink))
+            self._sinks = [each for each in self._sinks if each.is_alive] + [run]
+            return run
         source: Source = SteadySource(config, effect.task, work)
         if manifest.class_name == SOURCE_CLASS:
             source = FileSource(config)
@@ -277,16 +293,20 @@ class WorkRunner:
             "group.id": f"connect-{task.connector}",
             "client.id": f"connector-consumer-{task.connector}-{task.task}",
             "log_level": 0,
+            **overrides(config, "consumer.override."),
         }
-        return SinkTask(
-            settings,
-            sink_topics(config),
-            sink,
-            flush_interval_s=self._settings.flush_interval_ms / _MS,
-            failed=lambda trace: self._loop.call_soon_threadsafe(
-                self._listener.work_failed, task, trace
-            ),
-        )
+        try:
+            return SinkTask(
+                settings,
+                sink_topics(config),
+                sink,
+                flush_interval_s=self._settings.flush_interval_ms / _MS,
+                failed=lambda trace: self._loop.call_soon_threadsafe(
+                    self._listener.work_failed, task, trace
+                ),
+            )
+        except KafkaException as error:
+            raise DataError(f"{_CONFIG_ERROR}{error.args[0].str()}") from None
 
     def _stop_task(self, token: int, task: ConnectorTaskId) -> None:
         running = self._forget(task)
@@ -343,6 +363,15 @@ def sink_topics(config: Mapping[str, str]) -> list[str]:
     if pattern:
         return [pattern if pattern.startswith("^") else f"^{pattern}$"]
     return [name.strip() for name in config.get("topics", "").split(",") if name.strip()]
+
+
+def overrides(config: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """What a connector sets of its own client; names that librdkafka lacks fail the task."""
+    return {
+        name.removeprefix(prefix): value
+        for name, value in config.items()
+        if name.startswith(prefix)
+    }
 
 
 def _work_of(manifest: ConnectorManifest) -> WorkSpec:

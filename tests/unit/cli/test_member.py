@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -38,6 +39,37 @@ def test_an_unknown_setting_is_refused_with_the_known_ones() -> None:
 def test_an_unknown_assignor_is_refused_with_the_known_ones() -> None:
     """All four assignors are named."""
     assert "cooperative-sticky" in said(assignor="rang")
+
+
+def test_a_worker_wants_its_properties(tmp_path: Path) -> None:
+    """A file is named, holds what a worker must have, and manifests lie in a folder."""
+    file = tmp_path / "worker.properties"
+    file.write_text("group.id=g\n", encoding="utf-8")
+
+    assert "--config FILE" in worker_said()
+    assert "key.converter" in worker_said("--config", str(file))
+    assert "no folder" in worker_said("--config", str(file), "--manifests", str(tmp_path / "x"))
+
+
+def worker_said(*words: str) -> str:
+    """The error of `member --connect`; it is one line and exit code 2."""
+    command = [sys.executable, "-m", "coordinator_sim", "member", "--connect"]
+    done = subprocess.run(
+        [*command, "--bootstrap", "127.0.0.1:1", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+def test_options_of_the_other_kind_of_member_are_refused() -> None:
+    """A consumer has no manifests, a worker no topics."""
+    assert "add --connect" in said(config="x")
+    assert "a consumer's" in worker_said("--topics", "a")
 
 
 def test_no_topic_is_refused() -> None:

@@ -1,0 +1,213 @@
+"""A Connect worker in a real group: the port with all that it asks of the world around it.
+
+Membership goes over our own connections, topics through librdkafka, REST through a listener on the
+advertised address, and the work of connectors is run here.
+"""
+
+import secrets
+import socket
+
+from msgspec import Struct
+
+from coordinator_sim.connect.effects import (
+    AnswerHttp,
+    CallHttp,
+    CancelTask,
+    ChangeTargetState,
+    CloseProducer,
+    DescribeTopicConfig,
+    Died,
+    Fetched,
+    HttpRequest,
+    Listen,
+    Ready,
+    StartConnector,
+    StartTask,
+    StopConnector,
+    StopListening,
+    StopTask,
+    WorkerEffect,
+)
+from coordinator_sim.connect.plugins import Plugin, Plugins
+from coordinator_sim.connect.standard_plugins import standard_plugins
+from coordinator_sim.connect.start_up import AT_ONCE
+from coordinator_sim.connect.worker import ConnectWorker, WorkerParts
+from coordinator_sim.connect.worker_config import DistributedConfig
+from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim.live.chance import SystemChance
+from coordinator_sim.live.data_plane import DataEffect, DataPlane
+from coordinator_sim.live.driver import Audience, PortLoop, now_ms
+from coordinator_sim.live.http_client import RestClient
+from coordinator_sim.live.http_server import RestServer
+from coordinator_sim.live.source_offsets import SourceOffsets
+from coordinator_sim.live.work import WorkRunner, WorkSettings
+from coordinator_sim.protocol.messages import Node
+from coordinator_sim.protocol.resources import ConnectorTaskId
+
+_WORK = (StartConnector, StartTask, StopConnector, StopTask, CancelTask, ChangeTargetState)
+
+
+class WorkerOptions(Struct, frozen=True, kw_only=True):
+    """What a worker is started with.
+
+    Args:
+        properties: By Kafka's names, `bootstrap.servers` and `group.id` among them.
+        plugins: What lies on its plugin path.
+        problems: What was left out there, a line each.
+    """
+
+    bootstrap: tuple[Node, ...]
+    properties: dict[str, str]
+    plugins: tuple[Plugin, ...]
+    problems: tuple[str, ...] = ()
+
+
+class ConnectMember(PortLoop):
+    """One worker, from its start to its end.
+
+    Args:
+        options: What it is started with.
+        audience: Who is told what happens.
+
+    Raises:
+        ConfigError: a property is missing, unknown in kind or out of bounds, or the listener's
+            address is taken.
+    """
+
+    def __init__(self, options: WorkerOptions, audience: Audience) -> None:
+        installed = Plugins((*standard_plugins(), *options.plugins))
+        config = DistributedConfig.from_properties(options.properties, installed.full_name)
+        self._worker = ConnectWorker(
+            WorkerParts(
+                properties=options.properties,
+                plugins=options.plugins,
+                bootstrap=options.bootstrap,
+                machine=socket.gethostname(),
+                client_name=config.group_id,
+                random_bytes=secrets.token_bytes,
+                jitter=SystemChance(),
+                times=AT_ONCE,
+            )
+        )
+        client_id = f"connect-{config.worker_id(socket.gethostname())}"
+        super().__init__(self._worker, options.bootstrap, client_id=client_id, audience=audience)
+        listener = config.listeners[0]
+        if listener.scheme != "http":
+            raise ConfigError(f"listeners={listener.scheme}://...: only http is served; use http")
+        self._server = RestServer(listener.host, listener.port, self._requested)
+        self._client = RestClient(self.answered)
+        bootstrap = ",".join(config.bootstrap_servers)
+        self._plane = DataPlane(
+            bootstrap, client_id=config.client_id_base, listener=self, loop=self._loop
+        )
+        self._offsets = SourceOffsets(self._plane, config.offset_topic.name)
+        self._work = WorkRunner(
+            installed,
+            self._plane,
+            self._offsets,
+            WorkSettings(
+                bootstrap=bootstrap,
+                group_id=config.group_id,
+                flush_interval_ms=config.offset_flush_interval_ms,
+                properties=options.properties,
+            ),
+            self,
+        )
+        self._problems = options.problems
+        self._cause_of_death: str | None = None
+
+    @property
+    def fatal_error(self) -> str | None:
+        """What ended the worker; None where it ended because it was asked to."""
+        return self._cause_of_death
+
+    def stop(self) -> None:
+        """Shut down as on SIGTERM."""
+        self._turn(lambda: self._worker.stop(now_ms()))
+
+    def _start(self) -> None:
+        for problem in self._problems:
+            self._tell("LEFT_OUT", f"left out of the plugins: {problem}", problem=problem)
+        self._turn(lambda: self._worker.start(now_ms()))
+
+    async def _clean_up(self) -> None:
+        self._end()
+        await self._server.stop()
+        await self._work.close()
+        await self._client.close()
+        await self._loop.run_in_executor(None, self._plane.close)
+
+    # What others tell: topics, work, HTTP.
+
+    def answered(self, token: int, value: object, error: str | None) -> None:
+        """Pass an answer on to the worker; any at all shows that there are brokers."""
+        self._was_connected = self._was_connected or error is None
+        self._turn(lambda: self._worker.answered(token, value, error, now_ms=now_ms()))
+
+    def fetched(self, fetched: Fetched) -> None:
+        """Pass on what was read of an internal topic."""
+        self._offsets.fetched(fetched)
+        self._turn(lambda: self._worker.fetched(fetched, now_ms()))
+
+    def failed(self, error: DataError) -> None:
+        """A topic cannot be read any more: the worker ends."""
+        self._fail(error)
+
+    def work_failed(self, resource: str | ConnectorTaskId, trace: str) -> None:
+        """Pass on that a connector or a task has failed by itself."""
+        name = resource if isinstance(resource, str) else _name(resource)
+        self._tell("WORK_FAILED", f"{name} failed: {trace}", resource=name, trace=trace)
+        self._turn(lambda: self._worker.work_failed(resource, trace, now_ms()))
+
+    def _requested(self, exchange: int, request: HttpRequest) -> None:
+        self._turn(lambda: self._worker.http(exchange, request, now_ms()))
+
+    # Effects.
+
+    def _carry_out(self, effect: WorkerEffect) -> None:
+        match effect:
+            case AnswerHttp():
+                self._server.answer(effect)
+            case CallHttp():
+                self._client.call(effect)
+            case Listen(url=url):
+                self._server.start()
+                self._tell("LISTENING", f"listening at {url}", url=url)
+            case StopListening():
+                self._tell("STOPPING", "stopping")
+            case Ready():
+                self._tell("READY", "the herder is ready")
+            case Died(reason=reason):
+                self._cause_of_death = reason
+                self._tell("DIED", f"died: {reason}", reason=reason)
+                self._end()
+            case DescribeTopicConfig(token=token, topic=topic, name=name):
+                self._plane.topic_setting(token, topic, name)
+            case CloseProducer(transactional_id=transactional_id):
+                self._plane.close_producer(transactional_id)
+            case _:
+                self._carry_out_work(effect)
+
+    def _carry_out_work(self, effect: WorkerEffect) -> None:
+        if isinstance(effect, _WORK):
+            self._tell_of_work(effect)
+            self._work.carry_out(effect)
+        elif isinstance(effect, DataEffect):
+            self._plane.carry_out(effect)
+
+    def _tell_of_work(self, effect: WorkerEffect) -> None:
+        match effect:
+            case StartConnector(connector=connector):
+                self._tell("STARTED", f"started connector {connector}", resource=connector)
+            case StartTask(task=task):
+                self._tell("STARTED", f"started task {_name(task)}", resource=_name(task))
+            case StopConnector(connector=connector):
+                self._tell("STOPPED", f"stopped connector {connector}", resource=connector)
+            case StopTask(task=task):
+                self._tell("STOPPED", f"stopped task {_name(task)}", resource=_name(task))
+            case _:
+                pass
+
+
+def _name(task: ConnectorTaskId) -> str:
+    return f"{task.connector}-{task.task}"

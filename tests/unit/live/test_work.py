@@ -1,0 +1,111 @@
+"""The parts of a live worker's work that need no broker."""
+
+import asyncio
+from pathlib import Path
+from typing import Any, cast
+
+from coordinator_sim.connect.manifests import WorkSpec
+from coordinator_sim.live.sink_tasks import FileSink
+from coordinator_sim.live.source_offsets import SourceOffsets
+from coordinator_sim.live.source_tasks import FileSource, SteadySource
+from coordinator_sim.live.work import overrides, sink_topics
+from coordinator_sim.protocol.resources import ConnectorTaskId
+
+TASK = ConnectorTaskId("c", 0)
+
+
+class Offsets:
+    """Offsets as committed before."""
+
+    def __init__(self, offset: dict[str, object] | None) -> None:
+        self.offset = offset
+
+    async def offset_of(self, _connector: str, _partition: object) -> dict[str, object] | None:
+        """The one there is."""
+        return self.offset
+
+
+def opened(source: FileSource | SteadySource, offset: dict[str, object] | None) -> None:
+    """Let a source find its offset."""
+    asyncio.run(source.open(cast("SourceOffsets", cast("Any", Offsets(offset))), TASK))
+
+
+def test_a_file_source_waits_for_its_file_then_reads_whole_lines(tmp_path: Path) -> None:
+    """A line without an end is left for later; every record says how far it is."""
+    file = tmp_path / "in.txt"
+    source = FileSource({"file": str(file), "topic": "lines"})
+    opened(source, None)
+
+    assert source.poll() == ((), 1.0)
+    file.write_bytes(b"one\ntwo\nthr")
+    records, waits_s = source.poll()
+    assert [(each.text, each.offset) for each in records] == [
+        ("one", {"position": 4}),
+        ("two", {"position": 8}),
+    ]
+    assert waits_s == 0
+    assert records[0].partition == {"filename": str(file)}
+    assert source.poll() == ((), 1.0)
+    with file.open("ab") as more:
+        more.write(b"ee\n")
+    assert [each.text for each in source.poll()[0]] == ["three"]
+    source.close()
+
+
+def test_a_file_source_goes_on_where_the_offset_says(tmp_path: Path) -> None:
+    """What was committed, by whichever worker, is not read again."""
+    file = tmp_path / "in.txt"
+    file.write_bytes(b"one\ntwo\n")
+    source = FileSource({"file": str(file), "topic": "lines"})
+    opened(source, {"position": 4})
+
+    assert [each.offset for each in source.poll()[0]] == [{"position": 8}]
+    source.close()
+
+
+def test_a_file_source_without_a_file_reads_nothing() -> None:
+    """There is no stdin to read from."""
+    source = FileSource({"topic": "lines"})
+    opened(source, None)
+
+    assert source.poll() == ((), 1.0)
+
+
+def test_a_manifests_source_keeps_its_rate_and_its_number() -> None:
+    """Five records a second are one every second poll; they are numbered on from the offset."""
+    source = SteadySource({}, TASK, WorkSpec(records_per_s=5, record_bytes=4, start_ms=300))
+    opened(source, {"number": 41})
+
+    assert source.poll() == ((), 0.3)
+    polled = [source.poll()[0] for _ in range(4)]
+
+    assert [[each.text for each in records] for records in polled] == [[], ["42.."], [], ["43.."]]
+    assert polled[1][0].topic == "c"
+    assert polled[1][0].offset == {"number": 42}
+
+
+def test_a_file_sink_appends_a_line_for_every_value(tmp_path: Path) -> None:
+    """A null is written as Java prints it."""
+    file = tmp_path / "out.txt"
+    for _ in range(2):
+        sink = FileSink(
+            {"file": str(file)}, lambda value: None if value is None else value.decode()
+        )
+        sink.put([b"one", None])
+        sink.flush()
+        sink.close()
+
+    assert file.read_text() == "one\nnull\n" * 2
+
+
+def test_a_sink_subscribes_to_names_or_to_a_pattern() -> None:
+    """A pattern is anchored, as Java matches whole names."""
+    assert sink_topics({"topics": "a, b"}) == ["a", "b"]
+    assert sink_topics({"topics.regex": "a.*"}) == ["^a.*$"]
+
+
+def test_overrides_are_a_connectors_own() -> None:
+    """Only settings under the prefix are passed on, without it."""
+    config = {"consumer.override.a.b": "1", "topics": "x"}
+
+    assert overrides(config, "consumer.override.") == {"a.b": "1"}
