@@ -74,6 +74,14 @@ CLIENT_BUGS: Final = (
         "C-COMMIT-03",
     ),
     Exhibit(
+        "KAFKA-7126",
+        "Who rejoins does not look first whether a new topic matches its pattern.",
+        _CLIENTS + "consumer_coordinator",
+        "            self._poll_pattern(now_ms)\n",
+        "            self._poll_group(now_ms)\n",
+        "scenario pattern-storm",
+    ),
+    Exhibit(
         "KAFKA-12983",
         "A member that lost its generation rejoins without giving its partitions up.",
         _CLIENTS + "heartbeat_thread",

@@ -52,6 +52,13 @@ def added_partitions_are_found_by_the_leader(seen: Seen) -> None:
     seen.expect("partitions read", [sum(loads) for loads in seen.loads()], [6, 10])
 
 
+@shows("pattern-storm")
+def new_topic_is_one_rebalance(seen: Seen) -> None:
+    """Forty consumers find the topic in one rebalance, and read it then."""
+    seen.expect("reasons", seen.reasons()[1:], [RebalanceReason.METADATA_CHANGED])
+    seen.expect("loads at the end", list(seen.generations[-1].loads), [1] * 40)
+
+
 @shows("static-leader-restart")
 def restarted_static_leader_watches_its_topics(seen: Seen) -> None:
     """No rebalance at the restart, and one by the leader after the topic has grown."""

@@ -162,6 +162,13 @@ class AddPartitions(_Happening, frozen=True, kw_only=True):
     to: int
 
 
+class CreateTopic(_Happening, frozen=True, kw_only=True):
+    """Create a topic; consumers that subscribe by a pattern may match it."""
+
+    topic: str
+    partitions: int
+
+
 class AddConnector(_Happening, frozen=True, kw_only=True):
     """Create a connector in a Connect cluster."""
 
@@ -214,6 +221,7 @@ Happening = (
     | HoldReplication
     | CrashBroker
     | AddPartitions
+    | CreateTopic
 )
 
 

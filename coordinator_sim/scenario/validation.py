@@ -20,6 +20,7 @@ from coordinator_sim.scenario.happenings import (
     ConnectorHappening,
     CrashBroker,
     CrashMember,
+    CreateTopic,
     DelayResponse,
     DropResponse,
     Happening,
@@ -181,6 +182,7 @@ def _check_consumers(scenario: Scenario, group: ConsumerGroupSpec) -> None:
     check_settings(Scope.CONSUMER, group.settings)
     for topic in group.topics:
         _known("topic", topic, topics)
+    _check_pattern(group)
     instances = [m.instance_id for m in group.members if m.instance_id is not None]
     _unique(f"instance id of group {group.group_id!r}", instances)
     for member in group.members:
@@ -193,6 +195,19 @@ def _check_consumers(scenario: Scenario, group: ConsumerGroupSpec) -> None:
         for topic in member.topics or ():
             _known("topic", topic, topics)
     _check_librdkafka(group)
+
+
+def _check_pattern(group: ConsumerGroupSpec) -> None:
+    if group.pattern is None:
+        return
+    if group.topics or any(member.topics for member in group.members):
+        raise ScenarioError(f"group {group.group_id!r} has topics and a pattern: give one of them")
+    if any(member.client != "java" for member in group.members):
+        raise ScenarioError(f"pattern of group {group.group_id!r}: only java consumers have one")
+    try:
+        re.compile(group.pattern)
+    except re.error as error:
+        raise ScenarioError(f"pattern {group.pattern!r}: {error}") from error
 
 
 def _check_librdkafka(group: ConsumerGroupSpec) -> None:
@@ -275,7 +290,12 @@ def _check_happening(scenario: Scenario, happening: Happening) -> None:
 
 def _check_world_happening(
     scenario: Scenario,
-    happening: PartitionNetwork | MoveCoordinator | HoldReplication | CrashBroker | AddPartitions,
+    happening: PartitionNetwork
+    | MoveCoordinator
+    | HoldReplication
+    | CrashBroker
+    | AddPartitions
+    | CreateTopic,
 ) -> None:
     match happening:
         case PartitionNetwork():
@@ -292,6 +312,11 @@ def _check_world_happening(
             _known("topic", happening.topic, [topic.name for topic in scenario.topics])
             before = next(t.partitions for t in scenario.topics if t.name == happening.topic)
             _within(f"to of AddPartitions {happening.topic!r}", happening.to, before, 10**6)
+        case CreateTopic():
+            if happening.topic in [topic.name for topic in scenario.topics]:
+                raise ScenarioError(f"topic {happening.topic!r} is there from the start: rename it")
+            name = f"partitions of CreateTopic {happening.topic!r}"
+            _within(name, happening.partitions, 1, MAX_PARTITIONS)
 
 
 def _check_member(scenario: Scenario, member: str) -> None:

@@ -107,6 +107,7 @@ class ConsumerGroupSpec(
         assignors: Names in the members' order of preference: `range`, `roundrobin`, `sticky`,
             `cooperative-sticky`.
         settings: Client settings by Kafka's names, for every member.
+        pattern: Regular expression of the topics to read, whole names; then there are no `topics`.
     """
 
     group_id: str
@@ -114,6 +115,7 @@ class ConsumerGroupSpec(
     members: tuple[ConsumerSpec, ...]
     assignors: tuple[str, ...] = ("range", "cooperative-sticky")
     settings: dict[str, str] = {}
+    pattern: str | None = None
 
 
 class WorkerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -10,6 +10,7 @@ from typing import Final
 
 from coordinator_sim.assignors.registry import make_consumer_assignor
 from coordinator_sim.clients.config import OffsetReset
+from coordinator_sim.clients.consumer_coordinator import ConsumerCoordinator
 from coordinator_sim.clients.consumer_models import api_versions_of, make_consumer
 from coordinator_sim.clients.effects import (
     CallbackKind,
@@ -71,6 +72,7 @@ class ConsumerProcess(ClientProcess):
         "_ledger",
         "_next_commit_us",
         "_pace",
+        "_pattern",
         "_policy",
         "_processing",
         "_since_commit",
@@ -102,6 +104,7 @@ class ConsumerProcess(ClientProcess):
         )
         super().__init__(world, spec.name, group_id=group.group_id, port=self._consumer, host=host)
         self._api_versions = api_versions_of(spec.client)
+        self._pattern = group.pattern
         self._ledger = WorkLedger(world, group_id=group.group_id, client_id=spec.name, attrs=attrs)
         self._law = spec.processing or PerPoll(spec.processing_ms)
         self._policy = spec.commits
@@ -123,7 +126,10 @@ class ConsumerProcess(ClientProcess):
         self._when_gone = when_gone
 
     def start(self) -> None:
-        """Poll for the first time."""
+        """Subscribe by the pattern, if there is one, and poll for the first time."""
+        consumer = self._consumer
+        if self._pattern is not None and isinstance(consumer, ConsumerCoordinator):
+            self._run(consumer.subscribe_pattern(self._pattern, self._now_ms()))
         self._poll()
 
     def stop(self) -> None:

@@ -15,6 +15,7 @@ from coordinator_sim.scenario.happenings import (
     ConnectorHappening,
     CrashBroker,
     CrashMember,
+    CreateTopic,
     DelayResponse,
     DropResponse,
     Happening,
@@ -160,7 +161,8 @@ class Stage:
         | MoveCoordinator
         | HoldReplication
         | CrashBroker
-        | AddPartitions,
+        | AddPartitions
+        | CreateTopic,
     ) -> None:
         match happening:
             case PartitionNetwork(member=member, broker=broker, for_ms=for_ms):
@@ -175,6 +177,8 @@ class Stage:
                 self._cluster.crash(broker, for_ms)
             case AddPartitions(topic=topic, to=to):
                 self._cluster.cluster.create_topic(topic, to)
+            case CreateTopic(topic=topic, partitions=partitions):
+                self._cluster.cluster.create_topic(topic, partitions)
             case _:
                 assert_never(happening)
 

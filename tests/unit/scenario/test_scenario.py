@@ -14,6 +14,7 @@ from coordinator_sim.scenario import (
     ConsumerSpec,
     CrashBroker,
     CrashMember,
+    CreateTopic,
     DelayResponse,
     DropResponse,
     Happening,
@@ -126,6 +127,8 @@ def test_text_that_is_no_scenario_is_refused(text: str, message: str) -> None:
         (CrashBroker(at_ms=0, broker=9, for_ms=1), "broker of CrashBroker=9"),
         (AddPartitions(at_ms=0, topic="orders", to=3), "to of AddPartitions 'orders'=3"),
         (AddPartitions(at_ms=0, topic="x", to=3), "unknown topic 'x'"),
+        (CreateTopic(at_ms=0, topic="orders", partitions=1), "'orders' is there from the start"),
+        (CreateTopic(at_ms=0, topic="x", partitions=0), "partitions of CreateTopic 'x'=0"),
         (ChangeSubscription(at_ms=0, member="w", topics=("orders",)), "'w' is a Connect worker"),
         (ChangeSubscription(at_ms=0, member="a", topics=()), "without topics"),
         (
@@ -184,6 +187,21 @@ def test_impossible_world_is_refused(fields: dict[str, Any], message: str) -> No
     """A world that cannot be is refused when it is written down."""
     with pytest.raises(ScenarioError, match=message):
         make_scenario(**fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"topics": ("orders",)}, "has topics and a pattern"),
+        ({"pattern": "(", "topics": ()}, "pattern '\\('"),
+        ({"topics": (), "members": (ConsumerSpec(name="l", client="librdkafka"),)}, "only java"),
+    ],
+)
+def test_impossible_pattern_is_refused(fields: dict[str, Any], message: str) -> None:
+    """A pattern stands alone, is a regular expression, and is for Java's consumers."""
+    given: dict[str, Any] = {"members": (ConsumerSpec(name="p"),), "pattern": "o.*", **fields}
+    with pytest.raises(ScenarioError, match=message):
+        make_scenario(groups=(ConsumerGroupSpec(group_id="matchers", **given),))
 
 
 def test_group_defined_twice_is_refused() -> None:
