@@ -46,6 +46,8 @@ _BROKER_SETTINGS: Final = {
     "offsets.topic.num.partitions": "1",
 }
 _END_TIMEOUT_S: Final = 15
+BROKER: Final = "broker"
+"""Whose notes say from when to when connections are refused."""
 
 
 class Program:
@@ -218,13 +220,17 @@ def coordinator_moved(stage: Stage) -> None:
 
 def broker_bounce(stage: Stage) -> None:
     """The only broker goes and comes back."""
-    stage.start("a")
+    stage.start("a", session_timeout_ms="10000", max_poll_interval_ms="10000")
     stage.wait(2.25)
     stage.proxy.set_step("down")
+    stage.proxy.refuse()
+    stage.proxy.note(BROKER, "down")
     stage.broker.stop()
-    stage.proxy.set_step("up")
     stage.broker.start()
-    stage.wait(4)
+    stage.proxy.accept()
+    stage.proxy.note(BROKER, "up")
+    stage.proxy.set_step("up")
+    stage.wait(8)
 
 
 def refused(stage: Stage) -> None:

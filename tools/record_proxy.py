@@ -10,7 +10,7 @@ did, with `client_id` and `note`. A response that the proxy made itself has `inj
 
 The broker must advertise the address the proxy listens on. Lines on standard input steer it:
 `step NAME`, `note CLIENT TEXT`, `fault CLIENT API ERROR [COUNT]` (an error's name, or
-`DISCONNECT`), `cut CLIENT`.
+`DISCONNECT`), `cut CLIENT`, `refuse`, `accept`.
 """
 
 import argparse
@@ -115,6 +115,7 @@ class RecordingProxy:
         self._faults: list[Fault] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
+        self._server: asyncio.Server | None = None
 
     async def serve(self, started: threading.Event | None = None) -> None:
         """Listen until `stop` is called.
@@ -127,11 +128,11 @@ class RecordingProxy:
         """
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        server = await asyncio.start_server(self._accept, *self._listen)
+        self._server = await asyncio.start_server(self._accept, *self._listen)
         if started is not None:
             started.set()
         await self._stop.wait()
-        server.close()
+        self._server.close()
         for link in self._links:
             link.close()
         await asyncio.sleep(_TURN_S)
@@ -172,6 +173,19 @@ class RecordingProxy:
     def add_fault(self, fault: Fault) -> None:
         """Have the next requests of a client meet a fault."""
         self._soon(self._faults.append, fault)
+
+    def refuse(self) -> None:
+        """Refuse new connections, as a machine without a broker does."""
+        if self._server is not None:
+            self._soon(self._server.close)
+
+    def accept(self) -> None:
+        """Accept connections again after `refuse`."""
+        if self._loop is not None:
+            asyncio.run_coroutine_threadsafe(self._listen_again(), self._loop).result()
+
+    async def _listen_again(self) -> None:
+        self._server = await asyncio.start_server(self._accept, *self._listen)
 
     def cut(self, client_id: str) -> None:
         """Close every connection of a client, as a broker that goes down does."""
@@ -361,10 +375,14 @@ def steer(proxy: RecordingProxy, command: str) -> None:
             proxy.add_fault(fault_from(words))
         case ["cut", client_id]:
             proxy.cut(client_id)
+        case ["refuse"]:
+            proxy.refuse()
+        case ["accept"]:
+            proxy.accept()
         case []:
             pass
         case _:
-            raise ConfigError(f"{command!r}: write step, note, fault or cut")
+            raise ConfigError(f"{command!r}: write step, note, fault, cut, refuse or accept")
 
 
 def main(arguments: list[str] | None = None) -> None:

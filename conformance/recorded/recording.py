@@ -37,6 +37,8 @@ COMPARED: Final = (
 )
 """The APIs whose requests must be the recorded ones."""
 _TOGETHER_MS: Final = 20
+_BROKER: Final = "broker"
+"""Notes under this name say when the broker was gone, and when it was back."""
 
 Line = dict[str, Any]
 
@@ -61,6 +63,7 @@ class Recording(Struct, frozen=True):
         opened: When each connection opened, by the node it turned out to lead to.
         closed: When each of them broke.
         ended_at_ms: The last line.
+        outage: From when to when connections were refused; empty for never.
         topic_ids: As the client learnt them.
     """
 
@@ -69,6 +72,7 @@ class Recording(Struct, frozen=True):
     opened: tuple[tuple[int, int], ...]
     closed: tuple[tuple[int, int], ...]
     ended_at_ms: int
+    outage: tuple[int, ...]
     topic_ids: dict[str, bytes]
 
 
@@ -115,6 +119,7 @@ def read_recording(
         ),
         closed=tuple(_broken_connections(mine, nodes)),
         ended_at_ms=mine[-1]["t_ms"],
+        outage=tuple(line["t_ms"] for line in span if line.get("client_id") == _BROKER),
         topic_ids=_topic_ids(exchanges),
     )
 

@@ -83,9 +83,13 @@ class Rehearsal:
     Args:
         recording: What the real client did.
         port: The port that is to do the same, not started yet.
+        tolerance_ms: What an instant may differ; more where backoffs with jitter add up.
     """
 
-    def __init__(self, recording: Recording, port: RecordedPort) -> None:
+    def __init__(
+        self, recording: Recording, port: RecordedPort, *, tolerance_ms: int = TOLERANCE_MS
+    ) -> None:
+        self._tolerance_ms = tolerance_ms
         self._recording = recording
         self._port = port
         self._order = count()
@@ -118,7 +122,7 @@ class Rehearsal:
             pass
         for api in COMPARED:
             for missing in self._expected[api][self._met[api] :]:
-                if missing.at_ms <= recording.ended_at_ms - TOLERANCE_MS:
+                if missing.at_ms <= recording.ended_at_ms - self._tolerance_ms:
                     self._differ(missing.at_ms, f"{api.name} is missing")
         self.differences.sort(key=lambda difference: difference.at_ms)
         return self.differences
@@ -208,11 +212,18 @@ class Rehearsal:
                 pass
 
     def _connect(self, node_id: int) -> None:
-        """Open at once; after a break, when the recorded connection opened again."""
-        now_ms = self._now_ms
-        recording = self._recording
+        """Open at once, but not while the recorded broker was gone.
+
+        After a break without an outage it opens when the recorded connection did: how soon a
+        client tries again is its transport's business.
+        """
+        now_ms, recording = self._now_ms, self._recording
+        outage = recording.outage
+        if outage and outage[0] <= now_ms <= outage[-1]:
+            self._at(now_ms + _ROUND_TRIP_MS, lambda ms: self._port.on_disconnected(node_id, ms))
+            return
         at_ms = now_ms
-        if any(ms <= now_ms for ms, node in recording.closed if node == node_id):
+        if not outage and any(ms <= now_ms for ms, node in recording.closed if node == node_id):
             again = [ms for ms, node in recording.opened if node == node_id and ms >= now_ms]
             at_ms = again[0] if again else now_ms
         self._at(at_ms + _ROUND_TRIP_MS, lambda ms: self._port.on_connected(node_id, ms))
@@ -240,12 +251,12 @@ class Rehearsal:
         api, now_ms = request.api_key, self._now_ms
         number = self._met[api]
         if number >= len(self._expected[api]):
-            if now_ms <= self._recording.ended_at_ms - TOLERANCE_MS:
+            if now_ms <= self._recording.ended_at_ms - self._tolerance_ms:
                 self._differ(now_ms, f"{api.name} more than recorded: {request}")
             return
         self._met[api] = number + 1
         expected = self._expected[api][number]
-        if abs(now_ms - expected.at_ms) > TOLERANCE_MS:
+        if abs(now_ms - expected.at_ms) > self._tolerance_ms:
             self._differ(now_ms, f"{api.name} number {number + 1}, recorded at {expected.at_ms}")
         said, recorded = self._on_the_wire(request, expected), _plain(expected.request)
         if said != recorded:

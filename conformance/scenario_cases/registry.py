@@ -6,7 +6,13 @@ from typing import Final
 
 from conformance.scenario_cases.case import ScenarioCase
 
-MODULES: Final = ("consumers", "consumer_failures", "connect", "connect_failures")
+MODULES: Final = (
+    "consumers",
+    "consumer_failures",
+    "client_models",
+    "connect",
+    "connect_failures",
+)
 """The modules of this package that hold cases."""
 
 

@@ -173,6 +173,7 @@ class BackgroundPort(BackgroundRequests, ABC):
 
     def on_disconnected(self, node_id: int, now_ms: int) -> Effects:
         """Fail the requests of this connection."""
+        self._on_link_broken(node_id)
         self._net.on_disconnected(node_id, now_ms)
         return self._settle(now_ms)
 
@@ -349,6 +350,12 @@ class BackgroundPort(BackgroundRequests, ABC):
         if not self._is_app_in_callback():
             deadline_ms = min(deadline_ms, self._call_deadline_ms)
         self._deadline_ms = deadline_ms
+
+    def _is_closed(self) -> bool:
+        return self._call is AppCall.CLOSED
+
+    def _on_link_broken(self, node_id: int) -> None:
+        """A connection broke; what was in flight on it fails next."""
 
     # What a client provides.
 

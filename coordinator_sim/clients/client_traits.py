@@ -55,8 +55,8 @@ LIBRDKAFKA: Final = ClientTraits(
     name="librdkafka",
     default_settings={
         "request.timeout.ms": "60000",
-        "reconnect.backoff.ms": "100",
-        "reconnect.backoff.max.ms": "10000",
+        "reconnect.backoff.ms": "50",
+        "reconnect.backoff.max.ms": "50",
         "socket.connection.setup.timeout.ms": "30000",
     },
     api_versions={
@@ -80,7 +80,11 @@ LIBRDKAFKA: Final = ClientTraits(
 )
 """librdkafka 2.16. Its request timeout is `socket.timeout.ms`.
 
-Source: librdkafka 2.15, rdkafka_conf.c, rdkafka_request.c (JoinGroupRequest, LeaveGroupRequest).
+Its `reconnect.backoff.ms` is 100 and grows, but while a broker is wanted and none is up, one is
+tried every half of that.
+
+Source: librdkafka 2.15, rdkafka_conf.c, rdkafka_request.c (JoinGroupRequest, LeaveGroupRequest);
+rdkafka.c, sparse_connect_intvl.
 """
 
 FRANZ_GO: Final = ClientTraits(
@@ -89,9 +93,9 @@ FRANZ_GO: Final = ClientTraits(
         "max.poll.interval.ms": "60000",
         "request.timeout.ms": "15000",
         "retry.backoff.ms": "250",
-        "retry.backoff.max.ms": "2500",
-        "reconnect.backoff.ms": "250",
-        "reconnect.backoff.max.ms": "2500",
+        "retry.backoff.max.ms": "5000",
+        "reconnect.backoff.ms": "0",
+        "reconnect.backoff.max.ms": "0",
     },
     api_versions={
         ApiKey.METADATA: 13,

@@ -5,18 +5,22 @@ from typing import Final
 
 from coordinator_sim.assignors.contract import ConsumerAssignor
 from coordinator_sim.clients.backoff import NO_JITTER, Jitter
-from coordinator_sim.clients.client_traits import LIBRDKAFKA, ClientTraits
+from coordinator_sim.clients.client_traits import FRANZ_GO, LIBRDKAFKA, ClientTraits
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.consumer_coordinator import ConsumerCoordinator
 from coordinator_sim.clients.contract import ConsumerPort
+from coordinator_sim.clients.franz_go import FranzGoConsumer
 from coordinator_sim.clients.librdkafka import LibrdkafkaConsumer
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.messages import Node
 
 JAVA: Final = "java"
-_TRAITS: Final = {traits.name: traits for traits in (LIBRDKAFKA,)}
-_MODELS: Final[Mapping[str, Callable[..., ConsumerPort]]] = {LIBRDKAFKA.name: LibrdkafkaConsumer}
+_TRAITS: Final = {traits.name: traits for traits in (LIBRDKAFKA, FRANZ_GO)}
+_MODELS: Final[Mapping[str, Callable[..., ConsumerPort]]] = {
+    LIBRDKAFKA.name: LibrdkafkaConsumer,
+    FRANZ_GO.name: FranzGoConsumer,
+}
 CLIENTS: Final = (JAVA, *_MODELS)
 """The names of the clients; Java's is a port of its source, the others are models."""
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from coordinator_sim.scenario.settings import CONNECT_PROTOCOL, SETTINGS, STRATEGY, Scope
 from coordinator_sim.scenario.work import CommitPolicy, ConnectorWork, ProcessingLaw
 
-Client = Literal["java", "librdkafka"]
+Client = Literal["java", "librdkafka", "franz-go"]
 
 
 class ConstantLatency(Struct, frozen=True, tag="constant", forbid_unknown_fields=True):
@@ -82,7 +82,7 @@ class ConsumerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         settings: Client settings of this member alone, over the group's.
         processing: How long what a poll returned takes; None takes `processing_ms` a poll.
         commits: When the application commits.
-        client: Which client it is: `java`, or the model `librdkafka`.
+        client: Which client it is: `java`, or one of the models `librdkafka` and `franz-go`.
     """
 
     name: str

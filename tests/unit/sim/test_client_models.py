@@ -18,7 +18,7 @@ from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 
-MODELS: tuple[Client, ...] = ("librdkafka",)
+MODELS: tuple[Client, ...] = ("librdkafka", "franz-go")
 
 
 def world(

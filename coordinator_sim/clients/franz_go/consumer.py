@@ -1,0 +1,377 @@
+"""A franz-go consumer: the loop that joins, runs a session, and joins again.
+
+The application's polls have no part in it: a consumer that never polls keeps its partitions, as
+there is no `max.poll.interval.ms`. An error that is no rebalance loses all partitions, waits for
+a backoff that grows with every such error since the last rebalance, and joins again; that holds
+for fencing, too.
+
+Source: franz-go 1.22, pkg/kgo/consumer_group.go, manage, manageFailWait, joinAndSync,
+handleJoinResp, leave, findNewAssignments; group_balancer.go, balanceGroup.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from coordinator_sim.assignors.contract import (
+    AssignmentFailed,
+    AssignorMember,
+    ConsumerAssignor,
+    RebalanceProtocol,
+)
+from coordinator_sim.assignors.user_data import encode_sticky_user_data
+from coordinator_sim.clients.background_requests import members_of
+from coordinator_sim.clients.backoff import NO_JITTER, Jitter
+from coordinator_sim.clients.config import ConsumerConfig
+from coordinator_sim.clients.effects import CallbackKind
+from coordinator_sim.clients.franz_go.session import FranzGoSession
+from coordinator_sim.clients.network import RequestKind
+from coordinator_sim.errors import WireFormatError
+from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    UNKNOWN_MEMBER_ID,
+    JoinGroupProtocol,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeavingMember,
+    MetadataResponse,
+    Node,
+    SyncGroupAssignment,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from coordinator_sim.protocol.requests import Response
+from coordinator_sim.wire.consumer_protocol import (
+    decode_assignment,
+    encode_assignment,
+    encode_subscription,
+)
+
+_FIRST_JOIN: Final = "beginning to manage the group lifecycle"
+_AFTER_REBALANCE: Final = "rejoining from normal rebalance"
+_AFTER_ERROR: Final = "rejoining after we previously errored and backed off"
+_NEW_TOPICS: Final = (
+    "rejoining because there are more topics to consume, our interests have changed"
+)
+_NEW_PARTITIONS: Final = (
+    "rejoining because we are the leader and noticed some topics have new partitions"
+)
+_STALE_PLAN: Final = (
+    "instance group leader restarted and was reassigned old plan, our topic interests changed and "
+    "we must rejoin to force a rebalance"
+)
+_LEAVING: Final = "client leaving group per normal operation"
+_NO_GENERATION_USER_DATA: Final = bytes(4)
+"""A sticky member that owns nothing and knows no generation: an empty list, and nothing else."""
+
+
+class FranzGoConsumer(FranzGoSession):
+    """The model of a franz-go group consumer of the classic protocol, with default options.
+
+    DEVIATION: the sticky assignors are Java's. franz-go's own may keep other partitions where
+    they are.
+    """
+
+    __slots__ = (
+        "_error_count",
+        "_is_backing_off",
+        "_is_leader",
+        "_is_managing",
+        "_join_why",
+        "_known_partition_counts",
+        "_waiting_plan",
+    )
+
+    def __init__(  # noqa: PLR0913 - everything a client is configured with, by keyword
+        self,
+        config: ConsumerConfig,
+        *,
+        client_id: str,
+        group_id: str,
+        topics: Sequence[str],
+        assignors: Sequence[ConsumerAssignor],
+        bootstrap: tuple[Node, ...],
+        jitter: Jitter = NO_JITTER,
+    ) -> None:
+        super().__init__(
+            config,
+            client_id=client_id,
+            group_id=group_id,
+            topics=topics,
+            assignors=assignors,
+            bootstrap=bootstrap,
+            jitter=jitter,
+        )
+        self._is_managing = False
+        self._is_backing_off = False
+        self._is_leader = False
+        self._join_why = _FIRST_JOIN
+        self._error_count = 0
+        self._known_partition_counts: dict[str, int] = {}
+        self._waiting_plan: JoinGroupResponse | None = None
+
+    # The beginning, and what metadata says.
+
+    def _on_start(self, now_ms: int) -> None:
+        """The first metadata begins the loop."""
+
+    def _on_poll_ended(self, now_ms: int) -> None:
+        """Nobody watches polls."""
+
+    def _on_metadata(self, response: MetadataResponse, now_ms: int) -> None:
+        """Source: franz-go 1.22, pkg/kgo/consumer_group.go, findNewAssignments."""
+        self._adopt_metadata(response, now_ms)
+        known, counts = self._known_partition_counts, self._partition_counts()
+        self._known_partition_counts = counts
+        if not self._is_managing and counts:
+            self._is_managing = True
+            if self._config.enable_auto_commit:
+                interval_ms = self._config.auto_commit_interval_ms
+                self._call_at(now_ms + interval_ms, self._commit_by_interval)
+            self._join(now_ms)
+        elif any(topic not in known for topic in counts):
+            self._rejoin(_NEW_TOPICS)
+        elif self._is_leader and any(counts[topic] > known[topic] for topic in counts):
+            self._rejoin(_NEW_PARTITIONS)
+        if self._waiting_plan is not None:
+            plan, self._waiting_plan = self._waiting_plan, None
+            self._balance(plan, now_ms)
+
+    def _on_subscription_changed(self, now_ms: int) -> None:
+        del now_ms
+        self._rejoin(_NEW_TOPICS)
+
+    # JoinGroup.
+
+    def _join_anew(self, why: str, now_ms: int) -> None:
+        """A rebalance ended the session: errors before it are forgotten."""
+        self._error_count = 0
+        self._join_why = why or _AFTER_REBALANCE
+        self._join(now_ms)
+
+    def _join(self, now_ms: int) -> None:
+        self._is_joining = True
+        self._is_leader = False
+        self._rejoin_why = None
+        config = self._config
+        request = JoinGroupRequest(
+            group_id=self._group_id,
+            session_timeout_ms=config.session_timeout_ms,
+            rebalance_timeout_ms=config.rebalance_timeout_ms,
+            member_id=self._member_id,
+            group_instance_id=config.group_instance_id,
+            protocol_type="consumer",
+            protocols=tuple(
+                JoinGroupProtocol(assignor.name, self._subscription_blob(assignor))
+                for assignor in self._assignors
+            ),
+            reason=self._join_why,
+        )
+        self._ask(RequestKind.JOIN, request, self._on_join_group, now_ms)
+
+    def _subscription_blob(self, assignor: ConsumerAssignor) -> bytes:
+        """Source: franz-go 1.22, pkg/kgo/group_balancer.go, JoinGroupMetadata of each balancer."""
+        owned = self._last_assigned
+        cooperative = max(assignor.supported_protocols) is RebalanceProtocol.COOPERATIVE
+        user_data: bytes | None = None
+        if assignor.name in ("sticky", "cooperative-sticky"):
+            user_data = _NO_GENERATION_USER_DATA
+            if self._generation_id >= 0:
+                user_data = encode_sticky_user_data(owned, self._generation_id)
+        return encode_subscription(
+            Subscription(
+                topics=self._subscription,
+                user_data=user_data,
+                owned_partitions=owned if cooperative else (),
+                generation_id=self._generation_id,
+                rack_id=self._config.client_rack or self._traits.rack_when_unset,
+            )
+        )
+
+    def _on_join_group(self, response: Response | None, now_ms: int) -> None:
+        """Source: franz-go 1.22, pkg/kgo/consumer_group.go, handleJoinResp."""
+        if not isinstance(response, JoinGroupResponse):
+            self._manage_failed(now_ms)
+            return
+        match response.error_code:
+            case ErrorCode.NONE:
+                self._joined(response, now_ms)
+            case ErrorCode.MEMBER_ID_REQUIRED:
+                self._member_id = response.member_id
+                self._join(now_ms)
+            case ErrorCode.UNKNOWN_MEMBER_ID:
+                self._member_id = UNKNOWN_MEMBER_ID
+                self._join(now_ms)
+            case _:
+                self._manage_failed(now_ms)
+
+    def _joined(self, response: JoinGroupResponse, now_ms: int) -> None:
+        assignor = self._assignor(response.protocol_name)
+        if assignor is None:
+            self._manage_failed(now_ms)
+            return
+        self._member_id = response.member_id
+        self._generation_id = response.generation_id
+        self._cooperative = max(assignor.supported_protocols) is RebalanceProtocol.COOPERATIVE
+        if response.leader == response.member_id:
+            self._is_leader = True
+            self._balance(response, now_ms)
+        else:
+            self._sync(response, (), now_ms)
+
+    def _balance(self, response: JoinGroupResponse, now_ms: int) -> None:
+        """Assign, after asking for metadata of topics that only others subscribe to."""
+        try:
+            members = members_of(response)
+        except WireFormatError:
+            self._manage_failed(now_ms)
+            return
+        topics = dict.fromkeys(t for member in members for t in member.subscription.topics)
+        wanted = self._metadata.wanted_topics or ()
+        if any(topic not in wanted for topic in topics):
+            self._metadata.wanted_topics = tuple(sorted(dict.fromkeys((*wanted, *topics))))
+            self._metadata.request_update_for_new_topics()
+            self._waiting_plan = response
+            return
+        assignor = self._assignor(response.protocol_name)
+        plan = None if assignor is None else self._plan(assignor, tuple(topics), members)
+        if plan is None:
+            self._manage_failed(now_ms)
+        else:
+            self._sync(response, plan, now_ms)
+
+    def _plan(
+        self,
+        assignor: ConsumerAssignor,
+        topics: tuple[str, ...],
+        members: list[AssignorMember],
+    ) -> tuple[SyncGroupAssignment, ...] | None:
+        """Everyone's assignment, by member id, partitions ascending; None if there is none."""
+        try:
+            assigned = assignor.assign(self._topic_racks(topics), members)
+        except AssignmentFailed:
+            return None
+        return tuple(
+            SyncGroupAssignment(
+                member_id,
+                encode_assignment(
+                    ConsumerAssignment(partitions=tuple(sorted(assigned[member_id]))), version=0
+                ),
+            )
+            for member_id in sorted(assigned)
+        )
+
+    # SyncGroup.
+
+    def _sync(
+        self, joined: JoinGroupResponse, plan: tuple[SyncGroupAssignment, ...], now_ms: int
+    ) -> None:
+        request = SyncGroupRequest(
+            group_id=self._group_id,
+            generation_id=self._generation_id,
+            member_id=self._member_id,
+            group_instance_id=self._config.group_instance_id,
+            protocol_type="consumer",
+            protocol_name=joined.protocol_name,
+            assignments=() if joined.skip_assignment else plan,
+        )
+        stale = plan if joined.skip_assignment else ()
+        self._ask(RequestKind.SYNC, request, lambda r, ms: self._on_sync(stale, r, ms), now_ms)
+
+    def _on_sync(
+        self, plan: tuple[SyncGroupAssignment, ...], response: Response | None, now_ms: int
+    ) -> None:
+        """Adopt the assignment. A static leader that came back checks it against its own plan."""
+        if not isinstance(response, SyncGroupResponse):
+            self._manage_failed(now_ms)
+            return
+        if response.error_code is ErrorCode.REBALANCE_IN_PROGRESS:
+            self._join(now_ms)
+            return
+        try:
+            blob = response.assignment
+            assigned = decode_assignment(blob).partitions if blob else ()
+        except WireFormatError:
+            self._manage_failed(now_ms)
+            return
+        if response.error_code is not ErrorCode.NONE:
+            self._manage_failed(now_ms)
+            return
+        self._is_joining = False
+        self._rejoin_is_owed = False
+        self._now_assigned = tuple(sorted(assigned))
+        mine = [entry for entry in plan if entry.member_id == self._member_id]
+        if mine and sorted(decode_assignment(mine[0].assignment).partitions) != sorted(assigned):
+            self._rejoin(_STALE_PLAN)
+        self._begin_session(now_ms)
+        self._send_queued_commits(now_ms)
+
+    # Errors that are no rebalance.
+
+    def _manage_failed(self, now_ms: int) -> None:
+        """Lose everything, tell the application, wait, and join again.
+
+        Source: franz-go 1.22, pkg/kgo/consumer_group.go, manageFailWait.
+        """
+        self._is_joining = False
+        self._is_leader = False
+        if self._is_leaving:
+            self._revoke_to_leave(now_ms)
+            return
+        lost = self._now_assigned
+        self._stop_fetching(tuple(self._assigned))
+        self._error_count += 1
+        self._is_backing_off = True
+        self._enqueue_callback(CallbackKind.PARTITIONS_LOST, lost, self._lost)
+
+    def _lost(self, now_ms: int) -> None:
+        self._give_up(self._now_assigned)
+        self._uncommitted.clear()
+        if self._is_leaving:
+            self._leave(now_ms)
+            return
+        self._join_why = _AFTER_ERROR
+        self._call_at(now_ms + self._backoff_ms(self._error_count), self._backed_off)
+
+    def _backed_off(self, now_ms: int) -> None:
+        if self._is_backing_off:
+            self._is_backing_off = False
+            self._join(now_ms)
+
+    # Leaving.
+
+    def _begin_close(self, now_ms: int) -> None:
+        """Leave; a join in flight, or a callback, is waited for first.
+
+        Source: franz-go 1.22, pkg/kgo/consumer_group.go, leave, manageFailWait.
+        """
+        self._is_leaving = True
+        if not self._is_managing:
+            self._finish_close()
+        elif self._is_backing_off:
+            if self._callback is None and not self._callbacks:
+                self._is_backing_off = False
+                self._leave(now_ms)
+        elif self._session is not None:
+            self._session.beats = False
+            self._serve(now_ms)
+
+    def _leave(self, now_ms: int) -> None:
+        """Tell the coordinator, unless the member is static and owes the group no join."""
+        is_static = self._config.group_instance_id is not None
+        if not self._member_id or (is_static and not self._rejoin_is_owed):
+            self._finish_close()
+            return
+        leaver = LeavingMember(
+            member_id=self._member_id,
+            group_instance_id=self._config.group_instance_id,
+            reason=_LEAVING,
+        )
+        request = LeaveGroupRequest(group_id=self._group_id, members=(leaver,))
+        self._ask(RequestKind.LEAVE, request, self._left, now_ms)
+
+    def _left(self, response: Response | None, now_ms: int) -> None:
+        del response, now_ms
+        if not self._is_closed():
+            self._finish_close()
