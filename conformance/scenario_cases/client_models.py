@@ -19,7 +19,6 @@ def each_client_leaves_in_its_own_way(seen: Seen) -> None:
             ("on-java", "consumer poll timeout has expired."),
             ("on-librdkafka", None),
             ("on-franz-go", "client leaving group per normal operation"),
-            ("on-java", "the consumer is being closed"),
         ],
     )
     seen.expect("failed", seen.of(Event.MEMBER_FAILED), [])
