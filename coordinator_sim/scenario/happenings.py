@@ -192,6 +192,20 @@ class ChangeTaskCount(_Happening, frozen=True, kw_only=True):
     tasks: int
 
 
+class FailWork(_Happening, frozen=True, kw_only=True):
+    """Let a connector or one of its tasks fail where it runs, as if it had raised an exception.
+
+    Args:
+        task: Its number; None lets the connector itself fail.
+        trace: What the FAILED status shows.
+    """
+
+    group_id: str
+    connector: str
+    task: int | None = None
+    trace: str = "org.apache.kafka.connect.errors.ConnectException: the scenario asks for a failure"
+
+
 class ChangeSubscription(_Happening, frozen=True, kw_only=True):
     """Make a consumer subscribe to other topics."""
 
@@ -212,7 +226,7 @@ MemberHappening = (
     | LagConfigTopic
     | RestRequest
 )
-ConnectorHappening = AddConnector | RemoveConnector | ChangeTaskCount
+ConnectorHappening = AddConnector | RemoveConnector | ChangeTaskCount | FailWork
 Happening = (
     MemberHappening
     | ConnectorHappening

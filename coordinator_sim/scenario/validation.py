@@ -23,6 +23,7 @@ from coordinator_sim.scenario.happenings import (
     CreateTopic,
     DelayResponse,
     DropResponse,
+    FailWork,
     Happening,
     HoldReplication,
     LagConfigTopic,
@@ -282,7 +283,7 @@ def _check_happening(scenario: Scenario, happening: Happening) -> None:
             _check_rest_request(scenario, happening)
         case ChangeSubscription():
             _check_subscription(scenario, happening)
-        case AddConnector() | RemoveConnector() | ChangeTaskCount():
+        case AddConnector() | RemoveConnector() | ChangeTaskCount() | FailWork():
             _check_connector(scenario, happening)
         case _:
             _check_world_happening(scenario, happening)
@@ -387,7 +388,9 @@ def _check_connector(scenario: Scenario, happening: ConnectorHappening) -> None:
             )
     else:
         _known("connector", happening.connector, [*group.connectors, *added])
-    if not isinstance(happening, RemoveConnector):
+    if isinstance(happening, FailWork):
+        _within(f"task of {happening.connector!r}", happening.task or 0, 0, MAX_PARTITIONS)
+    elif not isinstance(happening, RemoveConnector):
         _within(f"tasks of {happening.connector!r}", happening.tasks, 0, MAX_PARTITIONS)
 
 

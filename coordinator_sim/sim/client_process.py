@@ -7,27 +7,54 @@ what a group is.
 from abc import abstractmethod
 from collections.abc import Mapping
 from functools import partial
-from typing import assert_never
+from typing import Protocol
 
-from coordinator_sim.clients.contract import ClientPort
 from coordinator_sim.clients.effects import (
     COORDINATOR_NODE_OFFSET,
     Closed,
     CommitCompleted,
     Connect,
     Disconnect,
-    Effect,
-    Effects,
     PollReturned,
     ResetPositions,
     RunCallback,
     Send,
 )
+from coordinator_sim.connect.effects import WorkerEffect
+from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.requests import Response
 from coordinator_sim.sim.network import Connection, ResponseMessage
 from coordinator_sim.sim.pausable import PausableProcess
 from coordinator_sim.sim.world import US_PER_MS, World
 from coordinator_sim.trace.events import Event, TraceEvent
+
+AnyEffects = tuple[WorkerEffect, ...]
+"""What a consumer's port asks for, or a whole worker."""
+
+
+class DrivenPort(Protocol):
+    """What every port has: a consumer's, and a whole Connect worker."""
+
+    def expire(self, now_ms: int) -> AnyEffects:
+        """Fire every deadline up to now."""
+        ...
+
+    def on_connected(self, node_id: int, now_ms: int) -> AnyEffects:
+        """A connection is open."""
+        ...
+
+    def on_disconnected(self, node_id: int, now_ms: int) -> AnyEffects:
+        """A connection is gone, or could not be opened."""
+        ...
+
+    def on_response(self, correlation_id: int, response: Response, now_ms: int) -> AnyEffects:
+        """A response arrived."""
+        ...
+
+    def next_deadline_ms(self) -> int | None:
+        """The one alarm to arm."""
+        ...
 
 
 class ClientProcess(PausableProcess):
@@ -53,7 +80,7 @@ class ClientProcess(PausableProcess):
     )
 
     def __init__(
-        self, world: World, name: str, *, group_id: str, port: ClientPort, host: str | None = None
+        self, world: World, name: str, *, group_id: str, port: DrivenPort, host: str | None = None
     ) -> None:
         super().__init__(world)
         self._network = world.network
@@ -119,16 +146,13 @@ class ClientProcess(PausableProcess):
     def _on_gone(self) -> None:
         """The process has ended, closed or killed."""
 
-    def _complete_callback(self, token: int) -> None:
-        self._run(self._port.callback_completed(token, None, self._now_ms()))
-
     # Effects of the port.
 
     def _on_alarm(self) -> None:
         if not self._is_paused:
             self._run(self._port.expire(self._environment.now_us // US_PER_MS))
 
-    def _run(self, effects: Effects) -> None:
+    def _run(self, effects: AnyEffects) -> None:
         """Carry out effects in order, then arm the alarm."""
         for effect in effects:
             if type(effect) is Send:
@@ -144,7 +168,7 @@ class ClientProcess(PausableProcess):
             else:
                 self.set_alarm(deadline_ms * US_PER_MS)
 
-    def _run_rare(self, effect: Effect) -> None:
+    def _run_rare(self, effect: WorkerEffect) -> None:
         match effect:
             case Connect(node_id=node_id):
                 self._connect(node_id)
@@ -165,7 +189,15 @@ class ClientProcess(PausableProcess):
             case Send():
                 pass  # carried out by the caller
             case _:
-                assert_never(effect)
+                self._carry_out(effect)
+
+    def _carry_out(self, effect: WorkerEffect) -> None:
+        """Carry out what only a Connect worker asks for.
+
+        Raises:
+            InvariantViolation: this process is none.
+        """
+        raise InvariantViolation(f"{self._name} asks for {type(effect).__name__}")
 
     def _connect(self, node_id: int) -> None:
         broker_id = node_id

@@ -1,105 +1,123 @@
-"""What the workers of one Connect cluster share: the config topic, and each worker's view of it.
+"""What the workers of one Connect cluster share, and whoever operates the cluster.
 
-The topic is kept as its latest snapshot and offset. A worker reads every record a little later
-than it was written, in order; how much later follows the network's law.
+The operator speaks Connect's REST API. He asks the first worker that listens, which forwards to the
+leader as in Connect, and tries again a second after a refusal that may pass.
 """
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Final, Protocol
+from urllib.parse import quote
 
-from coordinator_sim.clients.worker_coordinator import ConfigSnapshot
-from coordinator_sim.connect.config_log import ConfigChange
+import msgspec
+
+from coordinator_sim.connect.effects import HttpRequest, HttpResponse
+from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.scenario.world import ConnectGroupSpec
+from coordinator_sim.sim.internal_topics import (
+    connector_config,
+    create_internal_topics,
+    internal_topic_names,
+)
+from coordinator_sim.sim.rest_operator import OPERATOR
 from coordinator_sim.sim.world import World
 
-_HOPS: Final = 2
-"""A fetch that waits at the broker answers one way; producing the record took the other."""
+RETRY_US: Final = 1_000_000
+"""What the operator waits after a refusal that may pass: a conflict, an error, nobody there."""
+_OK: Final = range(200, 300)
+_NOT_FOUND: Final = 404
 
 
-class ConfigReaderProcess(Protocol):
-    """A running worker, as far as it reads the config topic."""
+class RunningWorker(Protocol):
+    """A worker's process, as far as its work can be made to fail."""
 
-    def configs_read(self, snapshot: ConfigSnapshot, change: ConfigChange) -> None:
-        """The worker's view is now this snapshot; `change` says what the new records were."""
+    def fail(self, resource: str | ConnectorTaskId, trace: str) -> None:
+        """Let a connector or a task fail if it runs here."""
         ...
 
 
 class ConnectCluster:
-    """The config topic of one Connect cluster, and the writes that change its connectors.
-
-    As in Connect, a new connector is a record of its own; its tasks are written once a worker has
-    started the connector and asked for them (`connector_started`).
+    """One Connect cluster.
 
     Args:
         world: What the run shares.
-        connectors: Task count of each connector that exists from the start.
+        group: The cluster.
     """
 
-    __slots__ = ("_held_until_us", "_readers", "_task_counts", "_world", "snapshot")
+    __slots__ = ("_group", "_held_until_us", "_listening", "_running", "_world", "names")
 
-    def __init__(self, world: World, connectors: Mapping[str, int]) -> None:
+    def __init__(self, world: World, group: ConnectGroupSpec) -> None:
         self._world = world
-        self._task_counts = dict(connectors)
-        self._readers: dict[str, ConfigReaderProcess] = {}
+        self._group = group
+        self.names = internal_topic_names(group)
+        """Of the cluster's internal topics."""
+        self._running: dict[RunningWorker, None] = {}
+        self._listening: dict[str, None] = {}
         self._held_until_us: dict[str, int] = {}
-        records = sum(_record_count(tasks) for tasks in connectors.values())
-        self.snapshot = ConfigSnapshot(offset=records or -1, connectors=dict(connectors))
-        """The topic to its end."""
+        create_internal_topics(world.data.service, group)
 
-    def follow(self, worker: str, reader: ConfigReaderProcess) -> None:
-        """Tell a worker of every record from now on; it has read what there is."""
-        self._readers[worker] = reader
+    def enter(self, worker: RunningWorker) -> None:
+        """A worker's process begins."""
+        self._running[worker] = None
 
-    def unfollow(self, worker: str) -> None:
+    def leave(self, worker: RunningWorker) -> None:
         """A worker's process has ended."""
-        self._readers.pop(worker, None)
+        self._running.pop(worker, None)
+
+    def fail(self, connector: str, task: int | None, trace: str) -> None:
+        """Let a connector, or one of its tasks, fail where it runs."""
+        resource = connector if task is None else ConnectorTaskId(connector, task)
+        for worker in self._running:
+            worker.fail(resource, trace)
+
+    def listens(self, url: str, *, listens: bool) -> None:
+        """A worker takes in REST requests at this URL, or does no longer."""
+        self._listening.pop(url, None)
+        if listens:
+            self._listening[url] = None
+
+    # Reading of the config topic, held up.
 
     def hold_back(self, worker: str, for_us: int) -> None:
-        """Let a worker read no new record of the topic for so long."""
+        """Let a worker read no new record of the config topic for so long."""
         self._held_until_us[worker] = self._world.environment.now_us + for_us
+
+    def held_until_us(self, worker: str) -> int:
+        """Until when a worker reads no new record of the config topic."""
+        return self._held_until_us.get(worker, 0)
+
+    # The operator.
 
     def set_connector(self, connector: str, tasks: int) -> None:
         """Create a connector, or configure it for another number of tasks."""
-        self._task_counts[connector] = tasks
-        connectors = dict(self.snapshot.connectors)
-        connectors.setdefault(connector, 0)
-        self._write(1, connectors, ConfigChange(updated=(connector,)))
+        body = msgspec.json.encode(connector_config(self._group, connector, tasks))
+        self._order("PUT", f"{_path(connector)}/config", body)
 
     def remove_connector(self, connector: str) -> None:
         """Delete a connector; nothing happens when there is none of that name."""
-        if self._task_counts.pop(connector, None) is None:
+        self._order("DELETE", _path(connector))
+
+    def _order(self, method: str, target: str, body: bytes = b"") -> None:
+        headers = {"content-type": "application/json"} if body else {}
+        self._try(HttpRequest(method=method, target=target, headers=headers, body=body))
+
+    def _try(self, request: HttpRequest) -> None:
+        url = next(iter(self._listening), None)
+        if url is None:
+            self._answered(request, None, None)
+        else:
+            self._world.http.call(OPERATOR, url, request, partial(self._answered, request))
+
+    def _answered(
+        self,
+        request: HttpRequest,
+        response: HttpResponse | None,
+        error: str | None,  # noqa: ARG002 - whatever it is, it is tried again
+    ) -> None:
+        if response is not None and (response.status in _OK or response.status == _NOT_FOUND):
             return
-        connectors = dict(self.snapshot.connectors)
-        connectors.pop(connector, None)
-        # Tombstones of the connector's configuration and of its target state.
-        self._write(2, connectors, ConfigChange(removed=(connector,)))
-
-    def connector_started(self, connector: str) -> None:
-        """A worker runs the connector and asks for its tasks; equal configurations are not written.
-
-        Source: kafka trunk, DistributedHerder.reconfigureConnector.
-        """
-        tasks = self._task_counts.get(connector)
-        if tasks is None or tasks == self.snapshot.connectors.get(connector):
-            return
-        connectors = {**self.snapshot.connectors, connector: tasks}
-        self._write(tasks + 1, connectors, ConfigChange(reconfigured=(connector,)))
-
-    def _write(self, records: int, connectors: dict[str, int], change: ConfigChange) -> None:
-        offset = max(self.snapshot.offset, 0) + records
-        self.snapshot = snapshot = ConfigSnapshot(offset=offset, connectors=connectors)
         environment = self._world.environment
-        for worker in self._readers:
-            lag_us = _HOPS * self._world.network.draw_us(f"config>{worker}")
-            read_us = max(environment.now_us + lag_us, self._held_until_us.get(worker, 0))
-            environment.call_at(read_us, partial(self._read, worker, snapshot, change))
-
-    def _read(self, worker: str, snapshot: ConfigSnapshot, change: ConfigChange) -> None:
-        reader = self._readers.get(worker)
-        if reader is not None:
-            reader.configs_read(snapshot, change)
+        environment.call_at(environment.now_us + RETRY_US, partial(self._try, request))
 
 
-def _record_count(tasks: int) -> int:
-    """Records that configure a connector: its own, one a task, and the commit."""
-    return tasks + 2
+def _path(connector: str) -> str:
+    return f"/connectors/{quote(connector, safe='')}"

@@ -282,6 +282,9 @@ class ConsumerProcess(ClientProcess):
 
     # Callbacks and the end.
 
+    def _complete_callback(self, token: int) -> None:
+        self._run(self._consumer.callback_completed(token, None, self._now_ms()))
+
     def _on_callback(self, callback: RunCallback) -> None:
         event = _OWNERSHIP_EVENTS.get(callback.kind)
         if event is not None and callback.partitions:

@@ -18,6 +18,7 @@ from coordinator_sim.scenario.happenings import (
     CreateTopic,
     DelayResponse,
     DropResponse,
+    FailWork,
     Happening,
     HoldReplication,
     LagConfigTopic,
@@ -46,6 +47,10 @@ class ConnectorAdmin(Protocol):
 
     def remove_connector(self, connector: str) -> None:
         """Delete the connector."""
+        ...
+
+    def fail(self, connector: str, task: int | None, trace: str) -> None:
+        """Let the connector or one of its tasks fail where it runs."""
         ...
 
     def hold_back(self, worker: str, for_us: int) -> None:
@@ -92,7 +97,7 @@ class Stage:
         }
         self._world.record_fault(type(happening).__name__, **attrs)
         match happening:
-            case AddConnector() | RemoveConnector() | ChangeTaskCount():
+            case AddConnector() | RemoveConnector() | ChangeTaskCount() | FailWork():
                 self._change_connector(happening)
             case StartMember() | StopMember() | CrashMember() | RestartMember():
                 self._change_process(happening)
@@ -195,10 +200,15 @@ class Stage:
 
     def _change_connector(self, happening: ConnectorHappening) -> None:
         admin = self._connect[happening.group_id]
-        if isinstance(happening, RemoveConnector):
-            admin.remove_connector(happening.connector)
-        else:
-            admin.set_connector(happening.connector, happening.tasks)
+        match happening:
+            case RemoveConnector(connector=connector):
+                admin.remove_connector(connector)
+            case FailWork(connector=connector, task=task, trace=trace):
+                admin.fail(connector, task, trace)
+            case AddConnector() | ChangeTaskCount():
+                admin.set_connector(happening.connector, happening.tasks)
+            case _:
+                assert_never(happening)
 
 
 def _text(value: object) -> str:

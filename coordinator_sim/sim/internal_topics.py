@@ -1,5 +1,7 @@
 """The internal topics of a Connect cluster as its first worker finds them."""
 
+from typing import Final
+
 from msgspec import Struct
 
 from coordinator_sim.broker.data_service import DataService
@@ -14,10 +16,17 @@ from coordinator_sim.connect.config_records import (
 from coordinator_sim.connect.topic_log import CLEANUP_POLICY, COMPACT
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.scenario.work import SinkWork
 from coordinator_sim.scenario.world import ConnectGroupSpec
 
-CONNECTOR_CLASS = "SimulatedSource"
-"""`connector.class` of a connector that the scenario gives nothing but tasks."""
+SOURCE_CLASS: Final = "SimulatedSource"
+"""`connector.class` of a connector that the scenario gives nothing but tasks, or source work."""
+SINK_CLASS: Final = "SimulatedSink"
+"""`connector.class` of a connector whose tasks are sinks."""
+
+
+SHARDS: Final = "shards"
+"""The setting that a simulated connector divides among its tasks."""
 
 
 class InternalTopicNames(Struct, frozen=True):
@@ -76,16 +85,16 @@ def create_internal_topics(service: DataService, group: ConnectGroupSpec) -> Non
         record_bytes=spec.status_record_bytes,
         partitions=spec.status_partitions,
     )
-    write_connectors(service, names.configs, group.connectors)
+    _write_connectors(service, names.configs, group)
 
 
-def write_connectors(service: DataService, topic: str, connectors: dict[str, int]) -> None:
+def _write_connectors(service: DataService, topic: str, group: ConnectGroupSpec) -> None:
     """Append the records of connectors with that many tasks: configuration, tasks, commit."""
     log = service.log_of(topic, 0)
     if log is None:
         raise InvariantViolation(f"there is no topic {topic}")
-    for name, tasks in connectors.items():
-        config = connector_config(name, tasks)
+    for name, tasks in group.connectors.items():
+        config = connector_config(group, name, tasks)
         log.append_records(
             (
                 (connector_key(name).encode(), properties_value(config)),
@@ -102,16 +111,24 @@ def write_connectors(service: DataService, topic: str, connectors: dict[str, int
         )
 
 
-def connector_config(name: str, tasks: int) -> dict[str, str]:
-    """The configuration of a connector of which only its number of tasks is known."""
-    return {"connector.class": CONNECTOR_CLASS, "tasks.max": str(tasks), "name": name}
+def connector_config(group: ConnectGroupSpec, name: str, tasks: int) -> dict[str, str]:
+    """The configuration of a connector of the scenario: each shard is a task."""
+    work = group.work.get(name)
+    config = {
+        # Connect wants at least one task to be allowed, and a scenario may give a connector none.
+        "tasks.max": str(max(tasks, 1)),
+        SHARDS: ",".join(map(str, range(tasks))),
+        "name": name,
+    }
+    if isinstance(work, SinkWork):
+        return {"connector.class": SINK_CLASS, **config, "topics": ",".join(work.topics)}
+    return {"connector.class": SOURCE_CLASS, **config}
 
 
 def task_config(config: dict[str, str], number: int) -> dict[str, str]:
-    """The configuration of one of its tasks, in the order in which a leader writes it."""
-    return as_hash_map(
-        {**config, "task.class": f"{config['connector.class']}Task", "task.id": str(number)}
-    )
+    """The configuration of one of its tasks, as its class makes it, in a leader's order."""
+    task_class = f"{config['connector.class']}Task"
+    return as_hash_map({**config, "task.class": task_class, SHARDS: str(number)})
 
 
 def _append_runs(

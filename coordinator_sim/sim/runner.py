@@ -113,7 +113,7 @@ class Simulation:
 
     def _populate(self, world: World, brokers: ClusterDriver) -> None:
         connect = {
-            group.group_id: ConnectCluster(world, group.connectors)
+            group.group_id: ConnectCluster(world, group)
             for group in self._scenario.groups
             if isinstance(group, ConnectGroupSpec)
         }

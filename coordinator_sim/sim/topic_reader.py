@@ -183,8 +183,10 @@ class TopicReader:
         for partition, leader_id in self._fetchable():
             if leader_id is None:
                 self._retry_at_ms = now_ms + self._client.backoff_ms(0)
-            elif leader_id not in self._in_flight or self._gives_up(leader_id, now_ms):
-                wanted.setdefault(leader_id, {})[partition] = self._positions[partition]
+                continue
+            again = self._taken_back(leader_id, now_ms)
+            if again is not None:
+                wanted.setdefault(leader_id, again)[partition] = self._positions[partition]
         for leader_id, positions in wanted.items():
             request = FetchRequest(
                 topic=self._topic,
@@ -203,22 +205,25 @@ class TopicReader:
             busy.update(flight.partitions)
         return [(p, self._leader_of(p)) for p in self._positions if p not in busy]
 
-    def _gives_up(self, leader_id: int, now_ms: int) -> bool:
-        """Whether a fetch that finds nothing has just been answered so, as it is at its bound.
+    def _taken_back(self, leader_id: int, now_ms: int) -> dict[int, int] | None:
+        """What is to be asked once more of a leader beside other partitions; None to wait.
 
         Brokers of the simulation keep a fetch until there is something. Java's answer after
-        `fetch.max.wait.ms`, and only then can other partitions of the leader be asked for.
+        `fetch.max.wait.ms`, and only then can other partitions of the leader be asked for; with
+        them those that were waited for, so that one fetch waits for all of them in the end.
         """
-        flight = self._in_flight[leader_id]
+        flight = self._in_flight.get(leader_id)
+        if flight is None:
+            return {}
         if (
             flight.pending.done
             or (now_ms - flight.sent_ms) % FETCH_MAX_WAIT_MS
             or (now_ms == flight.sent_ms)
         ):
-            return False
+            return None
         self._client.abandon(flight.pending)
-        self._in_flight[leader_id] = _InFlight(Pending(), flight.partitions, now_ms)
-        return True
+        del self._in_flight[leader_id]
+        return {partition: self._positions[partition] for partition in flight.partitions}
 
     def _next_ms(self) -> int:
         """When there is something to do without an answer."""

@@ -1,69 +1,77 @@
-"""A Connect worker process: the herder's thread, and the connectors and tasks it is told to run.
+"""A Connect worker process: the whole worker, its Kafka clients, and the work it is told to run.
 
-The herder decides everything; here its ticks are repeated, and starting and stopping takes time.
+The worker decides everything; here what it asks for takes its time.
 """
 
-from collections.abc import Sequence
 from functools import partial
+from hashlib import sha256
 from typing import Final
 
-from coordinator_sim.clients.config import WorkerConfig
-from coordinator_sim.clients.effects import CallbackKind, RunCallback
-from coordinator_sim.clients.worker_coordinator import ConfigSnapshot
+from coordinator_sim.clients.effects import RunCallback
 from coordinator_sim.clock import Action
-from coordinator_sim.connect.config_log import ConfigChange
-from coordinator_sim.connect.ticking_herder import Herder
+from coordinator_sim.connect.effects import (
+    AnswerHttp,
+    CallHttp,
+    CancelTask,
+    ChangeTargetState,
+    Died,
+    Fetched,
+    HttpRequest,
+    HttpResponse,
+    Listen,
+    Ready,
+    StartConnector,
+    StartTask,
+    StopConnector,
+    StopListening,
+    StopTask,
+    TargetState,
+    WorkerEffect,
+)
+from coordinator_sim.connect.herder_state import HerderState
+from coordinator_sim.connect.manifests import (
+    ConnectorManifest,
+    SettingSpec,
+    TaskRule,
+    TasksSpec,
+)
+from coordinator_sim.connect.plugins import Plugin, PluginType
+from coordinator_sim.connect.requests import Done, Outcome
+from coordinator_sim.connect.start_up import StartUpTimes
+from coordinator_sim.connect.thread import Blocking, Wait
+from coordinator_sim.connect.worker import ConnectWorker, WorkerParts
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.protocol.resources import ConnectorTaskId, connector_resource
 from coordinator_sim.scenario.world import ConnectGroupSpec, WorkerSpec
 from coordinator_sim.sim.client_process import ClientProcess
 from coordinator_sim.sim.connect_cluster import ConnectCluster
+from coordinator_sim.sim.data_plane import DataPlane
+from coordinator_sim.sim.internal_topics import SHARDS, SINK_CLASS, SOURCE_CLASS
+from coordinator_sim.sim.rest_operator import worker_url
 from coordinator_sim.sim.task_runs import ClusterWork
 from coordinator_sim.sim.tasks import WorkerTasks
-from coordinator_sim.sim.world import World
+from coordinator_sim.sim.world import US_PER_MS, World
 from coordinator_sim.trace.events import Event
 
-START_UP_US: Final = 1_000_000
-"""From the start of the process to its first tick; 0.8 to 1.5 s were seen on idle machines."""
+START_UP: Final = StartUpTimes(
+    process_ms=300,
+    scan_ms=300,
+    listing_ms=300,
+    admin_client_ms=150,
+    server_ms=150,
+    construction_ms=100,
+    resources_ms=0,
+)
+"""A second from the start of the process to the first look at the internal topics.
+
+A real worker takes longer before it (`connect.start_up`), which would change nothing but when
+things happen.
+"""
 START_WORK_US: Final = 100_000
-"""Time the start of connectors and tasks takes, all of one call together."""
+"""Time the start of a connector or task takes."""
 STOP_WORK_US: Final = 200_000
-"""Time their stop takes; within every graceful timeout that is not absurdly short."""
-TICK_TIMEOUT_MS: Final = 86_400_000
-"""Bound of one tick. Java has none; a day changes nothing that happens."""
-
-
-class _ConfigView:
-    """What one worker has read of the config topic."""
-
-    __slots__ = ("_latest",)
-
-    def __init__(self, latest: ConfigSnapshot) -> None:
-        self._latest = latest
-
-    def snapshot(self) -> ConfigSnapshot:
-        """The present view."""
-        return self._latest
-
-    def advance(self, latest: ConfigSnapshot) -> None:
-        """More records were read; reads are never taken back."""
-        if latest.offset > self._latest.offset:
-            self._latest = latest
-
-
-class _Countdown:
-    """Does something at the last of so many calls."""
-
-    __slots__ = ("_action", "_left")
-
-    def __init__(self, calls: int, action: Action) -> None:
-        self._left = calls
-        self._action = action
-
-    def __call__(self) -> None:
-        self._left -= 1
-        if self._left == 0:
-            self._action()
+"""Time its stop takes; within every graceful timeout that is not absurdly short."""
+_KEY_CHOICES: Final = 1 << 61
 
 
 class WorkerProcess(ClientProcess):
@@ -73,19 +81,20 @@ class WorkerProcess(ClientProcess):
         world: What the run shares.
         spec: The worker.
         group: Its cluster.
-        cluster: The cluster's config topic.
+        cluster: What the cluster's workers share.
         work: What the cluster's tasks share.
         when_gone: Called once when the process has ended.
     """
 
     __slots__ = (
         "_cluster",
-        "_configs",
-        "_herder",
-        "_is_closing",
-        "_slow_us",
+        "_data",
+        "_late_records",
         "_tasks",
+        "_told",
+        "_url",
         "_when_gone",
+        "_worker",
     )
 
     def __init__(
@@ -98,18 +107,29 @@ class WorkerProcess(ClientProcess):
         work: ClusterWork,
         when_gone: Action,
     ) -> None:
-        self._configs = _ConfigView(cluster.snapshot)
-        self._herder = Herder(
-            WorkerConfig.from_settings(worker_settings(spec, group)),
-            worker_name=spec.name,
-            url=f"http://{spec.name}:8083/",
-            group_id=group.group_id,
-            bootstrap=world.bootstrap(),
-            config_log=self._configs,
-            jitter=world.choices,
+        self._worker = ConnectWorker(
+            WorkerParts(
+                properties=worker_properties(spec, group, cluster, brokers=len(world.bootstrap())),
+                plugins=_PLUGINS,
+                bootstrap=world.bootstrap(),
+                machine=spec.name,
+                client_name=spec.name,
+                random_bytes=self._random_bytes,
+                jitter=world.choices,
+                times=START_UP,
+            )
         )
-        super().__init__(world, spec.name, group_id=group.group_id, port=self._herder)
+        super().__init__(world, spec.name, group_id=group.group_id, port=self._worker)
         self._cluster = cluster
+        self._data = DataPlane(
+            world,
+            spec.name,
+            costs=group.internal_topics.costs,
+            once_sent=(cluster.names.statuses,),
+            answer=self._answered,
+            fetched=self._fetched,
+            group_id=group.group_id,
+        )
         self._tasks = WorkerTasks(
             world,
             work,
@@ -117,25 +137,32 @@ class WorkerProcess(ClientProcess):
             settings=worker_settings(spec, group),
             on_failed=self._task_failed,
         )
-        self._is_closing = False
-        self._slow_us = 0
+        self._url = worker_url(spec.name)
+        self._late_records: list[Fetched] = []
+        self._told: dict[Event, list[str]] = {}
         self._when_gone = when_gone
 
+    # What the scenario does to it.
+
     def start(self) -> None:
-        """Read the config topic and tick for the first time, once the process is up."""
-        self._cluster.follow(self._name, self)
-        self._later(START_UP_US, self._tick)
+        """Begin the process."""
+        self._cluster.enter(self)
+        self._later(0, lambda: self._run(self._worker.start(self._now_ms())))
 
     def stop(self) -> None:
         """Stop all work, leave the group, and end."""
-        if not self._is_closing:
-            self._is_closing = True
-            self._later(0, self._close)
+        self._later(0, lambda: self._run(self._worker.stop(self._now_ms())))
 
     def be_slow(self, for_us: int) -> None:
-        """Keep the herder's thread busy for so long after its present tick."""
-        self._slow_us += for_us
-        self._later(0, self._wake_up)
+        """Keep the herder's thread busy for so long, as a request that takes its time does."""
+        self._later(0, partial(self._occupy, for_us))
+
+    def pause(self, for_us: int) -> None:
+        """Freeze the process with its clients and tasks."""
+        self._tasks.pause(for_us)
+        if not self._is_paused:
+            self._data.pause()
+        super().pause(for_us)
 
     def subscribe(self, topics: tuple[str, ...]) -> None:
         """Never asked of a worker: scenarios are checked for it.
@@ -145,82 +172,214 @@ class WorkerProcess(ClientProcess):
         """
         raise InvariantViolation(f"worker {self._name} cannot subscribe to {topics}")
 
-    def configs_read(self, snapshot: ConfigSnapshot, change: ConfigChange) -> None:
-        """New records of the config topic were read."""
-        self._later(0, partial(self._read_configs, snapshot, change))
+    def fail(self, resource: str | ConnectorTaskId, trace: str) -> None:
+        """Let a connector, by name, or a task fail that runs here."""
+        self._later(0, lambda: self._run(self._worker.work_failed(resource, trace, self._now_ms())))
 
-    def _read_configs(self, snapshot: ConfigSnapshot, change: ConfigChange) -> None:
-        self._configs.advance(snapshot)
-        self._run(self._herder.config_changed(self._now_ms(), change))
+    def _occupy(self, for_us: int) -> None:
+        herder = self._worker.herder
+        if herder is not None:
+            herder.state.add_request(partial(_busy, herder.state, for_us // US_PER_MS))
+            self._run(self._worker.expire(self._now_ms()))
 
-    def _close(self) -> None:
-        self._run(self._herder.close(self._now_ms(), 0))
+    def _thaw(self) -> None:
+        super()._thaw()
+        self._data.resume()
 
-    def _wake_up(self) -> None:
-        self._run(self._herder.wakeup(self._now_ms()))
+    # HTTP.
 
-    def _tick(self) -> None:
-        if not self._is_closing:
-            self._run(self._herder.poll(self._now_ms(), TICK_TIMEOUT_MS))
+    def request_arrived(self, exchange: int, request: HttpRequest) -> None:
+        """A request reached the REST server."""
+        self._later(0, lambda: self._run(self._worker.http(exchange, request, self._now_ms())))
 
-    def _on_poll_returned(self, error: str | None) -> None:
-        if error is not None:
-            # Whatever the herder's thread does not catch ends the process.
-            # Source: kafka trunk, DistributedHerder.run.
-            self._record(Event.LIFECYCLE, reason_text=f"herder raised {error}")
-            self._later(0, self.kill)
+    def _call(self, effect: CallHttp) -> None:
+        answered = partial(self._call_answered, effect.token)
+        self._world.http.call(self._name, effect.url, effect.request, answered)
+
+    def _call_answered(self, token: int, response: HttpResponse | None, error: str | None) -> None:
+        self._later(0, partial(self._answered, token, response, error))
+
+    def _listen(self) -> None:
+        self._world.http.listen(self._url, self._name, self)
+        self._cluster.listens(self._url, listens=True)
+
+    def _stop_listening(self) -> None:
+        self._world.http.stop_listening(self._url)
+        self._cluster.listens(self._url, listens=False)
+
+    # What the worker asks for.
+
+    def _carry_out(self, effect: WorkerEffect) -> None:
+        if self._data.carry_out(effect):
             return
-        slow_us = self._slow_us
-        self._slow_us = 0
-        self._later(slow_us, self._tick)
+        match effect:
+            case StartConnector() | StartTask() | StopConnector() | StopTask():
+                self._change_work(effect)
+            case CancelTask(task=task):
+                self._tasks.cancel(task)
+            case ChangeTargetState(connector=connector, target_state=state):
+                self._tasks.keep_still(connector, state is not TargetState.STARTED)
+            case Died(reason=reason):
+                self._record(Event.LIFECYCLE, reason_text=f"died of {reason}")
+                self.kill()
+            case _:
+                self._carry_out_http(effect)
 
-    def _on_callback(self, callback: RunCallback) -> None:
-        starts = callback.kind is CallbackKind.WORK_ASSIGNED
-        described = [task for task in callback.tasks if self._tasks.does(task.connector)]
-        done = partial(self._work_done, callback, starts=starts)
-        last = _Countdown(1 + len(described), done)
-        self._later(START_WORK_US if starts else STOP_WORK_US, last)
-        for task in described:
-            if starts:
-                self._tasks.start(task, self._task_count(task), last)
-            else:
-                self._tasks.stop(task, last)
+    def _carry_out_http(self, effect: WorkerEffect) -> None:
+        match effect:
+            case Listen():
+                self._listen()
+            case StopListening():
+                self._stop_listening()
+            case AnswerHttp(exchange=exchange, response=response):
+                self._world.http.answer(exchange, response)
+            case CallHttp():
+                self._call(effect)
+            case Ready():
+                pass  # a first tick is over; members of a group show that by themselves
+            case _:
+                raise InvariantViolation(f"{type(effect).__name__} is not asked of a driver")
+
+    def _answered(self, token: int, value: object, error: str | None) -> None:
+        self._run(self._worker.answered(token, value, error, now_ms=self._now_ms()))
+
+    def _fetched(self, fetched: Fetched) -> None:
+        """Hand records over, unless the scenario holds up those of the config topic."""
+        held_us = self._cluster.held_until_us(self._name) - self._environment.now_us
+        if fetched.topic != self._cluster.names.configs or held_us <= 0:
+            self._run(self._worker.fetched(fetched, self._now_ms()))
+            return
+        if not self._late_records:
+            self._later(held_us, self._hand_over_late)
+        self._late_records.append(fetched)
+
+    def _hand_over_late(self) -> None:
+        late, self._late_records = self._late_records, []
+        for fetched in late:
+            self._run(self._worker.fetched(fetched, self._now_ms()))
+
+    # Work.
+
+    def _change_work(self, effect: StartConnector | StartTask | StopConnector | StopTask) -> None:
+        """Start or stop something; what the scenario says nothing of takes a constant time."""
+        starts = isinstance(effect, StartConnector | StartTask)
+        if isinstance(effect, StartConnector | StopConnector):
+            resource, described = connector_resource(effect.connector), False
+        else:
+            resource = effect.task.resource()
+            described = self._tasks.does(effect.task.connector)
+        done = partial(self._work_changed, effect.token, resource, starts=starts)
+        if not described:
+            self._later(START_WORK_US if starts else STOP_WORK_US, done)
+        elif isinstance(effect, StartTask):
+            self._tasks.start(effect.task, self._task_count(effect.task), done)
+        elif isinstance(effect, StopTask):
+            self._tasks.stop(effect.task, done)
 
     def _task_count(self, task: ConnectorTaskId) -> int:
         """Tasks of the connector now; one that is deleted meanwhile has at least this one."""
-        return self._cluster.snapshot.connectors.get(task.connector, task.task + 1)
+        herder = self._worker.herder
+        count = 0 if herder is None else herder.state.config_state.task_count(task.connector)
+        return max(count, task.task + 1)
 
     def _task_failed(self, task: ConnectorTaskId, trace: str) -> None:
         self._record(Event.LIFECYCLE, reason_text=f"{task.resource()} failed: {trace}")
+        self.fail(task, trace)
 
-    def pause(self, for_us: int) -> None:
-        """Freeze the process with its tasks."""
-        self._tasks.pause(for_us)
-        super().pause(for_us)
+    def _work_changed(self, token: int, resource: str, *, starts: bool) -> None:
+        self._tell(Event.TASKS_STARTED if starts else Event.TASKS_STOPPED, resource)
+        self._answered(token, None, None)
 
-    def _work_done(self, callback: RunCallback, *, starts: bool) -> None:
-        self._record(
-            Event.TASKS_STARTED if starts else Event.TASKS_STOPPED,
-            generation=self._herder.generation_id,
-            member_id=self._herder.member_id or None,
-            attrs={"resources": resources_text(callback.connectors, callback.tasks)},
-        )
-        self._complete_callback(callback.token)
-        if starts:
-            for connector in callback.connectors:
-                self._cluster.connector_started(connector)
+    def _tell(self, event: Event, resource: str) -> None:
+        """Record what started or stopped; what does so at one instant is one event."""
+        if not self._told:
+            self._later(0, self._record_told, even_if_paused=True)
+        self._told.setdefault(event, []).append(resource)
+
+    def _record_told(self) -> None:
+        told, self._told = self._told, {}
+        herder = self._worker.herder
+        for event, resources in told.items():
+            member = None if herder is None else herder.state.member.coordinator
+            self._record(
+                event,
+                generation=None if member is None else member.generation_id,
+                member_id=None if member is None else member.member_id or None,
+                attrs={"resources": " ".join(resources)},
+            )
+
+    # The end, and what a consumer would do.
 
     def _on_gone(self) -> None:
         self._tasks.crash()
-        self._cluster.unfollow(self._name)
+        self._data.kill()
+        self._world.http.gone(self._url)
+        self._cluster.listens(self._url, listens=False)
+        self._cluster.leave(self)
         self._when_gone()
 
+    def _on_poll_returned(self, error: str | None) -> None:
+        raise InvariantViolation(f"the worker polls by itself, and told of {error}")
 
-def resources_text(connectors: Sequence[str], tasks: Sequence[ConnectorTaskId]) -> str:
-    """Resource names separated by spaces, connectors first."""
-    return " ".join((*map(connector_resource, connectors), *(task.resource() for task in tasks)))
+    def _on_callback(self, callback: RunCallback) -> None:
+        raise InvariantViolation(f"the worker runs {callback.kind} by itself")
+
+    def _random_bytes(self, count: int) -> bytes:
+        """A session key; one choice, whatever its length."""
+        drawn = self._world.choices.choose("session-key", self._name, _KEY_CHOICES)
+        blocks = -(-count // sha256().digest_size)
+        key = b"".join(
+            sha256(f"{self._name}/{drawn}/{block}".encode()).digest() for block in range(blocks)
+        )
+        return key[:count]
+
+
+def _busy(herder: HerderState, for_ms: int) -> Blocking[Outcome]:
+    """A request that keeps the herder's thread for so long."""
+    yield Wait(until_ms=herder.now_ms + for_ms)
+    return Done()
+
+
+def _simulated(class_name: str, kind: PluginType) -> Plugin:
+    """The class of connectors of which the scenario says how many tasks they have."""
+    manifest = ConnectorManifest(
+        class_name=class_name,
+        type="sink" if kind is PluginType.SINK else "source",
+        settings=(SettingSpec(name=SHARDS, type="list", default=""),),
+        tasks=TasksSpec(rule=TaskRule.SHARE, of=SHARDS),
+    )
+    return Plugin(class_name=class_name, type=kind, config=manifest.config_def(), manifest=manifest)
+
+
+_PLUGINS: Final = (
+    _simulated(SOURCE_CLASS, PluginType.SOURCE),
+    _simulated(SINK_CLASS, PluginType.SINK),
+)
 
 
 def worker_settings(spec: WorkerSpec, group: ConnectGroupSpec) -> dict[str, str]:
     """The settings of one worker by Kafka's names, its own over its cluster's."""
     return {**group.settings, **spec.settings, "connect.protocol": group.connect_protocol}
+
+
+def worker_properties(
+    spec: WorkerSpec, group: ConnectGroupSpec, cluster: ConnectCluster, *, brokers: int
+) -> dict[str, str]:
+    """All properties of one worker, those that a scenario does not speak of included."""
+    converter = "org.apache.kafka.connect.json.JsonConverter"
+    topics = group.internal_topics
+    return {
+        "bootstrap.servers": "simulated:9092",
+        "group.id": group.group_id,
+        "key.converter": converter,
+        "value.converter": converter,
+        "listeners": worker_url(spec.name).rstrip("/"),
+        "rest.advertised.host.name": spec.name,
+        **cluster.names.settings(),
+        "config.storage.replication.factor": str(min(3, brokers)),
+        "status.storage.replication.factor": str(min(3, brokers)),
+        "offset.storage.replication.factor": str(min(3, brokers)),
+        "status.storage.partitions": str(topics.status_partitions),
+        "offset.storage.partitions": str(topics.offset_partitions),
+        **worker_settings(spec, group),
+    }

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from coordinator_sim.assignors.registry import make_consumer_assignor
-from coordinator_sim.clients.config import ConsumerConfig, WorkerConfig
+from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.consumer_coordinator import ConsumerCoordinator
 from coordinator_sim.clients.contract import ClientPort
 from coordinator_sim.clients.effects import (
@@ -24,8 +24,6 @@ from coordinator_sim.clients.effects import (
     RunCallback,
     Send,
 )
-from coordinator_sim.clients.worker_coordinator import ConfigSnapshot
-from coordinator_sim.connect.ticking_herder import Herder
 from coordinator_sim.coordinator.contract import CoordinatorConfig, Reply
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.protocol.api_keys import ApiKey
@@ -82,22 +80,11 @@ class CountingIds:
 
 
 @dataclass
-class ConfigTopic:
-    """The config topic, read by everyone at once."""
-
-    view: ConfigSnapshot = field(default_factory=lambda: ConfigSnapshot(offset=0))
-
-    def snapshot(self) -> ConfigSnapshot:
-        """Everything written so far."""
-        return self.view
-
-
-@dataclass
 class Member:
     """One client with its driver: polls for ever, and completes callbacks after a while."""
 
     name: str
-    port: ConsumerCoordinator | Herder
+    port: ConsumerCoordinator
     poll_timeout_ms: int
     alive: bool = True
     polling: bool = True
@@ -120,7 +107,6 @@ class World:
         self.topics = topics
         self.members: dict[str, Member] = {}
         self.requests: list[tuple[int, str, Request]] = []
-        self.config_topic = ConfigTopic()
         self._events: list[tuple[int, int, Callable[[], None]]] = []
         self._sequence = 0
         self._callers: dict[int, tuple[Member, int, int, int]] = {}
@@ -150,26 +136,6 @@ class World:
             bootstrap=(NODE,),
         )
         return self._start(Member(name, port, 500))
-
-    def worker(self, name: str, **settings: Setting) -> Member:
-        """Start a Connect worker."""
-        port = Herder(
-            msgspec.convert(settings, WorkerConfig),
-            worker_name=name,
-            url=f"http://{name}/",
-            group_id="connect",
-            bootstrap=(NODE,),
-            config_log=self.config_topic,
-        )
-        return self._start(Member(name, port, 1 << 60))
-
-    def configure(self, connectors: dict[str, int]) -> None:
-        """Write the config topic; every worker hears of it at once."""
-        offset = self.config_topic.view.offset + 1
-        self.config_topic.view = ConfigSnapshot(offset=offset, connectors=connectors)
-        for member in self.members.values():
-            if member.alive and isinstance(member.port, Herder):
-                self.carry_out(member, member.port.config_changed(self.now_ms))
 
     def crash(self, member: Member) -> None:
         """End it without a word."""

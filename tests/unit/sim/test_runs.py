@@ -473,8 +473,8 @@ def test_worker_too_many_gives_up() -> None:
     scenario = msgspec.structs.replace(workers(), broker_settings={"group.max.size": "1"})
     events = run(scenario)
 
-    raised = [text for name in ("w1", "w2") for text in lifecycle(events, name) if "raised" in text]
-    assert raised == ["herder raised GroupMaxSizeReachedException"]
+    raised = [text for name in ("w1", "w2") for text in lifecycle(events, name) if "died" in text]
+    assert raised == ["died of GroupMaxSizeReachedException"]
 
 
 def test_cut_between_two_ends_spares_the_others() -> None:
