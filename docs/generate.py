@@ -19,8 +19,10 @@ from conformance.coverage import read_deferred  # noqa: E402 - needs the path ab
 from conformance.museum.exhibits import EXHIBITS  # noqa: E402 - as above
 from conformance.registry import all_requirements  # noqa: E402 - as above
 from conformance.requirements import RELEASES, Requirement  # noqa: E402 - as above
+from conformance.scenario_cases.registry import all_scenario_cases  # noqa: E402 - as above
 from coordinator_sim.protocol.profiles import ALIASES, PROFILES, Profile  # noqa: E402 - as above
 from coordinator_sim.protocol.states import PREDECESSORS, GroupState  # noqa: E402 - as above
+from scenarios.catalog import all_scenarios  # noqa: E402 - as above
 
 TAGS = {
     "QUIRK": "Odd Kafka behaviour that is reproduced on purpose",
@@ -201,7 +203,32 @@ def museum_page() -> str:
     return "".join(lines)
 
 
+def scenarios_page() -> str:
+    """Every scenario of the catalogue, what must be seen in it, and the old bug it would show."""
+    lines = [
+        HEADER.format(source="scenarios/catalog and conformance/scenario_cases"),
+        "# The catalogue of scenarios\n\n",
+        "`coordinator-sim show NAME` prints a scenario, `coordinator-sim run NAME` runs it.\n",
+        "What must be seen is checked at every change, with the [invariants](invariants.md);\n",
+        "where an old bug of Kafka is named, the scenario is what notices it in the\n",
+        "[museum](museum.md).\n\n",
+        "| scenario | what happens | what must be seen | notices |\n|---|---|---|---|\n",
+    ]
+    noticing: dict[str, list[str]] = {}
+    for exhibit in EXHIBITS:
+        noticing.setdefault(exhibit.noticed_by, []).append(exhibit.exhibit_id)
+    seen: dict[str, list[str]] = {}
+    for case in all_scenario_cases():
+        seen.setdefault(case.scenario, []).append(f"{case.title}.")
+    for name, scenario in all_scenarios().items():
+        noticed = ", ".join(noticing.get(f"scenario {name}", ()))
+        shown = " ".join(seen.get(name, ()))
+        lines.append(f"| `{name}` | {scenario.title} | {shown} | {noticed} |\n")
+    return "".join(lines)
+
+
 PAGES = {
+    "scenarios.md": scenarios_page,
     "museum.md": museum_page,
     "profiles.md": profiles_page,
     "state-machine.md": state_machine_page,

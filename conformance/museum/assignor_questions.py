@@ -51,6 +51,13 @@ def _newest_claim_wins() -> None:
         _expect(_assigned("cooperative-sticky", members, ((), ()))["a"][:1], [0])
 
 
+def _newest_user_data_wins() -> None:
+    """The same where the assignor is told in its own data, as `sticky` is."""
+    for order in (1, -1):
+        members = [_member("a", (0, 1), 3), _member("z", (0, 1), 5)][::order]
+        _expect(_assigned("sticky", members, ((), ())), {"a": [1], "z": [0]})
+
+
 def _doubtful_claims_are_nobodys() -> None:
     """Of two claims of one generation neither counts; what is doubtful waits for a round."""
     members = [_member("a", (0, 1), 4), _member("b", (0, 1), 4)]
@@ -73,6 +80,7 @@ def _rack_aware_move_is_withheld() -> None:
 
 QUESTIONS: Final[dict[str, Callable[[], None]]] = {
     "newest-claim-wins": _newest_claim_wins,
+    "newest-user-data-wins": _newest_user_data_wins,
     "doubtful-claims-are-nobodys": _doubtful_claims_are_nobodys,
     "moving-partition-is-withheld": _moving_partition_is_withheld,
     "rack-aware-move-is-withheld": _rack_aware_move_is_withheld,

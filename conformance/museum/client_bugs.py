@@ -140,6 +140,14 @@ CLIENT_BUGS: Final = (
         "C-JOIN-09",
     ),
     Exhibit(
+        "KAFKA-7026",
+        "The claim of a member that comes back with an old assignment counts as much as any.",
+        _ASSIGNORS + "sticky_ownership",
+        "    return DEFAULT_GENERATION if data.generation_id is None else data.generation_id\n",
+        "    return DEFAULT_GENERATION\n",
+        "newest-user-data-wins",
+    ),
+    Exhibit(
         "KAFKA-14639",
         "Of two claims to a partition the older one holds.",
         _ASSIGNORS + "sticky_ownership",

@@ -24,7 +24,7 @@ SCENARIO: Final = Scenario(
     title="A follower too slow for cooperative follow-up rounds",
     story="Consumer 3 starts at 30 s; three answers to consumer 2's JoinGroup are 1.5 s late while "
     "the follow-up round begins at once.",
-    duration_ms=60_000,
+    duration_ms=50_000,
     topics=(TopicSpec(name="orders", partitions=6),),
     groups=(
         ConsumerGroupSpec(
