@@ -10,7 +10,7 @@ from enum import Enum, unique
 from msgspec import Struct
 
 from coordinator_sim.clients.effects import Effect
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition
 
 # -- topics ----------------------------------------------------------------------------------
 
@@ -168,6 +168,48 @@ class FenceProducers(Struct, frozen=True, gc=False):
     transactional_ids: tuple[str, ...]
 
 
+# -- groups of sinks -------------------------------------------------------------------------
+
+
+class ListGroupOffsets(Struct, frozen=True, gc=False):
+    """The offsets of a sink's consumer group; the value is dict[TopicPartition, int]."""
+
+    token: int
+    group_id: str
+
+
+class AlterGroupOffsets(Struct, frozen=True):
+    """Commit offsets for a group without members; no value.
+
+    `UnknownMemberIdException` when it has members.
+    """
+
+    token: int
+    group_id: str
+    offsets: dict[TopicPartition, int]
+
+
+class DeleteGroupOffsets(Struct, frozen=True):
+    """Delete single offsets of a group; no value.
+
+    `GroupSubscribedToTopicException` when its members consume them.
+    """
+
+    token: int
+    group_id: str
+    partitions: tuple[TopicPartition, ...]
+
+
+class DeleteGroup(Struct, frozen=True, gc=False):
+    """Delete a group with its offsets; no value.
+
+    `GroupIdNotFoundException` when there is none, `GroupNotEmptyException` when it has members.
+    """
+
+    token: int
+    group_id: str
+
+
 # -- work ------------------------------------------------------------------------------------
 
 
@@ -314,6 +356,10 @@ WorkerEffect = (
     | ProduceInTransaction
     | CloseProducer
     | FenceProducers
+    | ListGroupOffsets
+    | AlterGroupOffsets
+    | DeleteGroupOffsets
+    | DeleteGroup
     | StartConnector
     | StartTask
     | StopConnector

@@ -1,7 +1,7 @@
 """Reading and changing the offsets of a connector by request.
 
-Only offsets that Connect keeps, those of source connectors, are here: a sink's are its consumer
-group's.
+Only offsets that Connect keeps, those of source connectors, are here; a sink's are its consumer
+group's (`sink_offsets`).
 
 Source: kafka trunk, connect/runtime/.../distributed/DistributedHerder.java, connectorOffsets,
 modifyConnectorOffsets, modifyConnectorOffsetsChecks; Worker.java, sourceConnectorOffsets,
@@ -28,12 +28,17 @@ from coordinator_sim.connect.requests import (
     AlterOffsets,
     ConnectorOffset,
     ConnectorOffsets,
+    ConnectorType,
     GetOffsets,
-    Message,
     Outcome,
     PluginFailure,
     RequestFailed,
     ResetOffsets,
+)
+from coordinator_sim.connect.sink_offsets import (
+    modified_message,
+    read_sink_offsets,
+    write_sink_offsets,
 )
 from coordinator_sim.connect.thread import Blocking, Pending, Wait
 
@@ -56,7 +61,8 @@ def connector_offsets(
 
 
 def _read_offsets(herder: HerderState, connector: str) -> Blocking[Outcome]:
-    _refuse_sink(herder, connector)
+    if _is_sink(herder, connector):
+        return (yield from read_sink_offsets(herder, connector))
     store = herder.offset_store
     partitions = store.connector_partitions(connector)
     keys = [offset_key(connector, partition) for partition in partitions]
@@ -140,7 +146,8 @@ def _check(herder: HerderState, connector: str) -> Blocking[None]:
 
 def _write_offsets(herder: HerderState, request: AlterOffsets | ResetOffsets) -> Blocking[Outcome]:
     connector = request.connector
-    _refuse_sink(herder, connector)
+    if _is_sink(herder, connector):
+        return (yield from write_sink_offsets(herder, request))
     store = herder.offset_store
     yield from store.get((), REST_REQUEST_TIMEOUT_MS)
     if isinstance(request, AlterOffsets):
@@ -156,25 +163,24 @@ def _write_offsets(herder: HerderState, request: AlterOffsets | ResetOffsets) ->
     ]
     if records:
         yield from store.await_put(store.put(records), REST_REQUEST_TIMEOUT_MS)
-    if vouched:
-        return Message(f"The offsets for this connector have been {done} successfully")
-    return Message(
-        f"The Connect framework-managed offsets for this connector have been {done} successfully. "
-        "However, if this connector manages offsets externally, they will need to be manually "
-        f"{done} in the system that the connector uses."
-    )
+    return modified_message(done, vouched=vouched)
 
 
 def _config_of(herder: HerderState, connector: str) -> dict[str, str]:
     return dict(herder.config_state.connector_config(connector) or {})
 
 
-def _refuse_sink(herder: HerderState, connector: str) -> None:
-    if not is_source_connector(herder, connector):
-        raise ConnectException(
-            f"The offsets of connector {connector} are those of its consumer group; this worker "
-            "reads and changes only offsets of source connectors"
-        )
+def _is_sink(herder: HerderState, connector: str) -> bool:
+    """Whether the connector is a sink.
+
+    Raises:
+        ConnectException: its class is not installed here.
+    """
+    config = _config_of(herder, connector)
+    failure = herder.plugins.start_failure(config)
+    if failure is not None:
+        raise ConnectException(failure.trace.splitlines()[0])
+    return herder.work.connector_type(config) is ConnectorType.SINK
 
 
 def _answered(doing: Blocking[Outcome], answer: Pending[Outcome]) -> Blocking[None]:

@@ -33,6 +33,8 @@ API_VERSIONS: Final = {
     ApiKey.HEARTBEAT: 4,
     ApiKey.LEAVE_GROUP: 5,
     ApiKey.SYNC_GROUP: 5,
+    ApiKey.DELETE_GROUPS: 2,
+    ApiKey.OFFSET_DELETE: 0,
 }
 """Versions that a current client and a current broker agree on.
 

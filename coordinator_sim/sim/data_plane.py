@@ -10,8 +10,11 @@ from typing import Final, TypeVar
 from coordinator_sim.clients.network import FOREVER
 from coordinator_sim.clock import Action, Alarmed
 from coordinator_sim.connect.effects import (
+    AlterGroupOffsets,
     CloseProducer,
     CreateTopic,
+    DeleteGroup,
+    DeleteGroupOffsets,
     DescribeCluster,
     DescribeTopic,
     DescribeTopicConfig,
@@ -19,6 +22,7 @@ from coordinator_sim.connect.effects import (
     Fetched,
     InitTransactions,
     ListEndOffsets,
+    ListGroupOffsets,
     Produce,
     ProduceInTransaction,
     ReadToEnd,
@@ -40,6 +44,7 @@ from coordinator_sim.protocol.data_messages import (
     ListOffsetsRequest,
 )
 from coordinator_sim.scenario.world import TopicCosts
+from coordinator_sim.sim.group_admin import carry_out_for_group
 from coordinator_sim.sim.kafka_client import (
     DEFAULT_API_TIMEOUT_MS,
     KafkaClient,
@@ -178,6 +183,9 @@ class DataPlane(Alarmed):
                 return self._answering(token, self._end_offsets(effect))
             case FenceProducers(token=token, transactional_ids=ids):
                 return self._answering(token, self._fence(ids))
+            case ListGroupOffsets() | AlterGroupOffsets() | DeleteGroupOffsets() | DeleteGroup():
+                group_admin = self._client("group-admin", is_data=False)
+                return self._answering(effect.token, carry_out_for_group(group_admin, effect))
             case _:
                 return None
 
@@ -300,11 +308,15 @@ class DataPlane(Alarmed):
         self._transactional[transactional_id] = writer
         return writer
 
-    def _client(self, name: str) -> KafkaClient:
+    def _client(self, name: str, *, is_data: bool = True) -> KafkaClient:
         client = self._clients.get(name)
         if client is None:
             client = self._clients[name] = KafkaClient(
-                self._world, self._worker, f"{self._worker}-{name}", self._happened
+                self._world,
+                self._worker,
+                f"{self._worker}-{name}",
+                self._happened,
+                is_data=is_data,
             )
         return client
 

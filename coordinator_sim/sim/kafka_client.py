@@ -52,11 +52,13 @@ class KafkaClient:
         worker: Name in the network.
         client_id: Names the client in choices of chance.
         happened: Takes what the network brings.
+        is_data: Whether the brokers' data plane is asked, not their group coordinators.
     """
 
     __slots__ = (
         "_connections",
         "_happened",
+        "_is_data",
         "_network",
         "_out",
         "_pendings",
@@ -65,11 +67,20 @@ class KafkaClient:
         "world",
     )
 
-    def __init__(self, world: World, worker: str, client_id: str, happened: Happened) -> None:
+    def __init__(
+        self,
+        world: World,
+        worker: str,
+        client_id: str,
+        happened: Happened,
+        *,
+        is_data: bool = True,
+    ) -> None:
         self.world = world
         self.client_id = client_id
         self._worker = worker
         self._happened = happened
+        self._is_data = is_data
         self._out: list[Effect] = []
         self._network = NetworkClient(
             _CONFIG, client_id=client_id, jitter=world.choices, out=self._out
@@ -90,7 +101,7 @@ class KafkaClient:
     def request(
         self,
         broker_id: int,
-        request: DataRequest,
+        request: DataRequest | Request,
         timeout_ms: int = _CONFIG.request_timeout_ms,
     ) -> Pending[object]:
         """Ask a broker; done with its answer, or with what became of the connection."""
@@ -175,7 +186,7 @@ class KafkaClient:
             match effect:
                 case Connect(node_id=broker_id):
                     self._connections[broker_id] = self.world.network.connect(
-                        self._worker, broker_id, self, is_data=True
+                        self._worker, broker_id, self, is_data=self._is_data
                     )
                 case Disconnect(node_id=broker_id):
                     connection = self._connections.pop(broker_id, None)

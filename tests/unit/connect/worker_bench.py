@@ -8,9 +8,12 @@ from typing import Final
 
 from coordinator_sim.clients.effects import Connect, Send
 from coordinator_sim.connect.effects import (
+    AlterGroupOffsets,
     AnswerHttp,
     CallHttp,
     CreateTopic,
+    DeleteGroup,
+    DeleteGroupOffsets,
     DescribeCluster,
     DescribeTopic,
     DescribeTopicConfig,
@@ -18,6 +21,7 @@ from coordinator_sim.connect.effects import (
     HttpRequest,
     HttpResponse,
     ListEndOffsets,
+    ListGroupOffsets,
     Produce,
     StartConnector,
     StartReading,
@@ -49,7 +53,7 @@ from coordinator_sim.protocol.messages import (
     SyncGroupResponse,
 )
 from coordinator_sim.protocol.requests import Response
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition
 
 BROKER: Final = Node(node_id=1, host="broker", port=9092)
 CLUSTER_ID: Final = "kVi2G3kvTe6GZ0Xgq4WSVQ"
@@ -90,6 +94,7 @@ class WorkerBench:
         self.held: set[type] = set()
         self.errors: dict[type, str] = {}
         self.answers: dict[int, HttpResponse] = {}
+        self.group_offsets: dict[TopicPartition, int] = {}
         self.now_ms = 0
         self._reading: dict[str, int] = {}
         self._generation_id = 0
@@ -190,8 +195,20 @@ class WorkerBench:
 
     def _value(self, effect: WorkerEffect) -> object:
         match effect:
+            case ListGroupOffsets():
+                return self.group_offsets
+            case AlterGroupOffsets() | DeleteGroupOffsets() | DeleteGroup():
+                return None
+            case CallHttp():
+                return HttpResponse(status=204)
+            case StartConnector() | StartTask() | StopConnector() | StopTask():
+                return None
             case DescribeCluster():
                 return CLUSTER_ID
+        return self._topic_value(effect)
+
+    def _topic_value(self, effect: WorkerEffect) -> object:
+        match effect:
             case CreateTopic(topic=topic):
                 return self.topics.setdefault(topic, []) == []
             case DescribeTopic(topic=topic):
@@ -202,10 +219,6 @@ class WorkerBench:
                 return {0: len(self.topics[topic])}
             case Produce(topic=topic, key=key, value=value):
                 return self._append(topic, key, value)
-            case StartConnector() | StartTask() | StopConnector() | StopTask():
-                return None
-            case CallHttp():
-                return HttpResponse(status=204)
         raise AssertionError(effect)
 
     def _append(self, topic: str, key: bytes | None, value: bytes | None) -> int:

@@ -52,7 +52,7 @@ class Bench:
             brokers,
             offsets_partitions=1,
             make_coordinator=lambda broker_id: GroupCoordinator(
-                CoordinatorConfig(broker_id=broker_id),
+                CoordinatorConfig(broker_id=broker_id, offsets_topic_num_partitions=1),
                 DEFAULT_PROFILE,
                 ids=ChosenIds(choices, str(broker_id)),
             ),

@@ -1,0 +1,155 @@
+"""What a worker's admin client asks of a sink's consumer group, at the group's coordinator.
+
+Source: kafka trunk, clients/.../admin/internals/, ListConsumerGroupOffsetsHandler,
+AlterConsumerGroupOffsetsHandler, DeleteConsumerGroupOffsetsHandler, DeleteConsumerGroupsHandler.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from typing import Final, TypeVar
+
+from coordinator_sim.clients.exceptions import RETRIABLE, exception_name
+from coordinator_sim.connect.effects import (
+    AlterGroupOffsets,
+    DeleteGroup,
+    DeleteGroupOffsets,
+    ListGroupOffsets,
+)
+from coordinator_sim.connect.exceptions import TimeoutException, thrown
+from coordinator_sim.connect.thread import Blocking, Wait
+from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.protocol.admin_messages import (
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteTopic,
+)
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    OffsetCommitPartition,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitTopic,
+    OffsetFetchGroup,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
+from coordinator_sim.protocol.requests import Request
+from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.sim.kafka_client import DEFAULT_API_TIMEOUT_MS, KafkaClient, leader_of
+
+GroupEffect = ListGroupOffsets | AlterGroupOffsets | DeleteGroupOffsets | DeleteGroup
+"""What is carried out here."""
+R = TypeVar("R")
+
+_NOT_EMPTY: Final = "GroupNotEmptyException"
+
+
+def carry_out_for_group(client: KafkaClient, effect: GroupEffect) -> Blocking[object]:
+    """Do it; the value that the effect's docstring names.
+
+    Raises:
+        TimeoutException: there was no answer within a minute.
+        ClientException: an error that no retry would mend.
+    """
+    match effect:
+        case ListGroupOffsets(group_id=group_id):
+            return (yield from _list(client, group_id))
+        case AlterGroupOffsets(group_id=group_id, offsets=offsets):
+            commit = OffsetCommitRequest(
+                group_id=group_id,
+                topics=tuple(
+                    OffsetCommitTopic(
+                        topic,
+                        tuple(OffsetCommitPartition(each.partition, offsets[each]) for each in own),
+                    )
+                    for topic, own in _by_topic(offsets)
+                ),
+            )
+            yield from _ask(client, group_id, commit, OffsetCommitResponse, _commit_errors)
+        case DeleteGroupOffsets(group_id=group_id, partitions=partitions):
+            topics = tuple(
+                OffsetDeleteTopic(topic, tuple(each.partition for each in own))
+                for topic, own in _by_topic(partitions)
+            )
+            delete = OffsetDeleteRequest(group_id=group_id, topics=topics)
+            yield from _ask(client, group_id, delete, OffsetDeleteResponse, _delete_errors)
+        case DeleteGroup(group_id=group_id):
+            wanted = DeleteGroupsRequest(groups_names=(group_id,))
+            yield from _ask(client, group_id, wanted, DeleteGroupsResponse, _group_errors)
+    return None
+
+
+def _list(client: KafkaClient, group_id: str) -> Blocking[dict[TopicPartition, int]]:
+    request = OffsetFetchRequest(groups=(OffsetFetchGroup(group_id=group_id),))
+    response = yield from _ask(client, group_id, request, OffsetFetchResponse, _fetch_errors)
+    return {
+        TopicPartition(topic.name, each.partition): each.offset
+        for topic in response.groups[0].topics
+        for each in topic.partitions
+        if each.offset >= 0
+    }
+
+
+def _ask(
+    client: KafkaClient,
+    group_id: str,
+    request: Request,
+    kind: type[R],
+    errors_of: Callable[[R], Iterable[ErrorCode]],
+) -> Blocking[R]:
+    """Ask the group's coordinator until there is an answer that no retry would mend."""
+    deadline_ms = client.now_ms + DEFAULT_API_TIMEOUT_MS
+    attempts = 0
+    while True:
+        partition = client.world.cluster.view.offsets_partition_of(group_id)
+        broker_id = leader_of(client, OFFSETS_TOPIC, partition)
+        if broker_id is not None:
+            pending = client.request(broker_id, request)
+            yield Wait(pending, until_ms=deadline_ms)
+            if pending.done and pending.error is None:
+                response = pending.result()
+                if not isinstance(response, kind):
+                    raise InvariantViolation(f"{response} answers {request}")
+                error = next((e for e in errors_of(response) if e is not ErrorCode.NONE), None)
+                if error is None:
+                    return response
+                name = _name(error)
+                if name not in RETRIABLE:
+                    raise thrown(name)
+        if client.now_ms >= deadline_ms:
+            raise TimeoutException
+        yield Wait(until_ms=min(deadline_ms, client.now_ms + client.backoff_ms(attempts)))
+        attempts += 1
+
+
+def _name(error: ErrorCode) -> str:
+    return _NOT_EMPTY if error is ErrorCode.NON_EMPTY_GROUP else exception_name(error)
+
+
+def _fetch_errors(response: OffsetFetchResponse) -> Iterable[ErrorCode]:
+    for group in response.groups:
+        yield group.error_code
+        yield from (each.error_code for topic in group.topics for each in topic.partitions)
+
+
+def _commit_errors(response: OffsetCommitResponse) -> Iterable[ErrorCode]:
+    return (each.error_code for topic in response.topics for each in topic.partitions)
+
+
+def _delete_errors(response: OffsetDeleteResponse) -> Iterable[ErrorCode]:
+    yield response.error_code
+    yield from (each.error_code for topic in response.topics for each in topic.partitions)
+
+
+def _group_errors(response: DeleteGroupsResponse) -> Iterable[ErrorCode]:
+    return (result.error_code for result in response.results)
+
+
+def _by_topic(
+    partitions: Iterable[TopicPartition],
+) -> list[tuple[str, Sequence[TopicPartition]]]:
+    ordered = sorted(partitions)
+    return [(topic, list(own)) for topic, own in groupby(ordered, key=lambda each: each.topic)]
