@@ -32,6 +32,7 @@ _SPECIAL_NAMES: Final = {
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "ClusterAuthorizationException",
     ErrorCode.KAFKA_STORAGE_ERROR: "KafkaStorageException",
     ErrorCode.UNKNOWN_SERVER_ERROR: "UnknownServerException",
+    ErrorCode.NON_EMPTY_GROUP: "GroupNotEmptyException",
     ErrorCode.CORRUPT_MESSAGE: "CorruptRecordException",
     ErrorCode.MESSAGE_TOO_LARGE: "RecordTooLargeException",
     ErrorCode.RECORD_LIST_TOO_LARGE: "RecordBatchTooLargeException",

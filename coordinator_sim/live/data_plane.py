@@ -45,6 +45,7 @@ from coordinator_sim.connect.effects import (
     StopReading,
 )
 from coordinator_sim.errors import DataError
+from coordinator_sim.live.group_admin import GroupEffect, carry_out_for_group
 from coordinator_sim.live.log_reader import LogReader
 from coordinator_sim.protocol.errors import ErrorCode
 
@@ -59,6 +60,7 @@ DataEffect = (
     | InitTransactions
     | ProduceInTransaction
     | FenceProducers
+    | GroupEffect
 )
 """The effects that are carried out here."""
 
@@ -166,6 +168,8 @@ class DataPlane:
                 self._produce_in_transaction(effect)
             case FenceProducers(token=token, transactional_ids=ids):
                 self._ask(token, partial(self._fence, ids))
+            case _:
+                self._ask(effect.token, partial(carry_out_for_group, self._admin, effect))
 
     def close(self) -> None:
         """Close every client; what is still asked is not answered any more. Blocks a moment."""

@@ -6,7 +6,7 @@ AlterConsumerGroupOffsetsHandler, DeleteConsumerGroupOffsetsHandler, DeleteConsu
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from coordinator_sim.clients.exceptions import RETRIABLE, exception_name
 from coordinator_sim.connect.effects import (
@@ -43,8 +43,6 @@ from coordinator_sim.sim.kafka_client import DEFAULT_API_TIMEOUT_MS, KafkaClient
 GroupEffect = ListGroupOffsets | AlterGroupOffsets | DeleteGroupOffsets | DeleteGroup
 """What is carried out here."""
 R = TypeVar("R")
-
-_NOT_EMPTY: Final = "GroupNotEmptyException"
 
 
 def carry_out_for_group(client: KafkaClient, effect: GroupEffect) -> Blocking[object]:
@@ -116,17 +114,13 @@ def _ask(
                 error = next((e for e in errors_of(response) if e is not ErrorCode.NONE), None)
                 if error is None:
                     return response
-                name = _name(error)
+                name = exception_name(error)
                 if name not in RETRIABLE:
                     raise thrown(name)
         if client.now_ms >= deadline_ms:
             raise TimeoutException
         yield Wait(until_ms=min(deadline_ms, client.now_ms + client.backoff_ms(attempts)))
         attempts += 1
-
-
-def _name(error: ErrorCode) -> str:
-    return _NOT_EMPTY if error is ErrorCode.NON_EMPTY_GROUP else exception_name(error)
 
 
 def _fetch_errors(response: OffsetFetchResponse) -> Iterable[ErrorCode]:
