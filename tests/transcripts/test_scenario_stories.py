@@ -12,7 +12,18 @@ from scenarios.stories import scenario_story
 
 FOLDER = Path(__file__).resolve().parents[2] / "scenarios" / "transcripts" / "catalog"
 NAMES = (
+    "connect-config-lag",
+    "connect-coordinator-outage",
+    "connect-eager-to-sessioned-upgrade",
+    "connect-join-storm",
+    "connect-leader-lost",
+    "connect-lost-sync",
+    "connect-no-delay",
+    "connect-outdated-worker",
+    "connect-sessioned-3-workers",
+    "connect-voluntary-revocation",
     "connect-worker-crash",
+    "connect-worker-cut-off",
     "connect-worker-lost",
     "connector-added",
     "coordinator-failover",
@@ -23,6 +34,7 @@ NAMES = (
     "member-crash",
     "missed-cooperative-round",
     "partitions-added",
+    "removed-while-joining",
     "replication-stalls",
     "scale-out",
     "slow-follower-sync",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, cast
 
 import pytest
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.embedded import ConnectAssignment
@@ -38,16 +38,17 @@ class Share(Struct, frozen=True):
 
 
 class Round(Struct, frozen=True):
-    """One generation: its protocol, who leads, and everyone's share by name."""
+    """One generation: its protocol, leader, config offset, and everyone's share by name."""
 
     generation: int
     protocol: str
     leader: str
+    config_offset: int
     shares: dict[str, Share]
 
 
 def share_of(assignment: ConnectAssignment) -> Share:
-    """An assignment in the order of the wire, without version and config offset."""
+    """An assignment in the order of the wire."""
     added = (*assignment.connectors, *(f"{t.connector}-{t.task}" for t in assignment.tasks))
     revoked = (
         *assignment.revoked_connectors,
@@ -59,9 +60,9 @@ def share_of(assignment: ConnectAssignment) -> Share:
 def round_of(generation: int, protocol: str, told: dict[str, ConnectAssignment]) -> Round:
     """One generation from the assignments in it, by worker name; the leader by its member id."""
     (leader,) = {assignment.leader for assignment in told.values()}
-    return Round(
-        generation, protocol, leader, {name: share_of(told[name]) for name in sorted(told)}
-    )
+    (offset,) = {assignment.config_offset for assignment in told.values()}
+    shares = {name: share_of(told[name]) for name in sorted(told)}
+    return Round(generation, protocol, leader, offset, shares)
 
 
 class Recording:
@@ -93,7 +94,7 @@ class Recording:
         return self._names[member_id]
 
     def _named(self, one: Round) -> Round:
-        return Round(one.generation, one.protocol, self._names[one.leader], one.shares)
+        return structs.replace(one, leader=self._names[one.leader])
 
     def _answers(
         self, path: Path
@@ -159,8 +160,7 @@ def rounds_of(events: list[TraceEvent]) -> list[Round]:
     rounds = []
     for generation, assignments in sorted(told.items()):
         one = round_of(generation, protocols[generation] or "", assignments)
-        leader = names[one.leader] or ""
-        rounds.append(Round(generation, one.protocol, leader, one.shares))
+        rounds.append(structs.replace(one, leader=names[one.leader] or ""))
     return rounds
 
 
