@@ -12,6 +12,7 @@ DESCRIPTIONS = {
     "assignors": "assignors on large groups",
     "simulator": "heartbeat round trips beside bare simpy",
     "segments": "records of the offsets log per CPU-second",
+    "start_up": "a Connect worker's read of its offset topic beside the model (Java, Maven)",
     "ingest": "broker-log lines per CPU-second",
     "churn": "the Spark churn job on the dense trace form (also: --full in its own module)",
 }

@@ -170,6 +170,9 @@ class InternalTopicsSpec(Struct, frozen=True, kw_only=True, forbid_unknown_field
         offset_record_bytes: Of key and value of one.
         status_records: Statuses of connectors long gone, counted likewise.
         status_record_bytes: Of key and value of one.
+        config_records: Configurations of connectors long gone, counted likewise, before those of
+            the cluster's connectors.
+        config_record_bytes: Of key and value of one.
         costs: What reading costs.
     """
 
@@ -181,6 +184,8 @@ class InternalTopicsSpec(Struct, frozen=True, kw_only=True, forbid_unknown_field
     offset_record_bytes: int = 100
     status_records: int = 0
     status_record_bytes: int = 150
+    config_records: int = 0
+    config_record_bytes: int = 500
     costs: TopicCosts = TopicCosts()
 
 

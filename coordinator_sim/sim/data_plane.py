@@ -255,7 +255,7 @@ class DataPlane(Alarmed):
                 ts_us=now_us,
                 group_id=self._group_id,
                 client_id=self._worker,
-                reason_text=f"read {topic} to its end",
+                reason_text="read to its end",
                 attrs={
                     "phase": "reading",
                     "topic": topic,

@@ -85,6 +85,14 @@ def create_internal_topics(service: DataService, group: ConnectGroupSpec) -> Non
         record_bytes=spec.status_record_bytes,
         partitions=spec.status_partitions,
     )
+    _append_runs(
+        service,
+        names.configs,
+        records=spec.config_records,
+        span=spec.config_records,
+        record_bytes=spec.config_record_bytes,
+        partitions=1,
+    )
     _write_connectors(service, names.configs, group)
 
 

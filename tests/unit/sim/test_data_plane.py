@@ -341,7 +341,7 @@ def test_the_trace_tells_how_long_a_topic_was_read() -> None:
         bench.run(7)
         assert each.carry_out(ReadToEnd("t"))
     (event,) = recorder.events
-    assert event.reason_text == "read t to its end"
+    assert event.reason_text == "read to its end"
     assert event.attrs == {"phase": "reading", "topic": "t", "records": "0", "took_ms": "7"}
 
 
