@@ -40,6 +40,7 @@ def commit_outside_the_group_is_not_sent(bench: Bench) -> None:
     consumer = _stable(bench)
     consumer.advance(3_000)
     consumer.beat(ErrorCode.UNKNOWN_MEMBER_ID)
+    consumer.advance(100)
     bench.expect("state", consumer.port.state, MemberState.UNJOINED)
     consumer.commit({_T0: 1}, sync=True)
     bench.expect("outcome", _outcomes(consumer), ["CommitFailedException"])

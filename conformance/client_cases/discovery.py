@@ -109,6 +109,7 @@ def fatal_lookup_of_the_thread_is_thrown_later(bench: Bench) -> None:
     consumer.automatic.discard(FindCoordinatorRequest)
     consumer.advance(3_000)
     consumer.beat(ErrorCode.NOT_COORDINATOR)
+    consumer.advance(100)
     bench.expect("lookups of the thread", consumer.waiting(FindCoordinatorRequest), 1)
     consumer.refuse_connection(BROKER.node_id, "SaslAuthenticationException")
     # A backoff later the thread has put its failed lookup aside.

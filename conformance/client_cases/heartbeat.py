@@ -38,6 +38,7 @@ def _busy(
 def _kick_out(consumer: ConsumerBench, error: ErrorCode) -> None:
     consumer.advance(3_000)
     consumer.beat(error)
+    consumer.advance(100)
 
 
 @client_case("C-HB-02", "AbstractCoordinator.HeartbeatResponseHandler")

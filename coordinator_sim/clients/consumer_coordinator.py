@@ -161,6 +161,7 @@ class ConsumerCoordinator(ConsumerRebalance):
             error = self._look_before_commit(now_ms)
         if error is None:
             self._commit_async(token, offsets, now_ms)
+            self._poll_network(now_ms)
         else:
             self._out.append(CommitCompleted(token=token, error=error))
         return token, self._settle(now_ms)

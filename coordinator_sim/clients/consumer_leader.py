@@ -83,6 +83,7 @@ class ConsumerLeader(ConsumerSubscription):
         self._is_electing = True
         saved = (self._wait, self._wait_until_ms, self._wait_future, self._resume)
         self._block_for_metadata(FOREVER, partial(self._group_topics_known, saved, then))
+        self._is_locked = True
 
     def _group_topics_known(self, saved: SavedWait, then: Continuation, now_ms: int) -> None:
         self._is_electing = False

@@ -85,9 +85,8 @@ class Discovery(PortCore):
             return
         self._coordinator = None
         self._activity = True
-        # The heartbeat thread looks again within its wait; an application that polls looks first.
-        pause_ms = self._config.retry_backoff_ms if self._wait is Wait.NETWORK else 0
-        self._heartbeat_wake_ms = min(self._heartbeat_wake_ms, now_ms + pause_ms)
+        # The heartbeat thread notices at its next look; an application that polls looks first.
+        self._heartbeat_wake_ms = min(self._heartbeat_wake_ms, self._look_at_ms(now_ms + 1))
         if not disconnected:
             self._net.disconnect(node_id, now_ms)
 
@@ -144,6 +143,7 @@ class Discovery(PortCore):
             self._ready_resolved(now_ms)
         else:
             self._block(Wait.FUTURE, self._ready_deadline_ms, self._ready_resolved, future)
+            self._is_locked = True
 
     def _ready_resolved(self, now_ms: int) -> None:
         future = self._wait_future
@@ -176,9 +176,11 @@ class Discovery(PortCore):
         )
         self._ready_attempts += 1
         self._block(Wait.SLEEP, min(now_ms + backoff_ms, self._ready_deadline_ms), resume)
+        self._is_locked = True
 
     def _ready_await_metadata(self, now_ms: int) -> None:  # noqa: ARG002 - a continuation
         self._block_for_metadata(self._ready_deadline_ms, self._ready_next)
+        self._is_locked = True
 
     def _ready_next(self, now_ms: int) -> None:
         self._lookup = None

@@ -1,8 +1,7 @@
 """The heartbeat thread as a machine: three timers, and what is due first.
 
-DEVIATION: Java's thread looks at its timers every `retry.backoff.ms` while the application does
-not poll; this one acts at the very instant, so heartbeats and expiries come up to that much
-earlier than Java's would.
+The timers are looked at every `retry.backoff.ms`, see `port_core`; a heartbeat that is due while
+the application waits for records is sent at the very instant.
 
 Source: kafka trunk, AbstractCoordinator.HeartbeatThread, HeartbeatResponseHandler; Heartbeat.java.
 """
@@ -36,10 +35,10 @@ class HeartbeatThread(Discovery):
         "_beat",
         "_beat_in_flight",
         "_heartbeat_attempts",
-        "_heartbeat_due_ms",
         "_heartbeat_enabled",
         "_heartbeat_failure",
         "_heartbeat_started",
+        "_is_off_grid",
         "_needs_join_prepare",
         "_poll_deadline_ms",
     )
@@ -60,7 +59,7 @@ class HeartbeatThread(Discovery):
         self._heartbeat_enabled = False
         self._heartbeat_failure: str | None = None
         self._heartbeat_attempts = 0
-        self._heartbeat_due_ms = FOREVER
+        self._is_off_grid = bool(config.heartbeat_interval_ms % max(config.retry_backoff_ms, 1))
         self._poll_deadline_ms = FOREVER
         self._beat: PendingRequest | None = None
         self._beat_in_flight = False
@@ -112,6 +111,7 @@ class HeartbeatThread(Discovery):
         if send is None:
             return self._settle(now_ms)
         self._beat_in_flight = True
+        self._thread_anchor_ms = now_ms
         self._heartbeat_due_ms = now_ms + self._config.heartbeat_interval_ms
         self._arm_after_beat(now_ms)
         return (send,)
@@ -140,12 +140,17 @@ class HeartbeatThread(Discovery):
             # Java's application thread goes round its loop and resets the poll timer.
             self._poll_deadline_ms = now_ms + self._config.rebalance_timeout_ms
         wake_ms = self._heartbeat_due_ms
-        if self._session_deadline_ms < wake_ms:  # noqa: PLR1730 - min() costs a call each
-            wake_ms = self._session_deadline_ms
-        if self._poll_deadline_ms < wake_ms:  # noqa: PLR1730 - as above
-            wake_ms = self._poll_deadline_ms
+        if (
+            self._session_deadline_ms < wake_ms
+            or self._poll_deadline_ms < wake_ms
+            or self._is_off_grid
+            or self._is_locked
+        ):
+            self._schedule_heartbeat_thread()
+            self._arm()
+            return
         self._heartbeat_wake_ms = wake_ms
-        if self._other_deadline_ms < wake_ms:  # noqa: PLR1730 - as above
+        if self._other_deadline_ms < wake_ms:  # noqa: PLR1730 - min() costs a call on the hot path
             wake_ms = self._other_deadline_ms
         net_ms = self._net.deadline_ms
         self._deadline_ms = net_ms if net_ms < wake_ms else wake_ms  # noqa: FURB136 - as above
@@ -164,6 +169,7 @@ class HeartbeatThread(Discovery):
             return
         config = self._config
         self._heartbeat_enabled = True
+        self._thread_anchor_ms = now_ms
         self._heartbeat_due_ms = now_ms + config.heartbeat_interval_ms
         self._session_deadline_ms = now_ms + config.session_timeout_ms
         self._poll_deadline_ms = now_ms + config.rebalance_timeout_ms
@@ -184,8 +190,9 @@ class HeartbeatThread(Discovery):
         )
 
     def _schedule_heartbeat_thread(self) -> None:
-        self._heartbeat_wake_ms = min(
-            self._heartbeat_due_ms, self._session_deadline_ms, self._poll_deadline_ms
+        """Find the thread's first look that finds a timer over."""
+        self._heartbeat_wake_ms = self._look_at_ms(
+            min(self._heartbeat_due_ms, self._session_deadline_ms, self._poll_deadline_ms)
         )
 
     def _on_coordinator_found(self, now_ms: int) -> None:  # noqa: ARG002 - Discovery's hook
@@ -193,17 +200,17 @@ class HeartbeatThread(Discovery):
 
     def _run_heartbeat_thread(self, now_ms: int) -> None:
         """One turn, in the order of HeartbeatThread.run."""
+        self._thread_anchor_ms = now_ms
+        if not self._coordinator_unknown(now_ms) and now_ms >= self._session_deadline_ms:
+            # The coordinator may be ill: look for it again. The member neither leaves nor rejoins.
+            self._mark_coordinator_unknown(now_ms)
         node_id = self._coordinator
-        if node_id is None or self._coordinator_unknown(now_ms):
+        if node_id is None:
             if self._lookup is not None:
                 self._lookup = None
             else:
                 self._lookup_coordinator(now_ms)
-            self._heartbeat_wake_ms = now_ms + self._config.retry_backoff_ms
-        elif now_ms >= self._session_deadline_ms:
-            # The coordinator may be ill: look for it again. The member neither leaves nor rejoins.
-            self._mark_coordinator_unknown(now_ms)
-            self._heartbeat_wake_ms = max(self._heartbeat_wake_ms, now_ms)
+            self._heartbeat_wake_ms = self._look_at_ms(now_ms + 1)
         elif now_ms >= self._poll_deadline_ms:
             self._on_poll_timeout(now_ms)
         elif now_ms >= self._heartbeat_due_ms:
@@ -252,6 +259,8 @@ class HeartbeatThread(Discovery):
         self._poll_deadline_ms = now_ms + self._config.rebalance_timeout_ms
         if self._heartbeat_running and self._coordinator is not None:
             self._schedule_heartbeat_thread()
+            if now_ms >= self._heartbeat_due_ms:
+                self._heartbeat_wake_ms = now_ms  # notified
         return None
 
     # Answers.
@@ -308,7 +317,11 @@ class HeartbeatThread(Discovery):
             self._heartbeat_attempts, self._jitter, site="heartbeat-backoff", key=self._client_id
         )
         self._heartbeat_attempts += 1
-        if self._coordinator is not None:
+        # The thread is notified: it looks now, and from now on at other instants.
+        self._thread_anchor_ms = now_ms
+        if self._coordinator is None:
+            self._heartbeat_wake_ms = now_ms
+        else:
             self._schedule_heartbeat_thread()
 
     # What the parts above provide.

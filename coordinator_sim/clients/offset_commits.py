@@ -104,6 +104,7 @@ class OffsetCommits(AbstractCoordinator):
         if fatal is not None:
             return fatal
         lookup = self._lookup_coordinator(now_ms)
+        self._poll_network(now_ms)
         if not lookup.done:
             return None
         self._lookup = None

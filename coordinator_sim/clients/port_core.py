@@ -1,12 +1,17 @@
 """The two machines of a client port and the loop that turns them; no group logic.
 
 The application's thread is either outside any call, running, or blocked (`Wait`): blocking is
-plain data, namely what is waited for, until when, and the method to resume with. The heartbeat
-thread is a deadline (`_heartbeat_wake_ms`) while it runs. Answers are handled only while one of
-the two polls the network, as in Java: an application that processes records during a rebalance
-leaves its JoinGroup response unread.
+plain data, namely what is waited for, until when, and the method to resume with. Answers are
+handled only while one of the two polls the network, as in Java: an application that processes
+records during a rebalance leaves its JoinGroup response unread.
 
-Source: kafka trunk, clients/.../consumer/internals/ConsumerNetworkClient.java, poll.
+The heartbeat thread looks every `retry.backoff.ms` (`_thread_anchor_ms` is one of these instants)
+and whenever it is notified. Looks that would find nothing are left out: `_heartbeat_wake_ms` is the
+next one that matters. While the application looks for the coordinator, or assigns as leader, it
+holds the lock that the thread needs (`_is_locked`).
+
+Source: kafka trunk, clients/.../consumer/internals/ConsumerNetworkClient.java, poll;
+AbstractCoordinator.HeartbeatThread.run.
 """
 
 from abc import ABC, abstractmethod
@@ -88,11 +93,13 @@ class PortCore(ABC):
         "_deadline_ms",
         "_generation",
         "_group_id",
+        "_heartbeat_due_ms",
         "_heartbeat_running",
         "_heartbeat_wake_ms",
         "_inbox",
         "_interruption",
         "_is_electing",
+        "_is_locked",
         "_jitter",
         "_metadata",
         "_net",
@@ -103,6 +110,7 @@ class PortCore(ABC):
         "_outstanding_token",
         "_resume",
         "_state",
+        "_thread_anchor_ms",
         "_wait",
         "_wait_future",
         "_wait_until_ms",
@@ -129,6 +137,9 @@ class PortCore(ABC):
         self._generation = NO_GENERATION
         self._heartbeat_running = False
         self._heartbeat_wake_ms = FOREVER
+        self._heartbeat_due_ms = FOREVER
+        self._thread_anchor_ms = 0
+        self._is_locked = False
         self._call = AppCall.NONE
         self._call_deadline_ms = 0
         self._call_token = 0
@@ -200,7 +211,7 @@ class PortCore(ABC):
         pending = self._net.take(correlation_id)
         if pending is None:
             return ()
-        if self._inbox or not self._is_polled():
+        if self._inbox or not self._is_polled(now_ms):
             self._inbox.append((pending, response))
         else:
             self._dispatch(pending, response, now_ms)
@@ -250,6 +261,7 @@ class PortCore(ABC):
 
     def _end_call(self, now_ms: int, error: str | None = None) -> None:
         call = self._call
+        self._is_locked = False
         self._wait = Wait.NOTHING
         self._resume = None
         if call is AppCall.CLOSE:
@@ -321,26 +333,53 @@ class PortCore(ABC):
                 done = False  # a sleep ends by its deadline alone
         return done or now_ms >= self._wait_until_ms
 
-    def _is_polled(self) -> bool:
-        """Whether one of the two threads polls the network."""
-        return self._heartbeat_running or self._wait in _POLLING
+    def _is_polled(self, now_ms: int) -> bool:
+        """Whether one of the two threads polls the network at this instant."""
+        return self._wait in _POLLING or self._does_thread_look(now_ms)
+
+    def _does_thread_look(self, now_ms: int) -> bool:
+        if not self._heartbeat_running or self._is_locked:
+            return False
+        if now_ms >= self._heartbeat_wake_ms:
+            return True
+        # An application that waits for records goes round its loop then, and notifies the thread.
+        return self._wait is Wait.NETWORK and now_ms >= self._heartbeat_due_ms
+
+    def _look_at_ms(self, at_ms: int) -> int:
+        """The heartbeat thread's first look at this instant or later."""
+        pause_ms = max(self._config.retry_backoff_ms, 1)
+        anchor_ms = self._thread_anchor_ms
+        return anchor_ms + -(-(at_ms - anchor_ms) // pause_ms) * pause_ms
+
+    def _wake_thread_for_network(self, now_ms: int) -> None:
+        """What arrived or is due while only the heartbeat thread polls waits for its next look."""
+        due_ms = min(self._net.deadline_ms, self._metadata.due_ms)
+        if self._inbox or self._net.failed:
+            due_ms = now_ms + 1
+        if due_ms < self._heartbeat_wake_ms:
+            look_ms = self._look_at_ms(max(due_ms, now_ms + 1))
+            self._heartbeat_wake_ms = min(self._heartbeat_wake_ms, look_ms)
 
     # The loop.
 
     def _settle(self, now_ms: int) -> Effects:
         """Turn both machines until neither can move, and answer what they asked for."""
         while True:
-            if self._is_polled():
+            looks = self._does_thread_look(now_ms)
+            if looks or self._wait in _POLLING:
                 self._poll_network(now_ms)
-            if self._heartbeat_running and now_ms >= self._heartbeat_wake_ms:
+            if looks and self._heartbeat_running:
                 self._run_heartbeat_thread(now_ms)
             resume = self._resume
             if resume is None or not self._is_app_ready(now_ms):
-                if self._net.failed and self._is_polled():
+                if self._net.failed and self._is_polled(now_ms):
                     continue
                 break
             self._wait = Wait.NOTHING
+            self._is_locked = False
             resume(now_ms)
+        if self._heartbeat_running and self._wait not in _POLLING:
+            self._wake_thread_for_network(now_ms)
         self._arm()
         out = self._out
         if not out:
@@ -367,14 +406,16 @@ class PortCore(ABC):
         other_ms = FOREVER
         if wait is not Wait.NOTHING and wait is not Wait.CALLBACK:
             other_ms = self._wait_until_ms
-        polled = running or wait in _POLLING
-        if polled:
+        if wait in _POLLING:
             other_ms = min(other_ms, self._metadata.due_ms)
-        self._other_deadline_ms = deadline_ms = other_ms
-        if polled:
-            deadline_ms = min(deadline_ms, self._net.deadline_ms)
-        if running:
+            deadline_ms = min(other_ms, self._net.deadline_ms)
+        else:
+            deadline_ms = other_ms
+        self._other_deadline_ms = other_ms
+        if running and not self._is_locked:
             deadline_ms = min(deadline_ms, self._heartbeat_wake_ms)
+            if wait is Wait.NETWORK:
+                deadline_ms = min(deadline_ms, self._heartbeat_due_ms)
         self._deadline_ms = deadline_ms
 
     def _request(

@@ -2,8 +2,9 @@
 
 A static consumer is frozen for longer than its session, so that the coordinator removes it. When
 it goes on, the answers to its heartbeats take four seconds. The first one, UNKNOWN_MEMBER_ID, makes
-it give everything up and join. The second one was sent in the old generation too, and its answer
-comes in the middle of the join: it is about a generation that the member is no longer in.
+it give everything up and join; no commit could be refused before, there is none. The second one
+was sent in the old generation too, and its answer comes in the middle of the join: it is about a
+generation that the member is no longer in.
 
 Look at: two refused heartbeats, one loss and one JoinGroup (KAFKA-9823, where a stale error reset
 the member again, and it joined twice).
@@ -31,7 +32,7 @@ SCENARIO: Final = Scenario(
         ConsumerGroupSpec(
             group_id="orders-app",
             topics=("orders",),
-            settings={"session.timeout.ms": "10000"},
+            settings={"session.timeout.ms": "10000", "enable.auto.commit": "false"},
             members=tuple(
                 ConsumerSpec(name=f"consumer-{number}", instance_id=f"orders-{number}")
                 for number in range(1, 4)

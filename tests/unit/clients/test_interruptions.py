@@ -249,6 +249,7 @@ def test_fenced_async_commit_ends_the_next_sync_commit(make_desk: "MakeDesk") ->
     desk = _stable(make_desk, group_instance_id="i")
     _commit(desk)
     desk.reply(OffsetCommitRequest, _committed(ErrorCode.FENCED_INSTANCE_ID))
+    desk.run(100)
     _commit(desk, sync=True)
 
     assert desk.commits[-1].error == "FencedInstanceIdException"
@@ -390,9 +391,10 @@ def test_coordinator_lost_during_revocation_is_looked_for_before_the_join(
     desk.run(6_000)
     desk.automatic.discard(FindCoordinatorRequest)
     desk.reply(HeartbeatRequest, MOVED)
+    desk.run(6_100)
     revoked = desk.callbacks[-1]
     assert revoked.kind is CallbackKind.PARTITIONS_REVOKED
-    desk.do(desk.port.callback_completed(revoked.token, None, 6_000))
+    desk.do(desk.port.callback_completed(revoked.token, None, 6_100))
     assert len(desk.of(JoinGroupRequest)) == 1
     desk.automatic.add(FindCoordinatorRequest)
     desk.reply(FindCoordinatorRequest, FOUND)
@@ -440,11 +442,68 @@ def test_leader_that_lost_its_coordinator_sends_no_assignment(make_desk: "MakeDe
     desk.automatic -= {MetadataRequest, FindCoordinatorRequest}
     subscription = encode_subscription(Subscription(topics=("t", "u")))
     desk.join(leader="m", members=(JoinGroupMember("m", None, subscription),))
-    desk.run(3_000)
-    desk.reply(HeartbeatRequest, MOVED)
+    desk.do(desk.port.on_disconnected(COORDINATOR, 0))
     desk.reply(MetadataRequest, desk.metadata())
 
     assert desk.of(SyncGroupRequest) == []
+    assert desk.returned == []
+
+
+def test_leader_that_waits_for_metadata_sends_no_heartbeats(make_desk: "MakeDesk") -> None:
+    """It assigns under the lock that its heartbeat thread needs; what is due follows at once."""
+    desk = make_desk()
+    desk.topics = {"t": 2, "u": 1}
+    desk.poll()
+    desk.automatic.discard(MetadataRequest)
+    subscription = encode_subscription(Subscription(topics=("t", "u")))
+    desk.join(leader="m", members=(JoinGroupMember("m", None, subscription),))
+    desk.run(10_000)
+    assert desk.of(HeartbeatRequest) == []
+    desk.reply(MetadataRequest, desk.metadata())
+
+    assert len(desk.of(SyncGroupRequest)) == 1
+    assert desk.times_of(HeartbeatRequest) == [10_000]
+
+
+def test_thread_does_not_look_for_a_coordinator_that_the_application_looks_for(
+    make_desk: "MakeDesk",
+) -> None:
+    """A lookup that takes long is not repeated: the application holds the lock meanwhile."""
+    desk = _stable(make_desk)
+    desk.poll()
+    desk.automatic.discard(FindCoordinatorRequest)
+    desk.run(3_000)
+    desk.reply(HeartbeatRequest, MOVED)
+    desk.run(20_000)
+
+    assert len(desk.of(FindCoordinatorRequest)) == 2
+
+
+def test_idle_thread_looks_at_its_timers_every_backoff(make_desk: "MakeDesk") -> None:
+    """An answer that nobody waits for is read at the next look, and a session ends at one too."""
+    desk = _stable(make_desk, session_timeout_ms=10_050)
+    desk.run(3_000)
+    desk.now_ms = 3_020
+    desk.reply(HeartbeatRequest, REBALANCE)
+    assert not desk.port._rejoin_needed
+    desk.run(3_100)
+    assert desk.port._rejoin_needed
+    desk.run(13_149)
+    assert desk.disconnects == []
+    desk.run(13_200)
+    assert desk.disconnects == [COORDINATOR]
+
+
+def test_heartbeat_off_the_grid_waits_for_the_next_look(make_desk: "MakeDesk") -> None:
+    """An interval that is no multiple of the backoff lasts to the next look of an idle thread."""
+    desk = _stable(make_desk, heartbeat_interval_ms=1_050)
+    for at_ms in (1_100, 2_200, 3_300):
+        desk.run(at_ms)
+        desk.reply(HeartbeatRequest, FINE)
+    desk.poll(5_000)
+    desk.run(5_000)
+
+    assert desk.times_of(HeartbeatRequest) == [1_100, 2_200, 3_300, 4_350]
 
 
 def test_generation_reset_during_revocation_leaves_the_assignor_out(

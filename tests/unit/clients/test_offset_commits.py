@@ -147,7 +147,8 @@ def test_commit_outside_the_group_sends_nothing(make_desk: "MakeDesk") -> None:
     desk.run(3_000)
     desk.do(desk.port.fetch_completed(3_000))
     desk.reply(HeartbeatRequest, HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
-    _, effects = desk.port.commit({T0: 5}, sync=True, now_ms=3_000)
+    desk.run(3_100)
+    _, effects = desk.port.commit({T0: 5}, sync=True, now_ms=3_100)
     desk.do(effects)
 
     assert [c.error for c in desk.commits] == [
@@ -591,8 +592,9 @@ def test_async_commit_meets_the_lookup_that_failed_before(make_desk: "MakeDesk")
         desk.automatic.discard(FindCoordinatorRequest)
         desk.run(3_000)
         desk.reply(HeartbeatRequest, HeartbeatResponse(error_code=ErrorCode.NOT_COORDINATOR))
+        desk.run(3_100)
         desk.reply(FindCoordinatorRequest, _found(error))
-        desk.do(desk.port.commit({T0: 5}, sync=False, now_ms=3_000)[1])
+        desk.do(desk.port.commit({T0: 5}, sync=False, now_ms=3_100)[1])
 
         assert [c.error for c in desk.commits] == thrown
         assert len(desk.of(FindCoordinatorRequest)) == (2 if thrown else 3)
@@ -606,14 +608,15 @@ def test_close_waits_for_commits_that_wait_for_a_coordinator(make_desk: "MakeDes
     desk.automatic.discard(FindCoordinatorRequest)
     desk.run(3_000)
     desk.reply(HeartbeatRequest, HeartbeatResponse(error_code=ErrorCode.NOT_COORDINATOR))
-    desk.do(desk.port.commit({T0: 5}, sync=False, now_ms=3_000)[1])
-    desk.do(desk.port.close(3_000, 30_000))
+    desk.run(3_100)
+    desk.do(desk.port.commit({T0: 5}, sync=False, now_ms=3_100)[1])
+    desk.do(desk.port.close(3_100, 30_000))
     assert desk.of(OffsetCommitRequest) == []
     assert not desk.closed
 
-    desk.run(3_100)
-    desk.reply(FindCoordinatorRequest, _found())
     desk.run(3_200)
+    desk.reply(FindCoordinatorRequest, _found())
+    desk.run(3_300)
     last = (OffsetCommitRequest, LeaveGroupRequest)
     assert [type(each) for _, each in desk.sent if isinstance(each, last)] == [*last]
 
@@ -626,7 +629,8 @@ def test_close_goes_on_where_a_lookup_fails_for_good(make_desk: "MakeDesk") -> N
     desk.automatic.discard(FindCoordinatorRequest)
     desk.run(3_000)
     desk.reply(HeartbeatRequest, HeartbeatResponse(error_code=ErrorCode.NOT_COORDINATOR))
-    desk.do(desk.port.close(3_000, 30_000))
+    desk.run(3_100)
+    desk.do(desk.port.close(3_100, 30_000))
     desk.reply(FindCoordinatorRequest, _found(ErrorCode.GROUP_AUTHORIZATION_FAILED))
 
     assert desk.closed
