@@ -103,3 +103,25 @@ def cluster_speaks_what_all_workers_know(seen: Seen) -> None:
     seen.expect("protocols", protocols, wanted)
     delayed = [one.protocol for one in seen.rounds if one.delay_ms]
     seen.expect("protocols of delayed generations", delayed, ["sessioned"])
+
+
+@shows("connect-startup-30-million")
+def start_reads_all_offsets_before_it_joins(seen: Seen) -> None:
+    """The one worker joins when it has read all 30 million records, after nearly three minutes."""
+    (read,) = [e for e in seen.of(Event.LIFECYCLE) if e.attrs.get("records") == "30000000"]
+    read_ms = read.ts_us // 1_000
+    seen.expect_between("read to its end", read_ms, 120_000, 200_000)
+    (added,) = seen.of(Event.MEMBER_ADDED)
+    seen.expect_between("joined after it", added.ts_us // 1_000 - read_ms, 0, 1_000)
+    expect_even(seen)
+
+
+@shows("connect-startup-large-offsets")
+def bounce_is_as_long_as_the_offset_topic(seen: Seen) -> None:
+    """A worker is away for two minutes, and has its work back when the delay is over."""
+    (joined,) = seen.of(Event.MEMBER_ADDED, after_ms=205_000)
+    seen.expect_between("back in the group", joined.ts_us // 1_000, 320_000, 330_000)
+    seen.expect("delayed generations", len([r for r in seen.rounds if r.delay_ms]), 2)
+    (started,) = seen.of(Event.TASKS_STARTED, after_ms=205_000)
+    seen.expect_between("work back", started.ts_us // 1_000, 502_000, 503_000)
+    expect_even(seen)

@@ -11,9 +11,11 @@ the member that missed its assignment started the next rebalance, and so on for 
 from typing import Final
 
 from coordinator_sim.scenario import (
+    ConstantLatency,
     ConsumerGroupSpec,
     ConsumerSpec,
     DelayResponse,
+    NetworkSpec,
     Scenario,
     StartMember,
     TopicSpec,
@@ -25,6 +27,7 @@ SCENARIO: Final = Scenario(
     story="Consumer 3 starts at 30 s; three answers to consumer 2's JoinGroup are 1.5 s late while "
     "the follow-up round begins at once.",
     duration_ms=50_000,
+    network=NetworkSpec(latency=ConstantLatency(us=10_000)),
     topics=(TopicSpec(name="orders", partitions=6),),
     groups=(
         ConsumerGroupSpec(
