@@ -93,7 +93,7 @@ class Stage:
         attrs = {
             name: _text(value)
             for name, value in fields.items()
-            if name != "at_ms" and value not in (None, {})
+            if name != "at_ms" and value not in (None, {}, "")
         }
         self._world.record_fault(type(happening).__name__, **attrs)
         match happening:

@@ -29,6 +29,12 @@ def send_rest_request(world: World, wanted: RestRequest, group_id: str) -> None:
     world.http.call(OPERATOR, worker_url(wanted.member).rstrip("/"), request, answered)
 
 
+def _first_words(body: str) -> str:
+    """As much of a body as the trace keeps, in one line."""
+    line = " ".join(body.split())
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
+
+
 def _record(
     world: World,
     wanted: RestRequest,
@@ -36,14 +42,13 @@ def _record(
     response: HttpResponse | None,
     error: str | None,
 ) -> None:
-    asked = f"{wanted.method} {wanted.target}"
     attrs = {"method": wanted.method, "target": wanted.target}
     if response is None:
-        said = f"{asked}: {error}"
+        said = f"did not answer: {error}"
     else:
-        said = f"{asked}: {response.status}"
-        attrs["status"] = str(response.status)
-        attrs["body"] = response.body.decode(errors="replace")[:_SHOWN]
+        said = f"answered {response.status}"
+        if response.body.startswith((b"{", b"[")):
+            attrs["body"] = _first_words(response.body.decode(errors="replace"))
     world.record(
         TraceEvent(
             event=Event.LIFECYCLE,

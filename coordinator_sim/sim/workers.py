@@ -37,6 +37,7 @@ from coordinator_sim.connect.manifests import (
 )
 from coordinator_sim.connect.plugins import Plugin, PluginType
 from coordinator_sim.connect.requests import Done, Outcome
+from coordinator_sim.connect.standard_plugins import file_stream_plugins
 from coordinator_sim.connect.start_up import StartUpTimes
 from coordinator_sim.connect.thread import Blocking, Wait
 from coordinator_sim.connect.worker import ConnectWorker, WorkerParts
@@ -354,6 +355,7 @@ def _simulated(class_name: str, kind: PluginType) -> Plugin:
 _PLUGINS: Final = (
     _simulated(SOURCE_CLASS, PluginType.SOURCE),
     _simulated(SINK_CLASS, PluginType.SINK),
+    *file_stream_plugins(),
 )
 
 

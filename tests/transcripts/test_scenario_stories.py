@@ -20,6 +20,7 @@ NAMES = (
     "connect-lost-sync",
     "connect-no-delay",
     "connect-outdated-worker",
+    "connect-rest",
     "connect-sessioned-3-workers",
     "connect-voluntary-revocation",
     "connect-worker-crash",

@@ -88,11 +88,11 @@ def rest(member: str, at_ms: int, method: str, target: str, body: str = "") -> R
 
 
 def answers(events: list[TraceEvent]) -> list[str]:
-    """What the operator was answered."""
+    """What the operator asked and was answered."""
     return [
-        each.reason_text or ""
+        f"{each.attrs['method']} {each.attrs['target']}: {(each.reason_text or '').split()[-1]}"
         for each in events
-        if each.event is Event.LIFECYCLE and "method" in (each.attrs or {})
+        if each.event is Event.LIFECYCLE and each.attrs and "method" in each.attrs
     ]
 
 
