@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from confluent_kafka import Consumer
 
 from conformance.real_kafka.connect import RealWorker, connect_jars, worker_properties
 from conformance.real_kafka.kafka import Broker, free_ports
@@ -22,6 +23,10 @@ pytestmark = pytest.mark.real_kafka
 GROUP = "connect-cluster"
 DELAY_MS = 8000
 SESSION = {"session.timeout.ms": "3000", "heartbeat.interval.ms": "500"}
+EXACTLY_ONCE = {
+    "exactly.once.source.support": "enabled",
+    "scheduled.rebalance.max.delay.ms": "1000",
+}
 DEADLINE_S = 45
 ALL = {"a", "a-0", "b", "b-0", "sink", "sink-0", "sink-1"}
 """Three connectors and their four tasks."""
@@ -30,15 +35,15 @@ ALL = {"a", "a-0", "b", "b-0", "sink", "sink-0", "sink-1"}
 class OurWorker:
     """A worker of ours in a process of its own."""
 
-    def __init__(self, folder: Path, bootstrap: str, name: str) -> None:
+    def __init__(self, folder: Path, bootstrap: str, name: str, properties: dict[str, str]) -> None:
         self.port = free_ports()[0]
         self.url = f"http://127.0.0.1:{self.port}"
         folder.mkdir(parents=True, exist_ok=True)
-        properties = folder / f"{name}.properties"
-        settings = {**worker_properties(GROUP, self.port), **SESSION}
-        properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        file = folder / f"{name}.properties"
+        settings = {**worker_properties(GROUP, self.port), **properties}
+        file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         command = [sys.executable, "-m", "coordinator_sim", "member", "--connect", "--json"]
-        options = ["--bootstrap", bootstrap, "--config", str(properties)]
+        options = ["--bootstrap", bootstrap, "--config", str(file)]
         self.story = folder / f"{name}.jsonl"
         with self.story.open("wb") as out:
             self.process = subprocess.Popen([*command, *options], stdout=out, stderr=out)
@@ -67,17 +72,18 @@ class Cluster:
         self.broker = broker
         self.workers: list[RealWorker | OurWorker] = []
         self.written: list[str] = []
+        self.properties = dict(SESSION)
 
     def real(self, name: str) -> RealWorker:
         """A real worker, started."""
-        worker = RealWorker(self.folder / name, self.broker.bootstrap, GROUP, SESSION)
+        worker = RealWorker(self.folder / name, self.broker.bootstrap, GROUP, self.properties)
         self.workers.append(worker)
         worker.start()
         return worker
 
     def ours(self, name: str) -> OurWorker:
         """A worker of ours, started and in the group."""
-        worker = OurWorker(self.folder, self.broker.bootstrap, name)
+        worker = OurWorker(self.folder, self.broker.bootstrap, name, self.properties)
         self.workers.append(worker)
         await_true(lambda: bool(worker.told("JOINED")), f"{name} joins")
         await_true(lambda: bool(worker.told("READY")), f"{name} is ready")
@@ -276,3 +282,55 @@ def check_real_work_moves_after_our_delay(
     cluster.write("a.txt", "a5")
     cluster.write("b.txt", "b5")
     await_true(lambda: set(cluster.read()) == set(cluster.written), "the last lines arrive")
+
+
+def committed_lines(cluster: Cluster, count: int) -> Counter[str]:
+    """The committed records of the topic, once there are so many or no more come."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": cluster.broker.bootstrap,
+            "group.id": "reader",
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "earliest",
+            "log_level": 0,
+        }
+    )
+    consumer.subscribe(["lines"])
+    found: Counter[str] = Counter()
+    until_s = time.monotonic() + DEADLINE_S
+    while found.total() < count and time.monotonic() < until_s:
+        for message in consumer.consume(500, 0.2):
+            value = message.value()
+            if message.error() is None and value is not None:
+                found[value.decode() if isinstance(value, bytes) else value] += 1
+    consumer.close()
+    return found
+
+
+def test_exactly_once_sources_move_between_ours_and_a_real_worker(cluster: Cluster) -> None:
+    """The task that takes over fences the one before: no committed line twice, none lost.
+
+    The leader, ours, writes its configurations in transactions, as does the real one after it.
+    """
+    cluster.properties |= EXACTLY_ONCE
+    ours = cluster.ours("ours")
+    real = cluster.real("real")
+    cluster.write("a.txt", *(f"a{number}" for number in range(500)))
+    cluster.write("b.txt", *(f"b{number}" for number in range(500)))
+    create(ours, "a", cluster.source("a.txt"))
+    create(real, "b", cluster.source("b.txt"))
+    two = {"a", "a-0", "b", "b-0"}
+    await_true(lambda: set(placed(real)) == two, "both run")
+    assert len(set(placed(real).values())) == 2
+
+    ours.kill()
+    cluster.write("a.txt", *(f"a{number}" for number in range(500, 1000)))
+    cluster.write("b.txt", *(f"b{number}" for number in range(500, 1000)))
+    here = f"127.0.0.1:{real.port}"
+    await_true(lambda: placed(real) == dict.fromkeys(two, here), "the real worker has all")
+    again = cluster.ours("again")
+    await_true(lambda: len(set(placed(again).values())) == 2, "some of it comes back")
+    cluster.write("a.txt", "last-a")
+    cluster.write("b.txt", "last-b")
+
+    assert committed_lines(cluster, len(cluster.written)) == Counter(cluster.written)

@@ -51,7 +51,7 @@ class Lines:
         return self.process.wait(DEADLINE_S)
 
 
-def our_member(broker: Broker, folder: Path, name: str = "ours") -> Lines:
+def our_member(broker: Broker, folder: Path, name: str = "ours", *more: str) -> Lines:
     """Our member, started."""
     options = (
         *("--bootstrap", broker.bootstrap, "--group", "g", "--topics", "orders", "--json"),
@@ -60,7 +60,7 @@ def our_member(broker: Broker, folder: Path, name: str = "ours") -> Lines:
         *("--set", "auto.commit.interval.ms=200"),
         *("--set", "auto.offset.reset=earliest"),
     )
-    command = [sys.executable, "-m", "coordinator_sim", "member", *options]
+    command = [sys.executable, "-m", "coordinator_sim", "member", *options, *more]
     return Lines(command, folder / f"{name}.jsonl")
 
 
@@ -85,7 +85,7 @@ def owned_by_ours(member: Lines) -> int:
         if row["event"] == "ASSIGNED":
             owned = len(row["owned"])  # type: ignore[arg-type] # a list of names
         elif row["event"] in ("REVOKED", "LOST"):
-            owned = 0
+            owned -= len(row["partitions"])  # type: ignore[arg-type] # as above
     return owned
 
 
@@ -223,3 +223,54 @@ def test_our_member_leaves_at_once_when_told(broker: Broker, tmp_path: Path) -> 
         for each in (first, second):
             each.process.kill()
             each.process.wait()
+
+
+def test_a_second_process_of_a_static_member_ends_the_first(broker: Broker, tmp_path: Path) -> None:
+    """The first is fenced and ends with exit code 1; the second has its partitions at once."""
+    static = ("--instance-id", "i")
+    first = our_member(broker, tmp_path, "a", *static)
+    second = None
+    try:
+        await_true(lambda: owned_by_ours(first) == PARTITIONS, "all four")
+        second = our_member(broker, tmp_path, "b", *static)
+        assert first.process.wait(DEADLINE_S) == 1
+        assert [row["event"] for row in first.rows][-2:] == ["FAILED", "LOST"]
+        assert owned_by_ours(second) == PARTITIONS
+        assert second.end(signal.SIGINT) == 0
+        assert "LEFT" not in [row["event"] for row in second.rows]
+    finally:
+        for each in (first, second):
+            if each is not None:
+                each.process.kill()
+                each.process.wait()
+
+
+def test_cooperative_members_give_up_only_what_moves(broker: Broker, tmp_path: Path) -> None:
+    """The other gets half; our member keeps the other half through both rebalances."""
+    ours = our_member(broker, tmp_path, "ours", "--assignor", "cooperative-sticky")
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "log_level": 0,
+            "group.id": "g",
+            "session.timeout.ms": SESSION_MS,
+            "heartbeat.interval.ms": 300,
+            "partition.assignment.strategy": "cooperative-sticky",
+        }
+    )
+    try:
+        await_true(lambda: owned_by_ours(ours) == PARTITIONS, "all four")
+        consumer.subscribe(["orders"])
+
+        def shared() -> bool:
+            consumer.consume(10, 0.1)
+            return len(consumer.assignment()) == PARTITIONS // 2
+
+        await_true(shared, "half for librdkafka")
+        revoked = [row for row in ours.rows if row["event"] == "REVOKED"]
+        assert [len(row["partitions"]) for row in revoked] == [PARTITIONS // 2]  # type: ignore[arg-type] # a list
+        consumer.close()
+        await_true(lambda: owned_by_ours(ours) == PARTITIONS, "all four again")
+    finally:
+        ours.process.kill()
+        ours.process.wait()
