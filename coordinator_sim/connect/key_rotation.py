@@ -24,8 +24,9 @@ def check_for_key_rotation(herder: HerderState, now_ms: int) -> bool:
     """Whether this worker is to write a new session key now."""
     stored = herder.config_state.session_key
     if herder.session_key is None and stored is not None:
-        # QUIRK: a key that was there at start-up expires even if keys are told never to
-        # (inter.worker.key.ttl.ms=0): then it is replaced at once.
+        # QUIRK: a key that was there at start-up is known only from here on, so a new leader
+        # answers 503 to requests that reach it before its first tick has come so far; and it
+        # expires even if keys are told never to (ttl 0): then it is replaced at once.
         herder.session_key = stored
         ttl_ms = herder.config.key_ttl_ms
         herder.key_expiration_ms = stored.creation_timestamp_ms + ttl_ms

@@ -64,12 +64,10 @@ def _read_offsets(herder: HerderState, connector: str) -> Blocking[Outcome]:
     if _is_sink(herder, connector):
         return (yield from read_sink_offsets(herder, connector))
     store = herder.offset_store
-    partitions = store.connector_partitions(connector)
-    keys = [offset_key(connector, partition) for partition in partitions]
-    values = yield from store.get(keys, REST_REQUEST_TIMEOUT_MS)
+    yield from store.get((), REST_REQUEST_TIMEOUT_MS)
     offsets = []
-    for partition, key in zip(partitions, keys, strict=True):
-        value = from_json(values[key])
+    for partition in store.connector_partitions(connector):
+        value = from_json(store.offset_of(offset_key(connector, partition)))
         if isinstance(value, dict):
             offsets.append(ConnectorOffset(partition, {**value}))
     return ConnectorOffsets(tuple(offsets))

@@ -8,8 +8,9 @@ Source: kafka trunk, connect/runtime/.../runtime/Worker.java.
 from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
+from coordinator_sim.connect.config_records import java_int
 from coordinator_sim.connect.effects import ChangeTargetState, TargetState
-from coordinator_sim.connect.exceptions import ConnectException
+from coordinator_sim.connect.exceptions import ConfigException, ConnectException
 from coordinator_sim.connect.refusals import TooManyTasksException
 from coordinator_sim.connect.requests import ConnectorPlugins, ConnectorType, PluginFailure
 from coordinator_sim.connect.thread import Blocking, Outbox, Pending, Threads, Wait
@@ -230,8 +231,18 @@ class RunningWork:
 
 
 def tasks_max(config: dict[str, str]) -> int:
-    """How many tasks a connector may have at most."""
-    return int(config.get("tasks.max", DEFAULT_TASKS_MAX))
+    """How many tasks a connector may have at most.
+
+    Raises:
+        ConfigException: the setting is no number.
+    """
+    text = config.get("tasks.max", str(DEFAULT_TASKS_MAX))
+    allowed = java_int(text.strip())
+    if allowed is None:
+        raise ConfigException(
+            f"Invalid value {text} for configuration tasks.max: Not a number of type INT"
+        )
+    return allowed
 
 
 def check_tasks_max(connector: str, count: int, config: dict[str, str]) -> None:

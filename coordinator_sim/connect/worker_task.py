@@ -96,16 +96,22 @@ class WorkerTask:
         outbox: Of the worker.
         threads: Of the worker.
         listener: Of statuses.
+
+    Attributes:
+        spec: The task.
+        stopping: Whether it is to end.
+        cancelled: Done when nobody waits for the task's end any more.
+        stopped: Done when the task's thread is over (shutdownLatch).
     """
 
     __slots__ = (
         "_listener",
         "_outbox",
         "_phase",
-        "_spec",
         "_target_state",
         "_threads",
         "cancelled",
+        "spec",
         "stopped",
         "stopping",
     )
@@ -119,7 +125,7 @@ class WorkerTask:
         threads: Threads,
         listener: TaskStatusListener,
     ) -> None:
-        self._spec = spec
+        self.spec = spec
         self._target_state = target_state
         self._outbox = outbox
         self._threads = threads
@@ -158,7 +164,7 @@ class WorkerTask:
     def cancel(self) -> None:
         """Give up waiting; whatever becomes of the task, no status tells of it."""
         self.cancelled.complete()
-        self._outbox.tell(CancelTask(self._spec.task))
+        self._outbox.tell(CancelTask(self.spec.task))
 
     def transition_to(self, target_state: TargetState) -> None:
         """Pause or resume. A task that is about to end ignores it; STOPPED ends it."""
@@ -171,9 +177,9 @@ class WorkerTask:
             case _, TargetState.STOPPED:
                 self.stop()
             case _Phase.RUNNING, TargetState.PAUSED:
-                self._listener.on_task_pause(self._spec.task)
+                self._listener.on_task_pause(self.spec.task)
             case _Phase.RUNNING, TargetState.STARTED:
-                self._listener.on_task_resume(self._spec.task)
+                self._listener.on_task_resume(self.spec.task)
             case _Phase.AWAITING_UNPAUSE, TargetState.STARTED:
                 self._phase = _Phase.STARTING
                 self._threads.start(self._start_work())
@@ -193,7 +199,7 @@ class WorkerTask:
         if self.stopping:
             self._end()
         elif self._target_state is TargetState.PAUSED:
-            self._listener.on_task_pause(self._spec.task)
+            self._listener.on_task_pause(self.spec.task)
             self._phase = _Phase.AWAITING_UNPAUSE
         else:
             yield from self._start_work()
@@ -211,13 +217,13 @@ class WorkerTask:
                 self._on_failure(str(failure))
             return
         if not self.cancelled.done:
-            self._listener.on_task_startup(self._spec.task)
+            self._listener.on_task_startup(self.spec.task)
         if self.stopping:
             yield from self._close()
             return
         self._phase = _Phase.RUNNING
         if self._target_state is TargetState.PAUSED:
-            self._listener.on_task_pause(self._spec.task)
+            self._listener.on_task_pause(self.spec.task)
 
     def _prepare(self) -> Blocking[None]:
         """The checks around an exactly-once producer.
@@ -225,7 +231,7 @@ class WorkerTask:
         Raises:
             JavaException: the task may not run.
         """
-        checks = self._spec.checks
+        checks = self.spec.checks
         if checks is None:
             return
         yield from checks.before()
@@ -241,7 +247,7 @@ class WorkerTask:
         yield from checks.after()
 
     def _ask_to_start(self) -> Blocking[None]:
-        spec = self._spec
+        spec = self.spec
         started = self._outbox.ask(
             lambda token: StartTask(
                 token=token,
@@ -258,19 +264,19 @@ class WorkerTask:
 
     def _close(self) -> Blocking[None]:
         """Have the work end; a task that was cancelled meanwhile ends unheard."""
-        ended = self._outbox.ask(partial(StopTask, task=self._spec.task))
+        ended = self._outbox.ask(partial(StopTask, task=self.spec.task))
         yield Wait(ended, self.cancelled)
         self._end()
 
     def _end(self) -> None:
         self._phase = _Phase.ENDED
         if not self.cancelled.done:
-            self._listener.on_task_shutdown(self._spec.task)
+            self._listener.on_task_shutdown(self.spec.task)
         self.stopped.complete()
 
     def _on_failure(self, trace: str) -> None:
         if not self.cancelled.done:
-            self._listener.on_task_failure(self._spec.task, trace)
+            self._listener.on_task_failure(self.spec.task, trace)
         self.stopped.complete()
 
 

@@ -1,16 +1,20 @@
 """The internal topics of a Connect cluster as its first worker finds them."""
 
+from hashlib import sha256
 from typing import Final
 
 from msgspec import Struct
 
 from coordinator_sim.broker.data_service import DataService
 from coordinator_sim.connect.config_records import (
+    SESSION_KEY_KEY,
+    SessionKey,
     as_hash_map,
     commit_tasks_key,
     commit_value,
     connector_key,
     properties_value,
+    session_key_value,
     task_key,
 )
 from coordinator_sim.connect.topic_log import CLEANUP_POLICY, COMPACT
@@ -97,10 +101,14 @@ def create_internal_topics(service: DataService, group: ConnectGroupSpec) -> Non
 
 
 def _write_connectors(service: DataService, topic: str, group: ConnectGroupSpec) -> None:
-    """Append the records of connectors with that many tasks: configuration, tasks, commit."""
+    """Append a session key, and for each connector its configuration, tasks and commit."""
     log = service.log_of(topic, 0)
     if log is None:
         raise InvariantViolation(f"there is no topic {topic}")
+    if group.connectors and group.connect_protocol == "sessioned":
+        # Whoever wrote the connectors has led a generation before, and so has written a key too.
+        key = SessionKey(sha256(group.group_id.encode()).digest(), "HmacSHA256", 0)
+        log.append_records(((SESSION_KEY_KEY.encode(), session_key_value(key)),), now_ms=0)
     for name, tasks in group.connectors.items():
         config = connector_config(group, name, tasks)
         log.append_records(

@@ -2,6 +2,7 @@
 
 from coordinator_sim.scenario import (
     AddConnector,
+    ChangeTaskCount,
     ConnectGroupSpec,
     CrashMember,
     FailWork,
@@ -213,3 +214,31 @@ def test_a_frozen_worker_loses_its_work_and_comes_back() -> None:
     events = run(PauseMember(at_ms=30_000, member="w2", for_ms=20_000), duration_ms=200_000)
     running = running_at_end(events)
     assert sorted(running["w1"] + running["w2"]) == ALL
+
+
+EXACTLY_ONCE = {"exactly.once.source.support": "enabled"}
+
+
+def test_exactly_once_tasks_start_after_a_round_of_fencing() -> None:
+    """Followers ask the leader for it; with more tasks the old ones are fenced before."""
+    events = run(
+        StartMember(at_ms=20_000, member="w2"),
+        ChangeTaskCount(at_ms=60_000, group_id=GROUP, connector="x", tasks=6),
+        workers=(
+            WorkerSpec(name="w1", settings=EXACTLY_ONCE),
+            WorkerSpec(name="w2", start_ms=None, settings=EXACTLY_ONCE),
+        ),
+    )
+    assert all_running([each for each in events if each.ts_us < 60_000_000]) == ALL
+    assert all_running(events) == [*ALL, "t:x-4", "t:x-5"]
+
+
+def test_a_leader_without_a_first_tick_fails_the_tasks_of_others() -> None:
+    """It knows no key yet, answers 503, and a task that may not be fenced is FAILED for good."""
+    events = run(
+        rest("w1", 60_000, "GET", "/connectors/x/status"),
+        workers=tuple(WorkerSpec(name=name, settings=EXACTLY_ONCE) for name in ("w1", "w2")),
+    )
+    (status,) = (body for body in bodies(events) if body)
+    assert '"state":"FAILED","worker_id":"w2:8083"' in status
+    assert "still starting up" in status

@@ -362,7 +362,7 @@ def read_all(bench: Bench, topic: str) -> tuple[int, int]:
 
 
 def test_the_topics_of_a_cluster_are_there_from_the_start() -> None:
-    """Connector, tasks, commit for each connector; offsets and statuses as counted."""
+    """Key; connector, tasks, commit for each connector; offsets and statuses as counted."""
     bench = Bench()
     create_internal_topics(bench.world.data.service, group(offset_records=1_001))
     create_internal_topics(bench.world.data.service, group(exist=False))
@@ -371,7 +371,7 @@ def test_the_topics_of_a_cluster_are_there_from_the_start() -> None:
     assert read_all(bench, "g-offsets")[1] == 1_001
     bench.fetched.clear()
     read_all(bench, "g-configs")
-    assert len(bench.values()) == 3 + 4
+    assert len(bench.values()) == 1 + 3 + 4
 
 
 @pytest.mark.parametrize(
