@@ -72,6 +72,10 @@ MAX_TIME_MS: Final = 10_000 * 366 * 24 * 3_600_000
 """Ten thousand years: microseconds of it still fit 64 bits."""
 MAX_BROKERS: Final = 1_000
 """More brokers than any cluster; node ids stay apart from coordinator connections."""
+MAX_RECORDS: Final = 10_000_000_000
+"""Records of an internal topic: counted, but fetched a MiB at a time."""
+MAX_RECORD_BYTES: Final = 1_000_000
+"""`max.message.bytes` allows not much more."""
 MAX_PARTITIONS: Final = 1_000_000
 """Partitions of one topic, beyond what a Kafka controller serves."""
 REST_METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
@@ -164,6 +168,7 @@ def _check_group(scenario: Scenario, group: GroupSpec) -> None:
             _check_consumers(scenario, group)
         case ConnectGroupSpec():
             _check_connect(group)
+            _check_internal_topics(group)
             _check_work(scenario, group)
 
 
@@ -242,6 +247,33 @@ def _check_connect(group: ConnectGroupSpec) -> None:
         check_settings(Scope.CONNECT, {**group.settings, **worker.settings})
     for connector, tasks in group.connectors.items():
         _within(f"tasks of connector {connector!r}", tasks, 0, MAX_PARTITIONS)
+
+
+def _check_internal_topics(group: ConnectGroupSpec) -> None:
+    topics = group.internal_topics
+    for name in ("offset_partitions", "status_partitions"):
+        _within(f"internal_topics.{name}", getattr(topics, name), 1, MAX_PARTITIONS)
+    for name in ("offset", "status", "config"):
+        records = getattr(topics, f"{name}_records")
+        _within(f"internal_topics.{name}_records", records, 0, MAX_RECORDS)
+        size = getattr(topics, f"{name}_record_bytes")
+        _within(f"internal_topics.{name}_record_bytes", size, 0, MAX_RECORD_BYTES)
+        if records and not topics.exist:
+            raise ScenarioError(
+                f"internal_topics.{name}_records={records}: topics that do not exist have none"
+            )
+    if topics.offset_end is not None:
+        low = topics.offset_records
+        _within("internal_topics.offset_end", topics.offset_end, low, MAX_RECORDS)
+    if group.connectors and not topics.exist:
+        raise ScenarioError(
+            f"connectors of {group.group_id!r}: topics that do not exist hold none; add them with "
+            "AddConnector once a worker has created the topics"
+        )
+    costs = topics.costs
+    for name in costs.__struct_fields__:
+        low = 1 if name.endswith(("bytes", "bytes_per_s")) else 0
+        _within(f"internal_topics.costs.{name}", getattr(costs, name), low, 10**15)
 
 
 def _check_work(scenario: Scenario, group: ConnectGroupSpec) -> None:

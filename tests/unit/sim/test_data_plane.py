@@ -24,7 +24,13 @@ from coordinator_sim.connect.effects import (
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE
-from coordinator_sim.scenario import Choices, ConstantLatency
+from coordinator_sim.scenario import (
+    AddConnector,
+    Choices,
+    ConstantLatency,
+    Scenario,
+    WorkerSpec,
+)
 from coordinator_sim.scenario.choices import ChosenIds
 from coordinator_sim.scenario.world import ConnectGroupSpec, InternalTopicsSpec, TopicCosts
 from coordinator_sim.sim.brokers import ClusterDriver
@@ -32,6 +38,7 @@ from coordinator_sim.sim.data_plane import DataPlane
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.internal_topics import create_internal_topics, internal_topic_names
 from coordinator_sim.sim.network import Network
+from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.topic_logs import TopicLogs
 from coordinator_sim.sim.world import World
 from coordinator_sim.trace.recorder import MemoryRecorder, NullRecorder
@@ -408,3 +415,26 @@ def test_a_partition_at_its_end_holds_up_its_leader_for_half_a_second() -> None:
     took_us, count = read_all(bench, "t")
     assert count == 20
     assert took_us > 500_000
+
+
+def test_the_first_worker_creates_topics_that_do_not_exist() -> None:
+    """And finds a connector that is added later, as any other worker does."""
+    scenario = Scenario(
+        name="first-start",
+        title="The first start of a cluster",
+        story="Two workers start where there is nothing.",
+        duration_ms=60_000,
+        brokers=3,
+        groups=(
+            ConnectGroupSpec(
+                group_id="g",
+                workers=(WorkerSpec(name="w1"), WorkerSpec(name="w2")),
+                internal_topics=InternalTopicsSpec(exist=False),
+            ),
+        ),
+        happenings=(AddConnector(at_ms=20_000, group_id="g", connector="c", tasks=2),),
+    )
+    recorder = MemoryRecorder()
+    run_scenario(scenario, recorder=recorder)
+    started = " ".join(event.attrs.get("resources", "") for event in recorder.events)
+    assert sorted(started.split()) == ["c:c", "t:c-0", "t:c-1"]
