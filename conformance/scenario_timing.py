@@ -14,12 +14,15 @@ from coordinator_sim.scenario import (
     ConnectGroupSpec,
     ConstantLatency,
     ConsumerGroupSpec,
+    DelayResponse,
     DropResponse,
     GroupSpec,
+    LagConfigTopic,
     PauseMember,
     RestartMember,
     Scenario,
     SlowPoll,
+    StartMember,
     UniformLatency,
     members_of,
 )
@@ -35,6 +38,7 @@ _CONNECT_REBALANCE_MS: Final = 60_000
 _CONSUMER_REQUEST_MS: Final = 30_000
 _CONNECT_REQUEST_MS: Final = 40_000
 _CONNECT_DELAY_MS: Final = 300_000
+_CONNECT_UNSYNC_MS: Final = 300_000
 _METADATA_MAX_AGE_MS: Final = 300_000
 _GRACEFUL_STOP_MS: Final = 5_000
 _POLL_MS: Final = 500
@@ -58,8 +62,9 @@ def circumstances_of(scenario: Scenario) -> Circumstances:
 def calm_from_ms(scenario: Scenario) -> int:
     """An instant from which surely nothing more is done to the world.
 
-    Pauses and slow polls of one member may queue up, and a restart waits for its member to close;
-    so all their lengths are added to the end of the last happening.
+    Pauses, slow polls and late responses of one member may queue up, a restart waits for its
+    member to close, and a worker that could not read the config topic sleeps; so all their lengths
+    are added to the end of the last happening.
     """
     queued_ms = 0
     for happening in scenario.happenings:
@@ -68,6 +73,10 @@ def calm_from_ms(scenario: Scenario) -> int:
                 queued_ms += happening.for_ms
             case RestartMember():
                 queued_ms += happening.down_ms
+            case DelayResponse():
+                queued_ms += happening.by_ms * happening.count
+            case LagConfigTopic():
+                queued_ms += _CONNECT_UNSYNC_MS
             case _:
                 pass
     last_ms = max((end_of(happening) for happening in scenario.happenings), default=0)
@@ -83,7 +92,17 @@ def with_calm(scenario: Scenario) -> Scenario:
 
 def _timing_of(scenario: Scenario, group: GroupSpec) -> GroupTiming:
     settings = [{**group.settings, **member.settings} for member in members_of(group)]
-    lost = sum(event.count for event in scenario.happenings if isinstance(event, DropResponse))
+    settings += [
+        {**group.settings, **event.settings}
+        for event in scenario.happenings
+        if isinstance(event, StartMember | RestartMember)
+    ]
+    # A response may be as late as to be lost for whoever waits for it.
+    lost = sum(
+        event.count
+        for event in scenario.happenings
+        if isinstance(event, DropResponse | DelayResponse)
+    )
     common = structs.replace(
         GroupTiming(),
         heartbeat_interval_ms=_largest(settings, "heartbeat.interval.ms", 3_000),

@@ -21,9 +21,12 @@ from coordinator_sim.scenario import (
     ConsumerSpec,
     CrashBroker,
     CrashMember,
+    DelayResponse,
     DropResponse,
     GroupSpec,
     Happening,
+    HoldReplication,
+    LagConfigTopic,
     MoveCoordinator,
     NetworkSpec,
     PartitionNetwork,
@@ -40,6 +43,7 @@ from coordinator_sim.scenario import (
     WorkerSpec,
     members_of,
 )
+from coordinator_sim.scenario.settings import CONNECT_PROTOCOL, CONNECT_PROTOCOLS, STRATEGY
 from coordinator_sim.scenario.world import LatencyLaw
 
 MAX_MEMBERS: Final = 5
@@ -188,6 +192,14 @@ def _member_happenings(names: Sequence[str]) -> st.SearchStrategy[Happening]:
             api=st.sampled_from(APIS),
             count=st.integers(1, 2),
         ),
+        st.builds(
+            DelayResponse,
+            at_ms=at_ms,
+            member=member,
+            api=st.sampled_from(APIS),
+            by_ms=_durations(100, 15_000),
+            count=st.integers(1, 2),
+        ),
     )
 
 
@@ -200,6 +212,12 @@ def _world_happenings(names: Sequence[str], group: GroupSpec) -> st.SearchStrate
             at_ms=at_ms,
             group_id=st.just(group.group_id),
             to_broker=st.one_of(st.none(), broker),
+        ),
+        st.builds(
+            HoldReplication,
+            at_ms=at_ms,
+            group_id=st.just(group.group_id),
+            for_ms=_durations(100, 20_000),
         ),
         st.builds(PartitionNetwork, **cut_off, member=st.sampled_from(names)),
         st.builds(PartitionNetwork, **cut_off, broker=broker),
@@ -221,14 +239,45 @@ def _consumer_happenings(
             topics=subscriptions,
         ),
         st.builds(AddPartitions, at_ms=_instants(), topic=st.just(world[0].name), to=st.just(10)),
+        st.builds(
+            RestartMember,
+            at_ms=_instants(),
+            member=st.sampled_from(names),
+            down_ms=_durations(0, 5_000),
+            settings=st.sampled_from(_upgrades(group)),
+        ),
     )
+
+
+def _upgrades(group: ConsumerGroupSpec) -> list[dict[str, str]]:
+    """Settings of a new process that get on with the assignors of the old ones."""
+    first = group.assignors[0]
+    others = [name for names in ASSIGNORS for name in names if name != first]
+    return [
+        {STRATEGY: ",".join((other, *group.assignors)), "session.timeout.ms": "15000"}
+        for other in dict.fromkeys(others)
+        if other not in group.assignors
+    ]
 
 
 def _connect_happenings(group: ConnectGroupSpec) -> st.SearchStrategy[Happening]:
     common = {"at_ms": _instants(), "group_id": st.just(group.group_id)}
     tasks = st.integers(0, 5)
     choices: list[st.SearchStrategy[Happening]] = [
-        st.builds(AddConnector, **common, connector=st.just(ADDED_CONNECTOR), tasks=tasks)
+        st.builds(AddConnector, **common, connector=st.just(ADDED_CONNECTOR), tasks=tasks),
+        st.builds(
+            LagConfigTopic,
+            at_ms=_instants(),
+            member=st.sampled_from([worker.name for worker in group.workers]),
+            for_ms=_durations(100, 20_000),
+        ),
+        st.builds(
+            RestartMember,
+            at_ms=_instants(),
+            member=st.sampled_from([worker.name for worker in group.workers]),
+            down_ms=_durations(0, 5_000),
+            settings=st.sampled_from([{CONNECT_PROTOCOL: name} for name in CONNECT_PROTOCOLS]),
+        ),
     ]
     if group.connectors:
         present = st.sampled_from(list(group.connectors))
