@@ -7,10 +7,15 @@ of one partition, processed by one owner in the time up to the event.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from msgspec import Struct
 
 from coordinator_sim.trace.events import Event, TraceEvent
+
+_BEGIN: Final = 0
+_END: Final = 1
+"""Of two marks of one instant the beginning comes first: one stretch never repeats itself."""
 
 Interval = tuple[int, int]
 """From (included) to (excluded)."""
@@ -25,7 +30,9 @@ class WorkCount(Struct, frozen=True, kw_only=True):
         group_id: The consumer group, or the Connect cluster of a source connector.
         connector: Whose tasks; empty for consumers.
         processed: Records processed, each as often as it was.
-        duplicates: Of these, records that had been processed before.
+        duplicates: Of these, records that were processed more than once: each time after the first.
+        reprocessed: Records that an owner did again because it began below the offset that an
+            owner before it had reached when it let go. The other duplicates are of two at once.
         gaps: Records that were skipped: nobody processed them, but somebody later ones.
         span: From the first offset anybody began at to the last one reached, over all partitions.
         partitions: Partitions anybody held.
@@ -39,6 +46,7 @@ class WorkCount(Struct, frozen=True, kw_only=True):
     connector: str
     processed: int
     duplicates: int
+    reprocessed: int
     gaps: int
     span: int
     partitions: int
@@ -78,6 +86,7 @@ def total_of(counts: Iterable[WorkCount]) -> WorkCount:
         connector="",
         processed=sum(row.processed for row in rows),
         duplicates=sum(row.duplicates for row in rows),
+        reprocessed=sum(row.reprocessed for row in rows),
         gaps=sum(row.gaps for row in rows),
         span=sum(row.span for row in rows),
         partitions=sum(row.partitions for row in rows),
@@ -121,6 +130,7 @@ def _count(group_id: str, connector: str, stretches: list[_Stretch]) -> WorkCoun
         connector=connector,
         processed=processed,
         duplicates=processed - distinct,
+        reprocessed=sum(map(_reprocessed, partitions.values())),
         gaps=span - distinct,
         span=span,
         partitions=len(partitions),
@@ -128,6 +138,22 @@ def _count(group_id: str, connector: str, stretches: list[_Stretch]) -> WorkCoun
         final_lag=sum(held[-1].lag for held in partitions.values()),
         double_run_us=_double_run_us(stretches),
     )
+
+
+def _reprocessed(stretches: list[_Stretch]) -> int:
+    """Records of each stretch that are below what had been reached by those that had ended."""
+    marks: list[tuple[int, int, int, int]] = []
+    for stretch in stretches:
+        first, end = stretch.offsets
+        begun_us, ended_us = stretch.times
+        marks += [(begun_us, _BEGIN, first, end), (ended_us, _END, first, end)]
+    repeated = reached = 0
+    for _, kind, first, end in sorted(marks):
+        if kind == _BEGIN:
+            repeated += max(0, min(end, reached) - first)
+        else:
+            reached = max(reached, end)
+    return repeated
 
 
 def _double_run_us(stretches: list[_Stretch]) -> int:

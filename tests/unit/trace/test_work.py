@@ -46,6 +46,15 @@ def test_records_after_the_last_commit_are_processed_again() -> None:
     assert (counted.processed, counted.duplicates, counted.gaps) == (23, 3, 0)
 
 
+def test_what_two_did_at_once_is_no_rewind() -> None:
+    """The successor of an owner that let go reprocesses; a zombie beside it duplicates."""
+    after = count(stretch("a", (0, 10), (0, 5)), stretch("b", (7, 20), (6, 9)))
+    beside = count(stretch("a", (0, 10), (0, 7)), stretch("b", (7, 20), (6, 9)))
+
+    assert (after.duplicates, after.reprocessed) == (3, 3)
+    assert (beside.duplicates, beside.reprocessed) == (3, 0)
+
+
 def test_a_third_time_counts_as_a_third() -> None:
     """Each time after the first is a duplicate."""
     events = [stretch(name, (0, 10), (0, 1)) for name in "abc"]

@@ -1,0 +1,160 @@
+"""The sweep job: a grid of scenarios and choices, simulated and compared by Spark."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+
+from coordinator_sim.errors import ConfigError
+from reports.session import DEFAULT_MASTER, check_extra, spark_session
+from reports.sources import TraceFrames, open_traces, read_traces
+from reports.trials import Trial, simulate_trial, trials
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from reports.tables import TableStore
+
+PAGE_NAME: Final = "sweep.html"
+TABLES_DIR: Final = "tables"
+TRACES_DIR: Final = "traces"
+_TRIAL_COLUMNS: Final = (
+    "trace_id string, scenario string, choice string, membership string, seed bigint"
+)
+
+
+class SweepSummary(Struct, frozen=True, kw_only=True):
+    """What a sweep says, for the terminal and for machines.
+
+    Args:
+        page: The HTML file.
+        tables: Directory with one Parquet table a subdirectory.
+        runs: Runs simulated.
+        scenarios: Scenarios in them.
+        choices: Rows of `transforms.costs.choice_costs`, in reading order.
+        by_scenario: Rows of `transforms.costs.scenario_costs`, in reading order.
+    """
+
+    page: str
+    tables: str
+    runs: int
+    scenarios: int
+    choices: list[dict[str, Any]]
+    by_scenario: list[dict[str, Any]]
+
+
+def run_sweep(
+    names: Sequence[str],
+    out: Path,
+    *,
+    seeds: int = 1,
+    master: str = DEFAULT_MASTER,
+    progress: Callable[[str], None] | None = None,
+) -> SweepSummary:
+    """Simulate every trial as a Spark task, and compare what the choices cost.
+
+    Args:
+        names: Scenarios of the catalogue; empty takes all that can be compared.
+        out: Gets `sweep.html`, `tables/` and `traces/`; created with its parents.
+        seeds: Runs of each choice, with seeds from 0 on.
+        master: Spark master URL; its workers must see `out`.
+        progress: Told what is being done.
+
+    Raises:
+        ScenarioError: A name is unknown.
+        ConfigError: A scenario cannot be compared, there is no seed, or `out` is a file.
+        MissingDependencyError: The `spark` extra or a Java runtime is absent.
+    """
+    grid = trials(names, seeds)
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"{out} is a file; name a directory for the sweep")
+    check_extra()
+    from reports.sweep_page import render_sweep
+    from reports.tables import TableStore
+
+    tell = progress or _silent
+    with spark_session(master, small=True) as spark:
+        tell(f"simulating {len(grid)} runs")
+        simulate = partial(simulate_trial, out=str((out / TRACES_DIR).absolute()))
+        context = spark.sparkContext
+        paths = context.parallelize(grid, len(grid)).map(simulate).collect()
+        frames = read_traces(spark, open_traces([Path(path) for path in paths]))
+        store = TableStore(
+            spark, (out / TABLES_DIR).absolute(), lambda name: tell(f"computed {name}")
+        )
+        choices, by_scenario = _compare(_trial_rows(spark, grid), frames, store)
+        rows = {
+            "choices": sorted(_rows(choices), key=_reading_order),
+            "by_scenario": sorted(_rows(by_scenario), key=_reading_order),
+        }
+    page = out / PAGE_NAME
+    scenarios = len({trial.scenario for trial in grid})
+    page.write_text(render_sweep(**rows, runs=len(grid), seeds=seeds), encoding="utf-8")
+    return SweepSummary(
+        page=str(page),
+        tables=str(out / TABLES_DIR),
+        runs=len(grid),
+        scenarios=scenarios,
+        **rows,
+    )
+
+
+def _trial_rows(spark: "SparkSession", grid: Sequence[Trial]) -> "DataFrame":
+    rows = [
+        (trial.trace_id, trial.scenario, trial.choice, trial.membership, trial.seed)
+        for trial in grid
+    ]
+    return spark.createDataFrame(rows, _TRIAL_COLUMNS)
+
+
+def _compare(
+    trial_rows: "DataFrame", frames: TraceFrames, store: "TableStore"
+) -> tuple["DataFrame", "DataFrame"]:
+    """The costs by choice, and by scenario and choice; every table is kept."""
+    from reports.transforms import availability, moves, ownership, rebalances
+    from reports.transforms.costs import choice_costs, run_costs, scenario_costs
+    from reports.transforms.work import work
+
+    runs = store.keep("runs", frames.runs)
+    events = rebalances.group_events(frames.events)
+    held = store.keep("rebalances", rebalances.rebalances(events))
+    dense, resources = frames.generations, frames.resources
+    holds = ownership.holds(dense, ownership.member_marks(events), runs)
+    owned = store.keep(
+        "ownership", ownership.ownership(ownership.assignments(dense, resources), holds)
+    )
+    tables = {
+        "rebalances": held,
+        "ownership": owned,
+        "moves": store.keep("moves", moves.moves(dense, resources)),
+        "unowned": store.keep("unowned", availability.unowned(owned, held, runs)),
+        "work": store.keep("work", work(frames.events)),
+    }
+    costs = store.keep("run_costs", run_costs(trial_rows, dense, tables))
+    return (
+        store.keep("choice_costs", choice_costs(costs)),
+        store.keep("scenario_costs", scenario_costs(costs)),
+    )
+
+
+def _rows(table: "DataFrame") -> list[dict[str, Any]]:
+    return [row.asDict() for row in table.collect()]
+
+
+def _reading_order(row: dict[str, Any]) -> tuple[int, str, int]:
+    """Questions in their order, scenarios by name, and choices from the oldest to the newest."""
+    from reports.transforms.costs import QUESTIONS
+    from reports.trials import ASSIGNORS, MEMBERSHIPS, PROTOCOLS
+
+    choices = (*PROTOCOLS, *ASSIGNORS, *MEMBERSHIPS)
+    return (
+        QUESTIONS.index(row["question"]),
+        row.get("scenario", ""),
+        choices.index(row["choice"]),
+    )
+
+
+def _silent(what: str) -> None:
+    del what

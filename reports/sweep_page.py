@@ -1,0 +1,172 @@
+"""Turns the rows of a sweep into one self-contained HTML page."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import jinja2
+
+from coordinator_sim import __version__
+from reports.render import format_count, format_seconds
+
+Row = Mapping[str, Any]
+
+TITLES: Final = {
+    "protocol": "Connect: eager or incremental cooperative",
+    "assignor": "Assignor: range, sticky or cooperative-sticky",
+    "membership": "Membership: dynamic or static",
+}
+NAMES: Final = {
+    "eager": "eager",
+    "sessioned": "incremental",
+}
+"""What a choice is called where its value does not say it; others are called as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One column of the comparison.
+
+    Args:
+        column: In the rows.
+        word: In a sentence.
+        title: With `{unit}` for what a group hands out: tasks or partitions.
+        is_seconds: Whether it is a time; otherwise a count.
+    """
+
+    column: str
+    word: str
+    title: str
+    is_seconds: bool = False
+
+
+_NEAR: Final = 1.02
+"""Values within two percent of the least are as good as it."""
+
+MEASURES: Final = (
+    Measure("interrupted", "interrupted", "{unit}s interrupted"),
+    Measure("moved", "moved", "{unit}s moved"),
+    Measure("unowned_s", "unowned", "unowned {unit}-seconds", is_seconds=True),
+    Measure("duplicates", "duplicates", "records processed again"),
+    Measure("reprocessed", "reprocessed", "of these by a successor"),
+    Measure("double_run_s", "run twice", "{unit}-seconds run twice", is_seconds=True),
+)
+
+
+def render_sweep(
+    *, choices: Sequence[Row], by_scenario: Sequence[Row], runs: int, seeds: int
+) -> str:
+    """The comparison as HTML that needs no network.
+
+    Args:
+        choices: Rows by question and choice, in reading order.
+        by_scenario: Rows by question, scenario and choice, in reading order.
+        runs: Runs simulated.
+        seeds: Seeds of each.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["count"] = format_count
+    questions = dict.fromkeys(row["question"] for row in choices)
+    template = environment.get_template("sweep.html.j2")
+    return template.render(
+        version=__version__,
+        runs=runs,
+        seeds=seeds,
+        scenarios=len({row["scenario"] for row in by_scenario}),
+        blocks=[_block(question, choices, by_scenario) for question in questions],
+    )
+
+
+def shown(value: float, measure: Measure) -> str:
+    """A cell's text."""
+    return format_seconds(value) if measure.is_seconds else format_count(round(value))
+
+
+def unit_of(question: str) -> str:
+    """What the groups of a question hand out."""
+    return "task" if question == "protocol" else "partition"
+
+
+def choice_name(choice: str) -> str:
+    """What a reader calls the choice."""
+    return NAMES.get(choice, choice)
+
+
+def in_short(rows: Sequence[Row]) -> str:
+    """What the last choice changes against the first, as one line.
+
+    Args:
+        rows: Of one question, in reading order: from the oldest choice to the newest.
+    """
+    first, last = rows[0], rows[-1]
+    changes = ", ".join(
+        f"{_change(first[measure.column], last[measure.column])} {measure.word}"
+        for measure in MEASURES
+        if measure.column != "reprocessed"
+    )
+    return f"{choice_name(last['choice'])} instead of {choice_name(first['choice'])}: {changes}"
+
+
+def _change(before: float, after: float) -> str:
+    if before == 0:
+        return "no" if after == 0 else "some"
+    percent = round(100 * (after - before) / before)
+    sign = "\N{MINUS SIGN}" if percent < 0 else "+"
+    return f"{sign}{abs(percent):,} %"
+
+
+def _block(question: str, choices: Sequence[Row], by_scenario: Sequence[Row]) -> dict[str, Any]:
+    rows = [row for row in choices if row["question"] == question]
+    unit = unit_of(question)
+    return {
+        "title": TITLES[question],
+        "scenarios": max(row["scenarios"] for row in rows),
+        "in_short": in_short(rows),
+        "measures": [
+            {
+                "title": measure.title.format(unit=unit),
+                "bars": _bars(rows, measure),
+            }
+            for measure in MEASURES
+        ],
+        "columns": [measure.title.format(unit=unit) for measure in MEASURES],
+        "details": _details(
+            [row for row in by_scenario if row["question"] == question],
+        ),
+    }
+
+
+def _bars(rows: Sequence[Row], measure: Measure) -> list[dict[str, Any]]:
+    values = [row[measure.column] for row in rows]
+    largest, least = max(values), min(values)
+    return [
+        {
+            "name": choice_name(row["choice"]),
+            "text": shown(value, measure),
+            "width": 0 if largest == 0 else round(100 * value / largest, 1),
+            "is_best": value <= least * _NEAR < largest,
+        }
+        for row, value in zip(rows, values, strict=True)
+    ]
+
+
+def _details(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """The rows of each scenario whose choices differ at all, with the best cells marked."""
+    details = []
+    for scenario in dict.fromkeys(row["scenario"] for row in rows):
+        own = [row for row in rows if row["scenario"] == scenario]
+        cells = [_bars(own, measure) for measure in MEASURES]
+        if any(bar["is_best"] for column in cells for bar in column):
+            lines = [
+                {"choice": choice_name(row["choice"]), "cells": [column[i] for column in cells]}
+                for i, row in enumerate(own)
+            ]
+            details.append({"scenario": scenario, "lines": lines})
+    return details

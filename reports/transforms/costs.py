@@ -1,0 +1,145 @@
+"""What each choice of protocol, assignor or membership cost over the runs of a sweep."""
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
+from reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+QUESTION: Final = "question"
+CHOICE: Final = "choice"
+QUESTIONS: Final = ("protocol", "assignor", "membership")
+"""What is compared: Connect's protocols, assignors of dynamic members, kinds of membership."""
+COSTS: Final = (
+    "rebalances",
+    "interrupted",
+    "moved",
+    "unowned_s",
+    "processed",
+    "duplicates",
+    "reprocessed",
+    "gaps",
+    "double_run_s",
+)
+_US_PER_S: Final = 1_000_000
+_UNITS: Final = ("partition", "task")
+"""Kinds of resources that are counted: a connector itself processes nothing."""
+
+
+def run_costs(
+    trial_rows: "DataFrame", dense: "DataFrame", tables: dict[str, "DataFrame"]
+) -> "DataFrame":
+    """What each run cost.
+
+    Connect runs are charged for their workers' group and not for those of sink tasks, consumer
+    runs for all their groups; work is that of everybody in the run.
+
+    Input: trials, key trace_id: `scenario`, `choice`, `membership`, `seed`; dense generations, for
+    the protocol type of each group; the tables rebalances, moves, ownership, unowned, work.
+    Output: key trace_id, with the trial's columns and `COSTS`, and `max_lag`.
+    """
+    work = (
+        tables["work"]
+        .groupBy(C.TRACE_ID)
+        .agg(
+            *(F.sum(n).alias(n) for n in ("processed", "duplicates", "reprocessed", "gaps")),
+            (F.sum("double_run_us") / _US_PER_S).alias("double_run_s"),
+            F.max("max_lag").alias("max_lag"),
+        )
+    )
+    about = _groups(trial_rows, dense)
+    own = {
+        name: tables[name].join(F.broadcast(about), list(C.GROUP_KEY), "left_semi")
+        for name in ("rebalances", "moves", "ownership", "unowned")
+    }
+    parts = (
+        own["rebalances"].groupBy(C.TRACE_ID).agg(F.count("*").alias("rebalances")),
+        own["moves"]
+        .where(F.col("kind").isin(*_UNITS))
+        .groupBy(C.TRACE_ID)
+        .agg(F.sum("moved").alias("moved")),
+        _units(own["unowned"])
+        .groupBy(C.TRACE_ID)
+        .agg((F.sum("unowned_us") / _US_PER_S).alias("unowned_s")),
+        # A hold that is not a resource's last was given up and taken up again.
+        _units(own["ownership"])
+        .groupBy(C.TRACE_ID)
+        .agg((F.count("*") - F.count_distinct(C.GROUP_ID, C.RESOURCE)).alias("interrupted")),
+        work,
+    )
+    rows = trial_rows
+    for part in parts:
+        rows = rows.join(part, C.TRACE_ID, "left")
+    return rows.fillna(0, [*COSTS, "max_lag"])
+
+
+def _groups(trial_rows: "DataFrame", dense: "DataFrame") -> "DataFrame":
+    """The groups that a trial is about."""
+    kinds = dense.select(*C.GROUP_KEY, C.PROTOCOL_TYPE).distinct()
+    wanted = F.when(F.col("membership") == "", "connect").otherwise("consumer")
+    return (
+        kinds.join(F.broadcast(trial_rows.select(C.TRACE_ID, "membership")), C.TRACE_ID)
+        .where(F.col(C.PROTOCOL_TYPE) == wanted)
+        .select(*C.GROUP_KEY)
+    )
+
+
+def _units(table: "DataFrame") -> "DataFrame":
+    return table.where(~F.col(C.RESOURCE).startswith("c:"))
+
+
+def choice_costs(costs: "DataFrame") -> "DataFrame":
+    """The choices side by side, over all scenarios that were run under every one of them.
+
+    Input: costs of runs.
+    Output: key (question, choice): `scenarios`, and `COSTS` summed over scenarios, as the mean of
+    the seeds; `max_lag`, the worst of all.
+    """
+    asked = questions(costs)
+    seeds = F.count_distinct("seed")
+    return asked.groupBy(QUESTION, CHOICE).agg(
+        F.count_distinct("scenario").alias("scenarios"),
+        *((F.sum(name) / seeds).alias(name) for name in COSTS),
+        F.max("max_lag").alias("max_lag"),
+    )
+
+
+def scenario_costs(costs: "DataFrame") -> "DataFrame":
+    """The choices side by side in each scenario.
+
+    Input: costs of runs.
+    Output: key (question, scenario, choice): `COSTS` as the mean of the seeds, `max_lag`.
+    """
+    asked = questions(costs)
+    seeds = F.count_distinct("seed")
+    return asked.groupBy(QUESTION, "scenario", CHOICE).agg(
+        *((F.sum(name) / seeds).alias(name) for name in COSTS),
+        F.max("max_lag").alias("max_lag"),
+    )
+
+
+def questions(costs: "DataFrame") -> "DataFrame":
+    """Each run under every question that it answers; `choice` is what it stands for there.
+
+    Input: costs of runs.
+    Output: the same columns and `question`. A run of static members answers `membership` alone, a
+    run of dynamic members `assignor` too, a run of workers `protocol`.
+    """
+    consumers = costs.where(F.col("membership") != "")
+    return (
+        costs.where(F.col("membership") == "")
+        .withColumn(QUESTION, F.lit("protocol"))
+        .unionByName(
+            consumers.where(F.col("membership") == "dynamic").withColumn(
+                QUESTION, F.lit("assignor")
+            )
+        )
+        .unionByName(
+            consumers.withColumn(QUESTION, F.lit("membership")).withColumn(
+                CHOICE, F.col("membership")
+            )
+        )
+    )

@@ -1,0 +1,147 @@
+"""What became of the records: processed, again, or never, and run by more than one at once.
+
+The same counts as `coordinator_sim.trace.work`, which defines them, for any number of traces.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
+from reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
+from reports.transforms.ownership import covered
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+CONNECTOR: Final = "connector"
+WORK_KEY: Final = (*C.GROUP_KEY, CONNECTOR)
+COUNTS: Final = (
+    "processed",
+    "duplicates",
+    "reprocessed",
+    "gaps",
+    "span",
+    "partitions",
+    "max_lag",
+    "final_lag",
+    "double_run_us",
+)
+_PARTITION: Final = (*WORK_KEY, "topic", "partition")
+_RESOURCE: Final = (*WORK_KEY, C.RESOURCE)
+
+
+def stretches(events: "DataFrame") -> "DataFrame":
+    """The stretches of records that were processed, one row each.
+
+    Input: events.
+    Output: group, `connector` (empty for consumers), `topic`, `partition`; `first_offset`
+    (included), `end_offset` (excluded); `from_us`, `to_us`; `resource`, what was run, and `run`,
+    by whom; `lag`, `max_lag`, `ordinal`.
+    """
+    task = F.col("attrs")["task"]
+    partition = F.concat(F.lit("p:"), "topic", F.lit("-"), "partition")
+    told = events.where(F.col(C.EVENT) == "RECORDS_PROCESSED")
+    return told.select(
+        *C.GROUP_KEY,
+        F.coalesce(F.regexp_extract(task, "^t:(.*)-[0-9]+$", 1), F.lit("")).alias(CONNECTOR),
+        "topic",
+        "partition",
+        F.col("offset").alias("first_offset"),
+        F.col("position").alias("end_offset"),
+        (F.col(C.TS_US) - F.coalesce("latency_us", F.lit(0))).alias(C.FROM_US),
+        F.col(C.TS_US).alias(C.TO_US),
+        F.coalesce(task, partition).alias(C.RESOURCE),
+        F.coalesce(F.col("attrs")["run"], "client_id").alias("run"),
+        F.col("attrs")["lag"].cast("bigint").alias("lag"),
+        F.col("attrs")["max_lag"].cast("bigint").alias("max_lag"),
+        C.ORDINAL,
+    )
+
+
+def work(events: "DataFrame") -> "DataFrame":
+    """The counts of every group and connector whose work a trace tells.
+
+    Input: events.
+    Output: key (group, connector): `processed`, `duplicates`, `reprocessed`, `gaps`, `span`,
+    `partitions`, `max_lag`, `final_lag`, `double_run_us`; groups without stretches are absent.
+    `processed - duplicates + gaps = span`.
+    """
+    told = stretches(events)
+    per_partition = (
+        told.groupBy(*_PARTITION)
+        .agg(
+            F.sum(F.col("end_offset") - F.col("first_offset")).alias("processed"),
+            (F.max("end_offset") - F.min("first_offset")).alias("span"),
+            F.max("max_lag").alias("max_lag"),
+            F.max_by("lag", C.ORDINAL).alias("final_lag"),
+        )
+        .join(_distinct(told), list(_PARTITION))
+        .join(_reprocessed(told), list(_PARTITION))
+    )
+    counted = per_partition.groupBy(*WORK_KEY).agg(
+        F.sum("processed").alias("processed"),
+        F.sum(F.col("processed") - F.col("distinct")).alias("duplicates"),
+        F.sum("reprocessed").alias("reprocessed"),
+        F.sum(F.col("span") - F.col("distinct")).alias("gaps"),
+        F.sum("span").alias("span"),
+        F.count("*").alias("partitions"),
+        F.max("max_lag").alias("max_lag"),
+        F.sum("final_lag").alias("final_lag"),
+    )
+    return counted.join(_double_run(told), list(WORK_KEY)).select(*WORK_KEY, *COUNTS)
+
+
+def _distinct(told: "DataFrame") -> "DataFrame":
+    """Per partition, the records that anybody processed."""
+    ranges = told.select(
+        *_PARTITION, F.col("first_offset").alias(C.FROM_US), F.col("end_offset").alias(C.TO_US)
+    )
+    length = F.sum(F.col(C.TO_US) - F.col(C.FROM_US))
+    return covered(ranges, _PARTITION).groupBy(*_PARTITION).agg(length.alias("distinct"))
+
+
+def _reprocessed(told: "DataFrame") -> "DataFrame":
+    """Per partition, the records of stretches below what ended ones had reached.
+
+    Beginnings and ends are lined up in time; of one instant the beginnings come first.
+    """
+    begins = told.select(
+        *_PARTITION,
+        F.col(C.FROM_US).alias("at_us"),
+        F.lit(0).alias("kind"),
+        "first_offset",
+        "end_offset",
+        F.lit(0).cast("bigint").alias("reached"),
+    )
+    ends = told.select(
+        *_PARTITION,
+        F.col(C.TO_US).alias("at_us"),
+        F.lit(1).alias("kind"),
+        "first_offset",
+        "end_offset",
+        F.col("end_offset").alias("reached"),
+    )
+    before = (
+        Window.partitionBy(*_PARTITION)
+        .orderBy("at_us", "kind")
+        .rowsBetween(Window.unboundedPreceding, -1)
+    )
+    repeated = F.least("end_offset", "reached_before") - F.col("first_offset")
+    return (
+        begins.unionByName(ends)
+        .withColumn("reached_before", F.coalesce(F.max("reached").over(before), F.lit(0)))
+        .where(F.col("kind") == 0)
+        .groupBy(*_PARTITION)
+        .agg(F.sum(F.greatest(F.lit(0), repeated)).alias("reprocessed"))
+    )
+
+
+def _double_run(told: "DataFrame") -> "DataFrame":
+    """Per group, the time of all runs of each resource, less the time in which any ran."""
+    length = F.sum(F.col(C.TO_US) - F.col(C.FROM_US))
+    runs = covered(told, (*_RESOURCE, "run")).groupBy(*WORK_KEY).agg(length.alias("run_us"))
+    any_run = covered(told, _RESOURCE).groupBy(*WORK_KEY).agg(length.alias("any_us"))
+    return runs.join(any_run, list(WORK_KEY)).select(
+        *WORK_KEY, (F.col("run_us") - F.col("any_us")).alias("double_run_us")
+    )

@@ -1,0 +1,134 @@
+"""The runs of a sweep: which scenario under which choice, and the simulation of each.
+
+A trial is simulated inside a Spark task, so this is the one module here that runs scenarios.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from coordinator_sim import __version__
+from coordinator_sim.errors import ConfigError
+from coordinator_sim.ingest.run_directory import RunDirectoryWriter
+from coordinator_sim.scenario import ConnectGroupSpec, ConsumerGroupSpec, Scenario, with_assignor
+from coordinator_sim.scenario.happenings import RemoveConnector, RestartMember, StartMember
+from coordinator_sim.scenario.settings import CONNECT_PROTOCOL, STRATEGY
+from coordinator_sim.scenario.variants import with_counted_work, with_membership
+from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.trace.events import RunInfo, Source
+from scenarios.catalog import all_scenarios, scenario_named
+
+PROTOCOLS: Final = ("eager", "sessioned")
+"""Connect's old protocol, and the newest incremental cooperative one."""
+ASSIGNORS: Final = ("range", "sticky", "cooperative-sticky")
+MEMBERSHIPS: Final = ("dynamic", "static")
+
+
+class Trial(Struct, frozen=True, kw_only=True):
+    """One run of a sweep.
+
+    Args:
+        scenario: Name in the catalogue.
+        choice: The assignor, or the value of `connect.protocol`.
+        membership: `dynamic` or `static`; empty for workers, which are always dynamic.
+        seed: Of all chance.
+    """
+
+    scenario: str
+    choice: str
+    membership: str = ""
+    seed: int = 0
+
+    @property
+    def label(self) -> str:
+        """The trial's name as a directory."""
+        parts = (self.scenario, self.choice, self.membership, str(self.seed))
+        return "-".join(part for part in parts if part)
+
+    @property
+    def trace_id(self) -> str:
+        """32 hex digits that name the run."""
+        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:32]
+
+    def world(self) -> Scenario:
+        """The scenario under the trial's choices, its work counted."""
+        found = with_assignor(scenario_named(self.scenario), self.choice)
+        if self.membership:
+            found = with_membership(found, static=self.membership == "static")
+        return with_counted_work(found)
+
+
+def trials(names: Sequence[str], seeds: int) -> list[Trial]:
+    """Every scenario under every choice, with so many seeds.
+
+    Args:
+        names: Scenarios of the catalogue; empty takes all that can be compared.
+        seeds: Seeds 0 to `seeds - 1`.
+
+    Raises:
+        ScenarioError: A name is unknown.
+        ConfigError: A scenario cannot be compared, or there is no seed.
+    """
+    if seeds < 1:
+        raise ConfigError(f"seeds={seeds}: must be at least 1")
+    named = [scenario_named(name) for name in names]
+    for scenario in named:
+        if not _is_comparable(scenario):
+            raise ConfigError(
+                f"scenario {scenario.name!r} cannot be compared: it changes assignors or removes "
+                "connectors itself"
+            )
+    chosen = named or [found for found in all_scenarios().values() if _is_comparable(found)]
+    return [
+        msgspec.structs.replace(trial, seed=seed)
+        for scenario in chosen
+        for trial in _choices(scenario)
+        for seed in range(seeds)
+    ]
+
+
+def _is_comparable(scenario: Scenario) -> bool:
+    """Whether nothing in the story is itself about which protocol is used."""
+    return not any(
+        isinstance(happening, RemoveConnector)
+        or (
+            isinstance(happening, StartMember | RestartMember)
+            and ({STRATEGY, CONNECT_PROTOCOL} & happening.settings.keys())
+        )
+        for happening in scenario.happenings
+    )
+
+
+def _choices(scenario: Scenario) -> Iterable[Trial]:
+    kinds = {type(group) for group in scenario.groups}
+    if ConnectGroupSpec in kinds:
+        for protocol in PROTOCOLS:
+            yield Trial(scenario=scenario.name, choice=protocol)
+    if ConsumerGroupSpec in kinds:
+        for assignor in ASSIGNORS:
+            for membership in MEMBERSHIPS:
+                yield Trial(scenario=scenario.name, choice=assignor, membership=membership)
+
+
+def simulate_trial(trial: Trial, out: str) -> str:
+    """Run one trial; answers its run directory below `out`."""
+    scenario = trial.world()
+    directory = Path(out) / trial.label
+    info = RunInfo(
+        trace_id=trial.trace_id,
+        source=Source.SIM,
+        cluster_id="sim",
+        version=__version__,
+        profile=scenario.profile,
+        seed=trial.seed,
+        scenario=trial.scenario,
+        assignor=f"{trial.choice} {trial.membership}".strip(),
+        options={"work": "true"},
+    )
+    with RunDirectoryWriter(directory, info) as writer:
+        run_scenario(scenario, seed=trial.seed, recorder=writer)
+    return str(directory)
