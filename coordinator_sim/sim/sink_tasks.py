@@ -73,6 +73,15 @@ class SinkTask(ConsumerProcess):
         self._when_stopped = when_stopped
         self.stop()
 
+    def fail(self, trace: str) -> None:
+        """Raise now: the batch in hand is not delivered, and what was before is committed."""
+        self._count_done()
+        for partition, first, _ in (*self._processing, *self._taken):
+            self._consumer.advance_position(partition, first)
+        self._processing, self._taken = [], []
+        self._trace = trace
+        self.stop()
+
     def cancel(self) -> None:
         """The worker gave up waiting: the task ends when it can, and commits no more."""
         self._policy = CommitPolicy(when="never", on_revoke=False)
@@ -124,10 +133,13 @@ class SinkTask(ConsumerProcess):
             self._ledger.processed(partition, end)
         self._trace = f"the task failed after {self._work.fails_after} records"
         self.stop()
-        super()._close()
+        self._close()
 
     def _close(self) -> None:
-        self._later(self._work.stop_ms * US_PER_MS, super()._close)
+        if self._trace is None:
+            self._later(self._work.stop_ms * US_PER_MS, super()._close)
+        else:
+            super()._close()
 
     def _gone(self) -> None:
         if self._trace is not None:

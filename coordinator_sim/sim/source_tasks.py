@@ -90,6 +90,13 @@ class SourceTask(PausableProcess):
         """End when the batch in hand is written, then commit for the last time."""
         self._when_stopped = when_stopped
 
+    def fail(self, trace: str) -> None:
+        """Remember what was written, unless in a transaction, and end."""
+        if self._is_alive:
+            self._flush()
+            self.crash()
+            self._on_failed(self._run.task, trace)
+
     def cancel(self) -> None:
         """The worker gave up waiting: the producer is closed, and nothing counts any more."""
         self.crash()
@@ -166,12 +173,12 @@ class SourceTask(PausableProcess):
         if self._run.exactly_once and len(written) < len(batch):
             written = []  # a transaction is whole or not at all
         if written and self._is_fenced():
-            self._fail(FENCED)
+            self.fail(FENCED)
             return
         self._in_hand = [records for records in batch if records not in written]
         self._sent(written)
         if self._processed_count == self._work.fails_after:
-            self._fail(f"the task failed after {self._processed_count} records")
+            self.fail(f"the task failed after {self._processed_count} records")
         elif self._in_hand and self._when_stopped is None:
             self._later(RETRY_US, self._send)
         elif self._in_hand or count_of(batch) == BATCH_RECORDS:
@@ -223,13 +230,6 @@ class SourceTask(PausableProcess):
         self.crash()
         if when_stopped is not None:
             when_stopped()
-
-    def _fail(self, trace: str) -> None:
-        """Remember what was written, unless in a transaction, and end."""
-        if trace != FENCED:
-            self._flush()
-        self.crash()
-        self._on_failed(self._run.task, trace)
 
 
 def _by_offset(entry: tuple[TopicPartition, int]) -> tuple[int, TopicPartition]:

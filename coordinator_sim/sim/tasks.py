@@ -27,6 +27,9 @@ class _Task(Protocol):
     def end(self, when_stopped: Action) -> None:
         """Stop in good order; the action is called once when it has."""
 
+    def fail(self, trace: str) -> None:
+        """Raise an exception, and end as it ends then."""
+
     def cancel(self) -> None:
         """Go on without anybody waiting for the end."""
 
@@ -86,6 +89,16 @@ class WorkerTasks:
     def does(self, connector: str) -> bool:
         """Whether the scenario says what the connector's tasks do."""
         return connector in self._cluster.work
+
+    def runs(self, task: ConnectorTaskId) -> bool:
+        """Whether the task runs here."""
+        return task in self._running
+
+    def fail(self, task: ConnectorTaskId, trace: str) -> None:
+        """Let a task fail; one that does not run here stays as it is."""
+        running = self._running.get(task)
+        if running is not None:
+            running.fail(trace)
 
     def start(self, task: ConnectorTaskId, task_count: int, when_started: Action) -> None:
         """Run a task that does not run here.

@@ -175,7 +175,13 @@ class WorkerProcess(ClientProcess):
 
     def fail(self, resource: str | ConnectorTaskId, trace: str) -> None:
         """Let a connector, by name, or a task fail that runs here."""
-        self._later(0, lambda: self._run(self._worker.work_failed(resource, trace, self._now_ms())))
+        if isinstance(resource, ConnectorTaskId) and self._tasks.runs(resource):
+            self._later(0, partial(self._tasks.fail, resource, trace))
+        else:
+            self._later(0, partial(self._failed, resource, trace))
+
+    def _failed(self, resource: str | ConnectorTaskId, trace: str) -> None:
+        self._run(self._worker.work_failed(resource, trace, self._now_ms()))
 
     def _occupy(self, for_us: int) -> None:
         herder = self._worker.herder
@@ -285,7 +291,7 @@ class WorkerProcess(ClientProcess):
 
     def _task_failed(self, task: ConnectorTaskId, trace: str) -> None:
         self._record(Event.LIFECYCLE, reason_text=f"{task.resource()} failed: {trace}")
-        self.fail(task, trace)
+        self._later(0, partial(self._failed, task, trace))
 
     def _work_changed(self, token: int, resource: str, *, starts: bool) -> None:
         self._tell(Event.TASKS_STARTED if starts else Event.TASKS_STOPPED, resource)

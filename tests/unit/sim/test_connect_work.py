@@ -7,6 +7,7 @@ from coordinator_sim.scenario import (
     ConnectGroupSpec,
     ConnectorWork,
     CrashMember,
+    FailWork,
     Happening,
     PartitionNetwork,
     PauseMember,
@@ -201,6 +202,36 @@ def test_a_failing_sink_task_does_not_commit_its_last_batch() -> None:
     assert work_of(events, "s3").processed == TASKS * 1_000
     commits = [e for e in events if e.event is Event.OFFSET_COMMIT]
     assert sum(entry.offset for e in commits for entry in e.offsets) == TASKS * 500
+
+
+def test_a_task_that_is_made_to_fail_stands_still() -> None:
+    """The source task commits what it wrote; the sink task's partitions go to the other tasks."""
+    failures = [FailWork(at_ms=75_000, group_id="cluster", connector=c, task=0) for c in WORK]
+    events = run(scenario(*failures))
+
+    source, sink = work_of(events, "jdbc"), work_of(events, "s3")
+    assert (source.duplicates, sink.gaps) == (0, 0)
+    assert source.span < sink.span - 2 * 100 * 100
+    assert stretches(events, "jdbc-0")[-1].ts_us < 76_000_000
+
+
+def slow_to_stop(stop_ms: int) -> dict[str, ConnectorWork]:
+    """The work of tasks that keep still for so long when they are to stop."""
+    return {
+        "jdbc": SourceWork(topic="orders", partitions=PARTITIONS, stop_ms=stop_ms),
+        "s3": SinkWork(topics=("events",), stop_ms=stop_ms),
+    }
+
+
+@pytest.mark.parametrize("connector", ["jdbc", "s3"])
+def test_a_task_that_stops_too_slowly_is_cancelled_and_commits_nothing(connector: str) -> None:
+    """Beyond `task.shutdown.graceful.timeout.ms` nobody waits, and its last offsets are lost."""
+    stop = StopMember(at_ms=75_000, member="w1")
+    patient = work_of(run(scenario(stop, work=slow_to_stop(3_000))), connector)
+    cancelled = work_of(run(scenario(stop, work=slow_to_stop(8_000))), connector)
+
+    assert patient.duplicates == 0
+    assert cancelled.duplicates > 4 * 200
 
 
 def test_stretches_name_the_task_and_its_run() -> None:
