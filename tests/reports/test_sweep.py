@@ -41,7 +41,7 @@ def test_impossible_sweeps_are_refused() -> None:
     """The message says what is wrong."""
     with pytest.raises(ScenarioError, match="unknown scenario 'nothing'"):
         trials(["nothing"], seeds=1)
-    with pytest.raises(ConfigError, match="changes assignors"):
+    with pytest.raises(ConfigError, match="it changes assignors"):
         trials(["cooperative-upgrade"], seeds=1)
     with pytest.raises(ConfigError, match="seeds=0"):
         trials([], seeds=0)
