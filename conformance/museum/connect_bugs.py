@@ -138,5 +138,30 @@ CONNECT_FAULTS: Final = (
         "    if not is_request_validation_enabled(herder):\n",
         "C-HERD-15",
     ),
+    Exhibit(
+        "tasks-without-a-commit",
+        "A task's new configuration counts as soon as it is read.",
+        _CONNECT + "config_table",
+        "            self._deferred.setdefault(task.connector, {})[task] = properties\n",
+        "            self._deferred.setdefault(task.connector, {})[task] = properties\n"
+        "            self._task_configs[task] = properties\n",
+        "C-CFG-01",
+    ),
+    Exhibit(
+        "takes-a-hole-for-whole",
+        "A commit of tasks that compaction took is believed.",
+        _CONNECT + "config_table",
+        "        if not _is_complete(deferred or {}, connector, count):\n",
+        "        if False:\n",
+        "C-CFG-02",
+    ),
+    Exhibit(
+        "stopped-for-new-workers-alone",
+        "STOPPED is written so that workers before 3.5 cannot read it.",
+        _CONNECT + "config_records",
+        "    old = TargetState.PAUSED if state is TargetState.STOPPED else state\n",
+        "    old = state\n",
+        "C-CFG-03",
+    ),
 )
-"""What no bug of Kafka was: catching up, delays, updates, keys."""
+"""What no bug of Kafka was: catching up, delays, updates, keys, the config topic."""
