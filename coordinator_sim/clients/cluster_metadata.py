@@ -140,11 +140,8 @@ class ClusterMetadata:
         """
         for name, topic in topics.items():
             known = self.topics.get(name)
-            if known is None:
-                if topic.partitions:
-                    return True
-                continue
-            epochs = {each.partition: each.leader_epoch for each in known.partitions}
+            partitions = () if known is None else known.partitions
+            epochs = {each.partition: each.leader_epoch for each in partitions}
             if any(p.leader_epoch > epochs.get(p.partition, -2) for p in topic.partitions):
                 return True
         return False

@@ -17,6 +17,7 @@ from coordinator_sim.clients.consumer_rebalance import ConsumerRebalance
 from coordinator_sim.clients.effects import CommitCompleted, Effects
 from coordinator_sim.clients.exceptions import ILLEGAL_STATE, KAFKA, WAKEUP
 from coordinator_sim.clients.generation import MemberState
+from coordinator_sim.clients.network import FOREVER
 from coordinator_sim.clients.port_core import AppCall, Wait
 from coordinator_sim.clients.subscription_state import SubscriptionType
 from coordinator_sim.protocol.messages import Node
@@ -74,11 +75,6 @@ class ConsumerCoordinator(ConsumerRebalance):
     def member_id(self) -> str:
         """The id the coordinator gave; empty before, and after a reset."""
         return self._generation.member_id
-
-    @property
-    def awaits_records(self) -> bool:
-        """Whether records that arrive now would end the application's poll."""
-        return self._call is AppCall.POLL and self._wait is Wait.NETWORK
 
     def subscribe(self, topics: Sequence[str], now_ms: int) -> Effects:
         """Replace the subscription; the next poll rejoins if it changed.
@@ -276,7 +272,9 @@ class ConsumerCoordinator(ConsumerRebalance):
     def _poll_network_wait(self, now_ms: int) -> None:
         """Wait for anything to arrive, as pollForFetches does."""
         until_ms = self._call_deadline_ms
-        until_ms = min(until_ms, self._join_prepare_deadline_ms)
+        if self._join_prepare_deadline_ms < FOREVER and self._heartbeat_running:
+            # The loop goes round for a heartbeat, and then sees that preparing took too long.
+            until_ms = min(until_ms, self._heartbeat_due_ms)
         rejoining = self._rejoin_needed_or_pending()
         if self._consumer_config.enable_auto_commit and self._assigned and not rejoining:
             until_ms = min(until_ms, self._next_auto_commit_ms)

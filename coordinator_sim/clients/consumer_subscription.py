@@ -129,6 +129,5 @@ class ConsumerSubscription(OffsetCommits):
         added = [tp.topic for tp in partitions if tp.topic not in joined]
         if not self._subscriptions.has_pattern or not added:
             return
-        if self._subscriptions.match((*self._subscriptions.topics, *added)):
-            self._follow_topics(look=True)
+        self._follow_topics(look=self._subscriptions.match((*self._subscriptions.topics, *added)))
         self._joined_subscription = tuple(sorted(dict.fromkeys((*joined, *added))))

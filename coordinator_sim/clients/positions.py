@@ -96,9 +96,6 @@ class ConsumerPositions(ConsumerLeader):
         resets = self._resets
         return tuple(tp for tp, at in self._assigned.items() if at is None and tp not in resets)
 
-    def _lacks_positions(self) -> bool:
-        return None in self._assigned.values()
-
     def _update_positions(self, now_ms: int) -> None:
         """Fetch committed offsets where they are missing, then wait for records."""
         self._fetch_attempts = 0

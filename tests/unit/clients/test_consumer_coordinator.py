@@ -193,13 +193,12 @@ def test_wakeup_inside_the_callback_repeats_the_assignment(make_desk: "MakeDesk"
 
 def test_bytes_that_are_no_assignment_are_an_illegal_state(make_desk: "MakeDesk") -> None:
     """A member that the leader forgot gets empty bytes, which the client cannot read."""
-    desk = make_desk()
-    desk.poll()
-    desk.join()
-
-    desk.reply(SyncGroupRequest, SyncGroupResponse(assignment=b""))
-
-    assert desk.returned == ["IllegalStateException"]
+    for blob, error in ((b"", "IllegalStateException"), (b"\0\0\0", "SchemaException")):
+        desk = make_desk()
+        desk.poll()
+        desk.join()
+        desk.reply(SyncGroupRequest, SyncGroupResponse(assignment=blob))
+        assert desk.returned == [error]
 
 
 def test_unsubscribe_leaves(make_desk: "MakeDesk") -> None:
@@ -393,6 +392,47 @@ def test_assignor_that_fails_sends_no_sync(make_desk: "MakeDesk", fails: bool, e
 
     assert desk.returned == [error]
     assert desk.of(SyncGroupRequest) == []
+
+
+class Generous(Careless):
+    """An assignor that gives a topic nobody subscribed to."""
+
+    name = "generous"
+    supported_protocols = (RebalanceProtocol.EAGER,)
+
+    def assign(
+        self, topics: TopicRacks, members: list[AssignorMember]
+    ) -> dict[str, list[TopicPartition]]:
+        """One foreign partition each."""
+        assert topics
+        return {m.member_id: [TopicPartition("extra", 0)] for m in members}
+
+
+def test_topics_that_an_assignor_adds_are_watched(make_desk: "MakeDesk") -> None:
+    """The leader waits for their metadata, and sees a later change of them."""
+    desk = make_desk()
+    desk.port = ConsumerCoordinator(
+        ConsumerConfig(enable_auto_commit=False, metadata_max_age_ms=1_000),
+        client_id="client",
+        group_id="group",
+        topics=["t"],
+        assignors=[Generous()],
+        bootstrap=(Node(node_id=1, host="h", port=1),),
+    )
+    desk.topics = {"t": 1, "extra": 1}
+    desk.poll()
+    desk.automatic.discard(MetadataRequest)
+    _lead(desk, _member("m"), protocol_name="generous")
+    assert desk.of(SyncGroupRequest) == []
+
+    assert desk.of(MetadataRequest)[-1].topics == ("extra", "t")
+    desk.reply(MetadataRequest, desk.metadata())
+    assert len(desk.of(SyncGroupRequest)) == 1
+    desk.automatic.add(MetadataRequest)
+    desk.sync()
+    desk.topics["extra"] = 2
+    desk.run(1_500)
+    assert desk.of(JoinGroupRequest)[-1].reason == "cached metadata has changed"
 
 
 # Polling

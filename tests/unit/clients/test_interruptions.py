@@ -465,6 +465,33 @@ def test_leader_that_waits_for_metadata_sends_no_heartbeats(make_desk: "MakeDesk
     assert desk.times_of(HeartbeatRequest) == [10_000]
 
 
+def test_session_that_ends_under_a_commit_fails_it_at_once(make_desk: "MakeDesk") -> None:
+    """The heartbeat thread closes the connection that a synchronous commit waits on."""
+    desk = _stable(make_desk, session_timeout_ms=5_000, request_timeout_ms=60_000)
+    desk.run(4_000)
+    desk.automatic.discard(FindCoordinatorRequest)
+    _commit(desk, sync=True)
+    desk.run(5_000)
+
+    assert desk.disconnects == [COORDINATOR]
+    assert not desk.is_waiting(OffsetCommitRequest)
+    assert desk.is_waiting(FindCoordinatorRequest)
+    desk.reply(FindCoordinatorRequest, FOUND)
+    desk.run(5_200)
+    assert desk.times_of(OffsetCommitRequest) == [4_000, 5_100]
+
+
+def test_wakeup_at_the_last_callbacks_keeps_the_partitions(make_desk: "MakeDesk") -> None:
+    """QUIRK: Java's exception passes by the change of state, and the LeaveGroup."""
+    desk = _stable(make_desk)
+    desk.outcomes[CallbackKind.PARTITIONS_REVOKED] = "WakeupException"
+    desk.do(desk.port.unsubscribe(0))
+
+    assert desk.returned[-1] == "WakeupException"
+    assert desk.port.owned_partitions == (T0,)
+    assert desk.of(LeaveGroupRequest) == []
+
+
 def test_thread_does_not_look_for_a_coordinator_that_the_application_looks_for(
     make_desk: "MakeDesk",
 ) -> None:

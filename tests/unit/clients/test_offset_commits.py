@@ -345,7 +345,7 @@ def test_auto_commit_before_the_join_is_repeated(make_desk: "MakeDesk") -> None:
 
 
 def test_auto_commit_before_the_join_gives_up(make_desk: "MakeDesk") -> None:
-    """C-CONS-07: after the rebalance timeout the join goes on without the commit."""
+    """C-CONS-07: after the rebalance timeout the loop's next turn, at a heartbeat, joins."""
     desk = make_desk(
         enable_auto_commit=True, rebalance_timeout_ms=20_000, session_timeout_ms=1_000_000
     )
@@ -353,9 +353,9 @@ def test_auto_commit_before_the_join_gives_up(make_desk: "MakeDesk") -> None:
     desk.run(3_000)
     desk.reply(HeartbeatRequest, REBALANCE)
 
-    desk.run(22_999)
+    desk.run(23_999)
     assert len(desk.of(JoinGroupRequest)) == 1
-    desk.run(23_000)
+    desk.run(24_000)
 
     assert len(desk.of(JoinGroupRequest)) == 2
 
@@ -567,6 +567,34 @@ def test_sync_commit_tells_of_earlier_async_ones_first(make_desk: "MakeDesk") ->
         desk.reply(OffsetCommitRequest, _committed(error))
         desk.reply(OffsetCommitRequest, _committed())
         assert [c.error for c in desk.commits] == wanted
+
+
+def test_empty_sync_commit_of_a_fenced_member_fails(make_desk: "MakeDesk") -> None:
+    """The fencing of the commit it waited for is its own."""
+    desk = make_desk(group_instance_id="one")
+    desk.settle_stable(T0)
+    desk.do(desk.port.fetch_completed(0))
+    desk.do(desk.port.commit({T0: 5}, sync=False, now_ms=0)[1])
+    desk.do(desk.port.commit({}, sync=True, now_ms=0)[1])
+    desk.reply(OffsetCommitRequest, _committed(ErrorCode.FENCED_INSTANCE_ID))
+
+    assert [c.error for c in desk.commits] == ["FencedInstanceIdException"]
+
+
+def test_async_commit_throws_what_the_thread_met(make_desk: "MakeDesk") -> None:
+    """A lookup of the heartbeat thread that failed for good is thrown by a commit as by a poll."""
+    desk = make_desk()
+    desk.settle_stable(T0)
+    desk.do(desk.port.fetch_completed(0))
+    desk.automatic.discard(FindCoordinatorRequest)
+    desk.run(3_000)
+    desk.reply(HeartbeatRequest, HeartbeatResponse(error_code=ErrorCode.NOT_COORDINATOR))
+    desk.run(3_100)
+    desk.do(desk.port.on_disconnected(1, 3_100, "SaslAuthenticationException"))
+    desk.run(3_250)
+    desk.do(desk.port.commit({T0: 5}, sync=False, now_ms=3_250)[1])
+
+    assert [c.error for c in desk.commits] == ["SaslAuthenticationException"]
 
 
 def test_negative_offset_is_refused(make_desk: "MakeDesk") -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from coordinator_sim.clients.effects import CallbackKind
+from coordinator_sim.clients.effects import COORDINATOR_NODE_OFFSET, CallbackKind
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.clients.subscription_state import SubscriptionState
 from coordinator_sim.errors import ConfigError, InvariantViolation
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 A0, B0 = TopicPartition("orders-a", 0), TopicPartition("orders-b", 0)
 T0 = TopicPartition("t", 0)
+COORDINATOR = COORDINATOR_NODE_OFFSET - 1
 FINE = HeartbeatResponse(error_code=ErrorCode.NONE)
 
 
@@ -203,6 +204,34 @@ def test_partitions_by_hand_need_no_group(make_desk: "MakeDesk") -> None:
     assert desk.callbacks == []
 
 
+def test_no_partitions_by_hand_is_no_subscription(make_desk: "MakeDesk") -> None:
+    """`assign` of nothing unsubscribes."""
+    desk = make_desk(topics=())
+    desk.do(desk.port.assign([T0], 0))
+    desk.do(desk.port.assign([], 0))
+    desk.poll()
+
+    assert desk.returned == [None, "IllegalStateException"]
+
+
+def test_partitions_by_hand_that_lost_all_brokers_wait_for_metadata(make_desk: "MakeDesk") -> None:
+    """A lost connection asks for metadata; until it is there a poll does nothing else."""
+    desk = make_desk(topics=())
+    desk.do(desk.port.assign([T0], 0))
+    desk.poll(timeout_ms=10)
+    desk.run(10)
+    desk.automatic -= {MetadataRequest}
+    for node_id in (1, COORDINATOR):
+        desk.do(desk.port.on_disconnected(node_id, 10))
+    desk.poll(timeout_ms=1_000)
+    desk.run(500)
+    asked = len(desk.of(OffsetFetchRequest))
+    desk.reply(MetadataRequest, desk.metadata())
+
+    assert asked == 1
+    assert desk.returned == [None]
+
+
 def test_partitions_kept_by_hand_keep_their_positions(make_desk: "MakeDesk") -> None:
     """A new list starts only what is new in it; with auto-commit, positions are committed first."""
     desk = make_desk(topics=(), enable_auto_commit=True, auto_commit_interval_ms=50)
@@ -215,6 +244,9 @@ def test_partitions_kept_by_hand_keep_their_positions(make_desk: "MakeDesk") -> 
 
     assert desk.port.positions == {T0: 10}
     assert len(desk.of(OffsetCommitRequest)) == 1
+    desk.poll()
+    wanted = desk.of(OffsetFetchRequest)[-1].groups[0].topics
+    assert [(each.name, each.partitions) for each in wanted] == [("t", (1,))]
 
 
 def test_partitions_by_hand_wait_for_a_connection(make_desk: "MakeDesk") -> None:
