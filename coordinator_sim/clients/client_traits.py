@@ -21,26 +21,18 @@ class ClientTraits(Struct, frozen=True, kw_only=True):
         default_settings: Defaults that differ from Java's, by Kafka's names.
         api_versions: The newest version that the client speaks, by API.
         rack_when_unset: What the subscription says as the rack of a client without one.
-        says_generation_when_eager: Whether an eager subscription names the generation.
-        says_member_when_fetching: Whether OffsetFetch names member and generation.
-        join_reason: Whether JoinGroup and LeaveGroup give reasons.
         join_timeout_lapse_ms: What a JoinGroup may take longer than the rebalance timeout.
         leave_timeout_ms: How long a LeaveGroup may stay unanswered.
         callbacks_need_poll: Whether rebalance callbacks run only while the application polls.
-        commit_metadata_is_member_id: Whether a commit's metadata names the member.
     """
 
     name: str
     default_settings: Mapping[str, str]
     api_versions: Mapping[ApiKey, int]
     rack_when_unset: str | None
-    says_generation_when_eager: bool
-    says_member_when_fetching: bool
-    join_reason: bool
     join_timeout_lapse_ms: int
     leave_timeout_ms: int
     callbacks_need_poll: bool
-    commit_metadata_is_member_id: bool
 
     def config_from(self, settings: Mapping[str, str]) -> ConsumerConfig:
         """The settings of a consumer of this client.
@@ -70,13 +62,9 @@ LIBRDKAFKA: Final = ClientTraits(
         ApiKey.SYNC_GROUP: 3,
     },
     rack_when_unset="",
-    says_generation_when_eager=False,
-    says_member_when_fetching=False,
-    join_reason=False,
     join_timeout_lapse_ms=3_000,
     leave_timeout_ms=5_000,
     callbacks_need_poll=True,
-    commit_metadata_is_member_id=False,
 )
 """librdkafka 2.16. Its request timeout is `socket.timeout.ms`.
 
@@ -91,7 +79,7 @@ FRANZ_GO: Final = ClientTraits(
     name="franz-go",
     default_settings={
         "max.poll.interval.ms": "60000",
-        "request.timeout.ms": "15000",
+        "request.timeout.ms": "10000",
         "retry.backoff.ms": "250",
         "retry.backoff.max.ms": "5000",
         "reconnect.backoff.ms": "0",
@@ -108,15 +96,11 @@ FRANZ_GO: Final = ClientTraits(
         ApiKey.SYNC_GROUP: 5,
     },
     rack_when_unset=None,
-    says_generation_when_eager=True,
-    says_member_when_fetching=True,
-    join_reason=True,
     join_timeout_lapse_ms=10_000,
-    leave_timeout_ms=15_000,
+    leave_timeout_ms=10_000,
     callbacks_need_poll=False,
-    commit_metadata_is_member_id=True,
 )
 """franz-go 1.22. `max.poll.interval.ms` stands for its rebalance timeout: it watches no polls.
 
-Source: franz-go 1.22, pkg/kgo/config.go (defaultCfg), consumer_group.go.
+Source: franz-go 1.22, pkg/kgo/config.go (defaultCfg), client.go (connTimeouter).
 """

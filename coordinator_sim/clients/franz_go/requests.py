@@ -142,11 +142,18 @@ class FranzGoRequests(BackgroundPort):
             del self._broken_nodes[node_id]
             self._try_again(question, None, now_ms)
             return
-        timeout_ms = self._config.request_timeout_ms
-        if question.kind in _APART:
-            timeout_ms += self._config.rebalance_timeout_ms
+        timeout_ms = self._timeout_ms(question.kind)
         pending = self._request(question.kind, node_id, question.request, now_ms, timeout_ms)
         self._asked[pending.correlation_id] = question
+
+    def _timeout_ms(self, kind: RequestKind) -> int:
+        """How long an answer may take; source: pkg/kgo/client.go, connTimeouter."""
+        rebalance_timeout_ms = self._config.rebalance_timeout_ms
+        if kind is RequestKind.JOIN:
+            return rebalance_timeout_ms + self._traits.join_timeout_lapse_ms
+        if kind is RequestKind.SYNC:
+            return rebalance_timeout_ms
+        return self._config.request_timeout_ms
 
     def _try_again(self, question: Question, answer: Response | None, now_ms: int) -> None:
         """Wait and send again; without tries or time left the last answer counts."""

@@ -73,7 +73,8 @@ class LibrdkafkaConsumer(LibrdkafkaJoining):
             member_id=self._member_id,
             group_instance_id=self._config.group_instance_id,
         )
-        self._request(RequestKind.HEARTBEAT, self._coordinator_node_id, request, now_ms)
+        timeout_ms = self._config.session_timeout_ms
+        self._request(RequestKind.HEARTBEAT, self._coordinator_node_id, request, now_ms, timeout_ms)
 
     def _on_heartbeat(self, error: ErrorCode, now_ms: int) -> None:
         """Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_handle_Heartbeat."""

@@ -222,8 +222,13 @@ class LibrdkafkaJoining(LibrdkafkaCoordinator):
             group_instance_id=self._config.group_instance_id,
             assignments=blobs,
         )
+        self._request_sync(request, now_ms)
+
+    def _request_sync(self, request: SyncGroupRequest, now_ms: int) -> None:
+        """Source: librdkafka 2.15, rdkafka_request.c, rd_kafka_SyncGroupRequest."""
+        timeout_ms = self._config.session_timeout_ms + self._traits.join_timeout_lapse_ms
         self._sync_in_flight = self._request(
-            RequestKind.SYNC, self._coordinator_node_id, request, now_ms
+            RequestKind.SYNC, self._coordinator_node_id, request, now_ms, timeout_ms
         )
 
     def _on_sync_group(self, response: SyncGroupResponse, now_ms: int) -> None:
@@ -291,10 +296,10 @@ class LibrdkafkaJoining(LibrdkafkaCoordinator):
     def _sync_lost(self, pending: PendingRequest, now_ms: int) -> None:
         """A SyncGroup is sent again on the next connection."""
         self._sync_in_flight = None
-        if self._join_state is JoinState.WAIT_SYNC and not self._is_terminating:
-            self._sync_in_flight = self._request(
-                RequestKind.SYNC, pending.node_id, pending.request, now_ms
-            )
+        request = pending.request
+        waits = self._join_state is JoinState.WAIT_SYNC and not self._is_terminating
+        if waits and isinstance(request, SyncGroupRequest):
+            self._request_sync(request, now_ms)
 
     # What the parts above provide.
 
