@@ -192,8 +192,9 @@ class FranzGoOffsets(FranzGoRequests):
             for result in topic.partitions:
                 partition = TopicPartition(topic.name, result.partition)
                 error = result.error_code
-                if error is ErrorCode.NONE and partition in self._uncommitted:
-                    self._uncommitted[partition].committed = offsets[partition]
+                entry = self._uncommitted.get(partition)
+                if error is ErrorCode.NONE and entry is not None:
+                    entry.committed = offsets.get(partition, entry.committed)
                 elif error is not ErrorCode.NONE and failure is None:
                     refused = error in _COMMIT_FAILURES
                     failure = COMMIT_FAILED if refused else exception_name(error)
