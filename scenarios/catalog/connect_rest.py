@@ -1,13 +1,15 @@
 """A Connect cluster of three workers, operated by its REST API.
 
-A follower is asked to create a connector: it asks the leader, which writes the configuration. The
-worker that is given the connector makes its tasks and asks the leader to write them, in a signed
-request. Then the connector is paused, resumed, restarted with its tasks, stopped and deleted.
+A follower is asked to create a second connector: it asks the leader, which writes the
+configuration. The worker that is given the connector makes its tasks, and asks the leader to write
+them, in a signed request. Then the connector is paused, resumed, restarted alone and with its
+tasks, stopped and deleted.
 
-Look at: before the resources of the REST server are in, every path is 404. A pause needs no
-rebalance, a stop does, for the tasks go. A request between workers that is not signed is refused
-with 400; one that has been forwarded already is not forwarded again, 409. The last request goes to
-a worker that is gone.
+Look at: the restart asked of worker-3 goes to the leader and from there to the owner. Before the
+resources of the REST server are in, every path is 404. A pause needs no rebalance, a stop does,
+for the tasks go. A request between workers that is not signed is refused with 400; one that has
+been forwarded already is not forwarded again, 409. The last request goes to a worker that is
+gone.
 """
 
 import json
@@ -44,6 +46,7 @@ SCENARIO: Final = Scenario(
         ConnectGroupSpec(
             group_id="connect-cluster",
             workers=tuple(WorkerSpec(name=f"worker-{number}") for number in range(1, 4)),
+            connectors={"archive": 1},
         ),
     ),
     happenings=(
@@ -54,7 +57,8 @@ SCENARIO: Final = Scenario(
         _ask(40_000, "worker-3", "GET", f"{_ONE}/status"),
         _ask(45_000, "worker-2", "PUT", f"{_ONE}/pause"),
         _ask(50_000, "worker-2", "PUT", f"{_ONE}/resume"),
-        _ask(55_000, "worker-2", "POST", f"{_ONE}/restart?includeTasks=true"),
+        _ask(55_000, "worker-3", "POST", f"{_ONE}/restart"),
+        _ask(57_000, "worker-2", "POST", f"{_ONE}/restart?includeTasks=true"),
         _ask(60_000, "worker-1", "POST", f"{_ONE}/tasks", "[]"),
         _ask(65_000, "worker-2", "DELETE", f"{_ONE}?forward=false"),
         _ask(70_000, "worker-3", "PUT", f"{_ONE}/stop"),
