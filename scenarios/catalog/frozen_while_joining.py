@@ -6,8 +6,8 @@ is frozen for longer than its session. When it thaws, a heartbeat tells that it 
 generation is gone before the application has seen the assignment.
 
 Look at: no error that ends the application; an assignment that is never taken up; partitions lost,
-and one new member id (KAFKA-8104, where the application went on with a generation that was no more,
-and failed).
+and one new member id (KAFKA-8104 and KAFKA-9140, where the application went on with a generation
+that was no more, and failed or never joined again).
 """
 
 from typing import Final

@@ -193,6 +193,20 @@ def test_incremental_merges_and_revokes(make_desk: "DeskOf") -> None:
     assert desk.port.last_completed_generation_id == 2
 
 
+def test_gauges_count_what_is_held(make_desk: "DeskOf") -> None:
+    """Nothing before the first assignment; then what is new and what is kept."""
+    desk = _worker(make_desk)
+    desk.poll()
+    assert (desk.port.assigned_connector_count, desk.port.assigned_task_count) == (0, 0)
+
+    _follow(desk, _work(connectors=("x",), tasks=(X0,)))
+    desk.run(3_000)
+    desk.reply(HeartbeatRequest, REBALANCE)
+    _follow(desk, _work(tasks=(X1,)), generation=2)
+
+    assert (desk.port.assigned_connector_count, desk.port.assigned_task_count) == (1, 2)
+
+
 def test_eager_revokes_before_the_join_and_replaces(make_desk: "DeskOf") -> None:
     """C-WC-07, C-WC-12: under `default` all is revoked first and the assignment replaces."""
     desk = _worker(make_desk)
