@@ -18,6 +18,8 @@ from coordinator_sim.protocol.messages import (
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
 
 NO_LEADER = -1
+_INTERNAL_TOPICS = (OFFSETS_TOPIC, "__transaction_state")
+"""Source: kafka trunk, clients/.../common/internals/Topic.java, isInternal."""
 _TRANSACTION_PARTITIONS = 50
 """`transaction.state.log.num.partitions`."""
 
@@ -108,6 +110,7 @@ class ClusterView:
             )
         return TopicMetadata(
             name=name,
+            is_internal=name in _INTERNAL_TOPICS,
             partitions=tuple(
                 PartitionMetadata(
                     partition=partition,

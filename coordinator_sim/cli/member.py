@@ -42,6 +42,10 @@ ManifestsOption = Annotated[
 TopicsOption = Annotated[
     str, typer.Option(help="Topics to subscribe to, several with commas.", metavar="A,B")
 ]
+PatternOption = Annotated[
+    str,
+    typer.Option(help="Instead of topics: a regular expression for names.", metavar="REGEX"),
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -61,6 +65,7 @@ def member(
         str, typer.Option(help="The group to join; a worker's may stand in its file.")
     ] = "",
     topics: TopicsOption = "",
+    pattern: PatternOption = "",
     assignor: Annotated[
         str, typer.Option(help="Assignors in order of preference.", metavar="NAME,...")
     ] = "range",
@@ -92,8 +97,10 @@ def member(
     settings = parse_settings(set_ or [])
     nodes = parse_bootstrap(bootstrap)
     if connect:
-        if topics or instance_id:
-            raise ConfigError("--topics and --instance-id are a consumer's: leave them out")
+        if topics or pattern or instance_id:
+            raise ConfigError(
+                "--topics, --pattern and --instance-id are a consumer's: leave them out"
+            )
         properties = {**worker_properties(config, nodes), **settings}
         if group:
             properties["group.id"] = group
@@ -108,6 +115,7 @@ def member(
             nodes,
             _named(group, "--group"),
             topics,
+            pattern=pattern,
             client_id=client_id,
             assignors=names,
             settings=settings,
@@ -127,6 +135,7 @@ def consumer_member(
     group: str,
     topics: str,
     *,
+    pattern: str,
     client_id: str,
     assignors: tuple[str, ...],
     settings: dict[str, str],
@@ -134,7 +143,7 @@ def consumer_member(
     """What makes the consumer that the command line asks for.
 
     Raises:
-        ConfigError: no topic is named.
+        ConfigError: no topic is named, or topics and a pattern.
     """
     from coordinator_sim.live.consumer import ConsumerMember, ConsumerOptions
 
@@ -142,12 +151,13 @@ def consumer_member(
         bootstrap=bootstrap,
         group_id=group,
         topics=tuple(name.strip() for name in topics.split(",") if name.strip()),
+        pattern=pattern,
         client_id=client_id,
         assignors=assignors,
         settings=settings,
     )
-    if not options.topics:
-        raise ConfigError("--topics names no topic: write them with commas")
+    if bool(options.topics) == bool(pattern):
+        raise ConfigError("name topics with commas (--topics), or a --pattern, and not both")
     return lambda narrator: ConsumerMember(options, _reader(options, narrator), narrator)
 
 

@@ -50,6 +50,8 @@ class ConsumerOptions(Struct, frozen=True, kw_only=True):
     """What a consumer is started with.
 
     Args:
+        topics: By name; none for a pattern.
+        pattern: A regular expression for whole names, instead of topics.
         settings: Kafka's names, such as `session.timeout.ms`.
         assignors: In order of preference.
     """
@@ -58,6 +60,7 @@ class ConsumerOptions(Struct, frozen=True, kw_only=True):
     group_id: str
     topics: tuple[str, ...]
     client_id: str
+    pattern: str = ""
     assignors: tuple[str, ...] = ("range",)
     settings: dict[str, str] = {}
 
@@ -89,6 +92,9 @@ class ConsumerMember(PortLoop):
         super().__init__(
             self._consumer, options.bootstrap, client_id=options.client_id, audience=audience
         )
+        if options.pattern:
+            # Nothing is connected yet: there are no effects to carry out.
+            self._consumer.subscribe_pattern(options.pattern, now_ms())
         self._reader = reader
         self._fetching: asyncio.Task[None] | None = None
         self._lookups: list[asyncio.Task[None]] = []

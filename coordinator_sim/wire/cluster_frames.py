@@ -184,6 +184,7 @@ def _topic(entry: Data, racks: dict[int, str]) -> TopicMetadata:
         name=entry["name"] or "",
         partitions=tuple(sorted(partitions, key=lambda each: each.partition)),
         error_code=_known_error(entry["errorCode"]),
+        is_internal=entry.get("isInternal", False),
     )
 
 

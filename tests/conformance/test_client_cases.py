@@ -1,9 +1,12 @@
 """Every case of a client on this project's ports."""
 
+from pathlib import Path
+
 import pytest
 
 from conformance.client_cases.bench import Bench
 from conformance.client_cases.case import ClientCase
+from conformance.coverage import read_catalogue
 from conformance.registry import all_cases, all_client_cases
 from conformance.running import Verdict, play_client_case
 
@@ -47,3 +50,12 @@ def test_case_that_fails_says_what_it_saw() -> None:
     assert ending.verdict is Verdict.FAILED
     assert ending.reason == "polls: wanted [None], saw []"
     assert any("FindCoordinatorRequest" in line for line in ending.transcript)
+
+
+def test_catalogue_is_covered() -> None:
+    """Every requirement of the catalogue of client cases is here, and no other."""
+    path = Path(__file__).resolve().parents[2].parent / "shared" / "cases" / "client-cases.yaml"
+    if not path.is_file():
+        pytest.skip("the catalogue of client cases is not beside this checkout")
+    ids = {case.requirement.requirement_id for case in all_client_cases()}
+    assert ids == set(read_catalogue(path))

@@ -20,6 +20,7 @@ from coordinator_sim.protocol.messages import (
     SyncGroupAssignment,
     SyncGroupRequest,
 )
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE
 from coordinator_sim.protocol.requests import Request, Response
 from coordinator_sim.scenario import Choices, ChosenIds
@@ -216,6 +217,16 @@ def test_metadata_names_topics_and_living_brokers() -> None:
     assert len(metadata.topics[0].partitions) == 4
     assert 3 not in [partition.leader_id for partition in metadata.topics[0].partitions]
     assert metadata.topics[1].error_code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_metadata_of_everything_tells_the_brokers_own_topics_apart() -> None:
+    """A client's pattern may pass internal topics by."""
+    cluster = make_cluster()
+    metadata = ask(cluster, 1, MetadataRequest(topics=None))
+
+    assert isinstance(metadata, MetadataResponse)
+    internal = {topic.name for topic in metadata.topics if topic.is_internal}
+    assert internal == {OFFSETS_TOPIC}
 
 
 def test_a_topic_grows_but_does_not_shrink() -> None:

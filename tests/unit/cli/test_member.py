@@ -73,5 +73,6 @@ def test_options_of_the_other_kind_of_member_are_refused() -> None:
 
 
 def test_no_topic_is_refused() -> None:
-    """A consumer without topics would do nothing."""
-    assert "--topics names no topic" in said(topics=",")
+    """A consumer without topics would do nothing; topics and a pattern exclude each other."""
+    assert "name topics with commas" in said(topics=",")
+    assert "and not both" in said(pattern="t.*")

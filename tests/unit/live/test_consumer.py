@@ -66,13 +66,19 @@ class TenRecords:
 
 
 def member_of(
-    broker: TcpBroker, heard: Heard, *, reader: TenRecords | None = None, **settings: str
+    broker: TcpBroker,
+    heard: Heard,
+    *,
+    reader: TenRecords | None = None,
+    pattern: str = "",
+    **settings: str,
 ) -> ConsumerMember:
-    """A member that begins with this broker."""
+    """A member that begins with this broker; of `orders`, or of a pattern."""
     options = ConsumerOptions(
         bootstrap=(Node(node_id=-1, host="127.0.0.1", port=broker.port),),
         group_id="g",
-        topics=("orders",),
+        topics=() if pattern else ("orders",),
+        pattern=pattern,
         client_id="c",
         settings={"heartbeat.interval.ms": "50", "auto.offset.reset": "earliest", **settings},
     )
@@ -110,6 +116,21 @@ def test_a_member_without_a_reader_keeps_its_membership() -> None:
 
     assert heard.texts("COMMITTED") == ["committed orders-0=0 orders-1=0"]
     assert "CONSUMED" not in heard.kinds
+
+
+def test_a_pattern_is_matched_with_the_topics_of_the_cluster() -> None:
+    """Metadata is asked for every topic, and what matches is joined with."""
+    broker, heard = TcpBroker(), Heard()
+
+    async def whole_life() -> None:
+        async with listening(broker):
+            member = member_of(broker, heard, pattern="ord.*")
+            asyncio.get_running_loop().call_later(0.7, member.stop)
+            await asyncio.wait_for(member.run(), 10)
+
+    asyncio.run(whole_life())
+
+    assert heard.texts("ASSIGNED")[-1] == "assigned orders-0 orders-1"
 
 
 def test_versions_are_the_newest_that_both_sides_speak() -> None:
