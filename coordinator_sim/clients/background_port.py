@@ -164,6 +164,8 @@ class BackgroundPort(BackgroundRequests, ABC):
 
     def expire(self, now_ms: int) -> Effects:
         """Fire every deadline up to now."""
+        if self._is_closed():
+            return ()
         return self._settle(now_ms, woken=self._fire_due(now_ms))
 
     def on_connected(self, node_id: int, now_ms: int) -> Effects:
@@ -194,6 +196,8 @@ class BackgroundPort(BackgroundRequests, ABC):
         callback, self._callback = self._callback, None
         if callback is None or token != self._callback_token:
             raise InvariantViolation(f"callback {token} ({outcome}) is not outstanding")
+        if self._is_closed():
+            return ()
         callback.then(now_ms)
         return self._settle(now_ms)
 
@@ -321,7 +325,7 @@ class BackgroundPort(BackgroundRequests, ABC):
             woken: Whether what happened wakes the group's thread.
         """
         net = self._net
-        while self._call is not AppCall.CLOSED and self._has_started:
+        if self._has_started and not self._is_closed():
             if now_ms >= net.deadline_ms:
                 net.expire(now_ms)
             while net.failed:
@@ -330,8 +334,6 @@ class BackgroundPort(BackgroundRequests, ABC):
             self._refresh_metadata(now_ms)
             if woken:
                 self._serve(now_ms)
-            if not net.failed:
-                break
         if self._call is not AppCall.CLOSED:
             self._offer_callback()
             self._maybe_end_call(now_ms)

@@ -373,5 +373,4 @@ class FranzGoConsumer(FranzGoSession):
 
     def _left(self, response: Response | None, now_ms: int) -> None:
         del response, now_ms
-        if not self._is_closed():
-            self._finish_close()
+        self._finish_close()
