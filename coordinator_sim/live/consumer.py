@@ -7,7 +7,7 @@ Poll, take records, poll again. Membership and commits are the port's; records c
 import asyncio
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -27,9 +27,12 @@ from coordinator_sim.connect.effects import WorkerEffect
 from coordinator_sim.errors import DataError
 from coordinator_sim.live.chance import SystemChance
 from coordinator_sim.live.driver import Audience, PortLoop, now_ms
-from coordinator_sim.live.records import RecordRange, RecordReader
 from coordinator_sim.protocol.messages import Node
 from coordinator_sim.protocol.resources import TopicPartition
+
+if TYPE_CHECKING:
+    # Without the library for records a member still keeps its membership.
+    from coordinator_sim.live.records import RecordRange, RecordReader
 
 POLL_TIMEOUT_MS: Final = 500
 """What the application gives `poll`."""
@@ -78,7 +81,7 @@ class ConsumerMember(PortLoop):
     """
 
     def __init__(
-        self, options: ConsumerOptions, reader: RecordReader | None, audience: Audience
+        self, options: ConsumerOptions, reader: "RecordReader | None", audience: Audience
     ) -> None:
         self._consumer = ConsumerCoordinator(
             ConsumerConfig.from_settings(options.settings),
@@ -194,7 +197,7 @@ class ConsumerMember(PortLoop):
             if left:
                 await asyncio.sleep(_IDLE_S)
 
-    async def _fetch_on(self, reader: RecordReader) -> None:
+    async def _fetch_on(self, reader: "RecordReader") -> None:
         while not self._ended.done():
             positions = self._takeable()
             if not positions:
@@ -217,7 +220,7 @@ class ConsumerMember(PortLoop):
             return {}
         return self._consumer.fetchable
 
-    def _take(self, ranges: Sequence[RecordRange]) -> None:
+    def _take(self, ranges: "Sequence[RecordRange]") -> None:
         """Consume what may still be consumed; what came too late is the next owner's."""
         positions = self._takeable()
         taken = [
@@ -231,7 +234,7 @@ class ConsumerMember(PortLoop):
             self._tell_of_records(taken)
             self._run(self._consumer.fetch_completed(now_ms()))
 
-    def _tell_of_records(self, taken: Sequence[RecordRange]) -> None:
+    def _tell_of_records(self, taken: "Sequence[RecordRange]") -> None:
         count = sum(each.count for each in taken)
         listed = " ".join(
             f"{each.partition.topic}-{each.partition.partition}:"

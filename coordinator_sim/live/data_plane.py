@@ -1,6 +1,6 @@
 """What a Connect worker asks of topics, done by librdkafka: admin, producers, readers of logs.
 
-Every call blocks in a thread of its own pool; answers come back on the loop. A question is
+Every call blocks in a thread of its own; answers come back on the loop. A question is
 answered once, an error by the name of Kafka's exception.
 """
 
@@ -8,8 +8,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, Protocol
 
@@ -45,6 +44,7 @@ from coordinator_sim.connect.effects import (
     StopReading,
 )
 from coordinator_sim.errors import DataError
+from coordinator_sim.live.background import InOrder, in_background, in_thread
 from coordinator_sim.live.group_admin import GroupEffect, carry_out_for_group
 from coordinator_sim.live.log_reader import LogReader
 from coordinator_sim.protocol.errors import ErrorCode
@@ -69,7 +69,6 @@ UNKNOWN_TOPIC: Final = "UnknownTopicOrPartitionException"
 
 _LOGGER: Final = logging.getLogger(__name__)
 _LOGGER.addHandler(logging.NullHandler())
-_THREADS: Final = 8
 _TIMEOUT_S: Final = 60.0
 """`default.api.timeout.ms` of the admin client."""
 _POLL_S: Final = 0.1
@@ -136,10 +135,9 @@ class DataPlane:
         self._client_id = client_id
         self._listener = listener
         self._loop = loop
-        self._pool = ThreadPoolExecutor(_THREADS, "data-plane")
         self._admin = AdminClient(self._settings("shared-admin"))
         self._producer = Producer(self._producer_settings("producer"))
-        self._transactional: dict[str, tuple[Producer, ThreadPoolExecutor]] = {}
+        self._transactional: dict[str, tuple[Producer, InOrder]] = {}
         self._readers: dict[str, LogReader] = {}
         self._is_closed = False
         self._delivering = threading.Thread(target=self._deliver, name="deliveries", daemon=True)
@@ -179,19 +177,17 @@ class DataPlane:
         self._readers.clear()
         self._delivering.join()
         self._producer.flush(1)
-        for _, pool in self._transactional.values():
-            pool.shutdown(cancel_futures=True)
-        self._pool.shutdown(cancel_futures=True)
+        for _, thread in self._transactional.values():
+            thread.end()
 
     # Questions, each in a thread.
 
-    def _ask(
-        self,
-        token: int,
-        work: Callable[[], object],
-        pool: ThreadPoolExecutor | None = None,
-    ) -> None:
-        (pool or self._pool).submit(self._work, token, work)
+    def _ask(self, token: int, work: Callable[[], object], thread: InOrder | None = None) -> None:
+        question = partial(self._work, token, work)
+        if thread is None:
+            in_background("asks", question)
+        else:
+            thread.submit(question)
 
     def _work(self, token: int, work: Callable[[], object]) -> None:
         try:
@@ -293,7 +289,7 @@ class DataPlane:
     def _stop_reading(self, topic: str) -> None:
         reader = self._readers.pop(topic, None)
         if reader is not None:
-            self._pool.submit(reader.stop)
+            in_background("stops reading", reader.stop)
 
     # Producers.
 
@@ -324,7 +320,7 @@ class DataPlane:
         """
         effect = ListEndOffsets(0, topic)
         try:
-            return await self._loop.run_in_executor(self._pool, self._patient_end_offsets, effect)
+            return await in_thread(partial(self._patient_end_offsets, effect))
         except KafkaException as error:
             raise DataError(f"{topic}: {error.args[0].str()}") from None
 
@@ -335,28 +331,34 @@ class DataPlane:
 
     def _init_transactions(self, token: int, transactional_id: str) -> None:
         producer = Producer(self._transactional_settings(transactional_id))
-        pool = ThreadPoolExecutor(1, transactional_id)
-        self._transactional[transactional_id] = (producer, pool)
-        self._ask(token, partial(producer.init_transactions, _TIMEOUT_S), pool)
+        thread = InOrder(transactional_id)
+        self._transactional[transactional_id] = (producer, thread)
+        self._ask(token, partial(producer.init_transactions, _TIMEOUT_S), thread)
 
     def _produce_in_transaction(self, effect: ProduceInTransaction) -> None:
-        producer, pool = self._transactional[effect.transactional_id]
-        self._ask(effect.token, partial(write_in_transaction, producer, effect), pool)
+        producer, thread = self._transactional[effect.transactional_id]
+        self._ask(effect.token, partial(write_in_transaction, producer, effect), thread)
 
     def producer_of(self, transactional_id: str) -> Producer | None:
         """The producer of a transactional id, if it has been initialised here."""
         producer, _ = self._transactional.get(transactional_id, (None, None))
         return producer
 
-    def task_producer(self, task: str) -> Producer:
-        """A new producer of a task's records. Source: Worker.baseProducerConfigs."""
-        return Producer(self._producer_settings(f"connector-producer-{task}"))
+    def task_producer(self, task: str, overrides: Mapping[str, str]) -> Producer:
+        """A new producer of a task's records. Source: Worker.baseProducerConfigs.
+
+        Raises:
+            KafkaException: an override that librdkafka does not know.
+        """
+        settings = self._producer_settings("")
+        own = {"client.id": f"connector-producer-{task}", **overrides}
+        return Producer({**settings, **own})
 
     def close_producer(self, transactional_id: str) -> None:
         """Forget the producer of a transactional id."""
-        _, pool = self._transactional.pop(transactional_id, (None, None))
-        if pool is not None:
-            pool.shutdown(wait=False, cancel_futures=True)
+        _, thread = self._transactional.pop(transactional_id, (None, None))
+        if thread is not None:
+            thread.end()
 
     def _fence(self, transactional_ids: tuple[str, ...]) -> None:
         """Take each id for a moment: that its broker raises the epoch is all there is to it."""

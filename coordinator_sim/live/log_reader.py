@@ -14,6 +14,7 @@ MAX_RECORDS: Final = 500
 """Default of `max.poll.records`."""
 
 _WAIT_S: Final = 0.2
+_STOP_S: Final = 2.0
 _METADATA_S: Final = 30.0
 
 
@@ -56,9 +57,9 @@ class LogReader:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop reading; returns when the consumer is closed."""
+        """Stop reading; returns when the consumer is closed, or takes too long to."""
         self._stopped.set()
-        self._thread.join()
+        self._thread.join(_STOP_S)
 
     def _read(self) -> None:
         try:

@@ -9,6 +9,7 @@ WorkerSourceTask.commitOffsets; connect/file/.../FileStreamSourceTask.java.
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from io import BufferedReader
 from pathlib import Path
 from typing import Final, Protocol
@@ -27,6 +28,7 @@ from coordinator_sim.connect.file_stream import (
 from coordinator_sim.connect.manifests import WorkSpec
 from coordinator_sim.connect.offset_store import offset_key, offset_value
 from coordinator_sim.errors import DataError
+from coordinator_sim.live.background import in_thread
 from coordinator_sim.live.source_offsets import SourceOffsets
 from coordinator_sim.protocol.resources import ConnectorTaskId
 
@@ -252,7 +254,7 @@ class SourceTask:
 
     async def _in_thread(self, work: Callable[..., object], *arguments: object) -> None:
         try:
-            await asyncio.to_thread(work, *arguments)
+            await in_thread(partial(work, *arguments))
         except KafkaException as error:
             raise DataError(
                 f"{_CONNECT_ERROR}Unrecoverable exception from producer send callback: "

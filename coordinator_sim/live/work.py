@@ -6,6 +6,7 @@ is moved. Whether a class is known at all, the worker has found out before it as
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Final, Protocol
 
 from confluent_kafka import KafkaException
@@ -24,6 +25,7 @@ from coordinator_sim.connect.file_stream import SINK_CLASS, SOURCE_CLASS
 from coordinator_sim.connect.manifests import ConnectorManifest, FailureLaw, WorkSpec
 from coordinator_sim.connect.plugins import Plugins
 from coordinator_sim.errors import DataError, InvariantViolation
+from coordinator_sim.live.background import in_thread
 from coordinator_sim.live.chance import SystemChance
 from coordinator_sim.live.converters import ValueConverter
 from coordinator_sim.live.data_plane import DataPlane
@@ -135,7 +137,7 @@ class SinkRun:
 
     async def end(self) -> None:
         """Stop in order."""
-        await asyncio.to_thread(self._work.stop)
+        await in_thread(self._work.stop)
 
     @property
     def is_alive(self) -> bool:
@@ -144,7 +146,7 @@ class SinkRun:
 
     async def left(self) -> None:
         """Wait a moment for the task's consumer to leave its group."""
-        await asyncio.to_thread(self._work.await_left, _LEAVE_S)
+        await in_thread(partial(self._work.await_left, _LEAVE_S))
 
     def cancel(self) -> None:
         """Be forgotten."""
@@ -204,14 +206,13 @@ class WorkRunner:
                         running.pause(target_state is not TargetState.STARTED)
 
     async def close(self) -> None:
-        """End what still runs, in order."""
+        """End what still runs, in order; what takes too long ends with the process."""
         for handle in self._failures.values():
             handle.cancel()
-        for task in tuple(self._tasks):
-            running = self._tasks.pop(task)
-            await running.end()
-        if self._ending:
-            await asyncio.wait(tuple(self._ending))
+        left = [self._loop.create_task(running.end()) for running in self._tasks.values()]
+        self._tasks.clear()
+        if left or self._ending:
+            await asyncio.wait((*left, *self._ending), timeout=_LEAVE_S)
         await asyncio.gather(*(sink.left() for sink in self._sinks))
 
     # Connectors.
@@ -257,6 +258,11 @@ class WorkRunner:
             DataError: it cannot be; the message is its trace.
         """
         config = {**effect.connector_config, **effect.config}
+        if effect.connector_config.get("transforms", "").strip():
+            raise DataError(
+                f"{_CONFIG_ERROR}transforms={effect.connector_config['transforms']}: this worker "
+                "runs no transformations; leave `transforms` out"
+            )
         converter = ValueConverter(effect.connector_config, self._settings.properties)
         if manifest.type == "sink":
             sink: Sink = SteadySink(work)
@@ -269,20 +275,29 @@ class WorkRunner:
         if manifest.class_name == SOURCE_CLASS:
             source = FileSource(config)
         return SourceRun(
-            self._source_task(effect.task, source, converter), self._listener, effect.task
+            self._source_task(effect.task, config, source, converter), self._listener, effect.task
         )
 
     def _source_task(
-        self, task: ConnectorTaskId, source: Source, converter: ValueConverter
+        self,
+        task: ConnectorTaskId,
+        config: Mapping[str, str],
+        source: Source,
+        converter: ValueConverter,
     ) -> SourceTask:
         name = f"{task.connector}-{task.task}"
         fenced = self._plane.producer_of(f"{self._settings.group_id}-{name}")
+        own = overrides(config, "producer.override.")
+        try:
+            producer = self._plane.task_producer(name, own) if fenced is None else fenced
+        except KafkaException as error:
+            raise DataError(f"{_CONFIG_ERROR}{error.args[0].str()}") from None
         return SourceTask(
             task,
             source,
             self._offsets,
             to_bytes=converter.to_bytes,
-            producer=self._plane.task_producer(name) if fenced is None else fenced,
+            producer=producer,
             is_transactional=fenced is not None,
             flush_interval_s=self._settings.flush_interval_ms / _MS,
         )

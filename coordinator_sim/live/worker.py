@@ -34,6 +34,7 @@ from coordinator_sim.connect.start_up import AT_ONCE
 from coordinator_sim.connect.worker import ConnectWorker, WorkerParts
 from coordinator_sim.connect.worker_config import DistributedConfig
 from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim.live.background import in_thread
 from coordinator_sim.live.chance import SystemChance
 from coordinator_sim.live.data_plane import DataEffect, DataPlane
 from coordinator_sim.live.driver import Audience, PortLoop, now_ms
@@ -135,7 +136,7 @@ class ConnectMember(PortLoop):
         await self._server.stop()
         await self._work.close()
         await self._client.close()
-        await self._loop.run_in_executor(None, self._plane.close)
+        await in_thread(self._plane.close)
 
     # What others tell: topics, work, HTTP.
 

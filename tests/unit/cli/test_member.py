@@ -41,6 +41,16 @@ def test_an_unknown_assignor_is_refused_with_the_known_ones() -> None:
     assert "cooperative-sticky" in said(assignor="rang")
 
 
+def test_without_the_library_for_records_a_member_has_its_membership_alone() -> None:
+    """Nothing of the consumer itself needs confluent-kafka."""
+    code = (
+        "import sys; sys.modules['confluent_kafka'] = None; "
+        "from coordinator_sim.live import consumer, driver, story"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_worker_wants_its_properties(tmp_path: Path) -> None:
     """A file is named, holds what a worker must have, and manifests lie in a folder."""
     file = tmp_path / "worker.properties"
