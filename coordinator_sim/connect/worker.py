@@ -72,6 +72,7 @@ class WorkerParts(Struct, frozen=True, kw_only=True):
         random_bytes: Makes session keys; chance comes from outside.
         jitter: Of backoffs.
         times: How long its start takes.
+        has_tasks_config: Whether its REST API has `tasks-config`, as before 4.0.
     """
 
     properties: dict[str, str]
@@ -82,6 +83,7 @@ class WorkerParts(Struct, frozen=True, kw_only=True):
     random_bytes: Callable[[int], bytes]
     jitter: Jitter = NO_JITTER
     times: StartUpTimes = StartUpTimes()
+    has_tasks_config: bool = False
 
 
 class ConnectWorker:
@@ -287,7 +289,7 @@ class ConnectWorker:
         yield from self._pass(parts.times.server_ms)
         url = config.advertised_url(parts.machine)
         loggers = Loggers()
-        rest = RestServer(_rest_settings(config, url), self._outbox, loggers)
+        rest = RestServer(self._rest_settings(config, url), self._outbox, loggers)
         self._rest = rest
         self.is_listening = True
         self._outbox.tell(Listen(url))
@@ -297,6 +299,14 @@ class ConnectWorker:
         herder.start()
         yield from self._pass(parts.times.resources_ms)
         rest.initialize_resources(RestView(herder), plugins, cluster_id=cluster_id)
+
+    def _rest_settings(self, config: DistributedConfig, url: str) -> RestSettings:
+        return RestSettings(
+            url=url,
+            tracking=TopicTracking(config.topic_tracking_enable, config.topic_tracking_allow_reset),
+            has_admin=config.admin_listeners is None,
+            has_tasks_config=self._parts.has_tasks_config,
+        )
 
     def _look_up_cluster_id(self) -> Blocking[str]:
         """Ask for the cluster id. Source: WorkerConfig.lookupKafkaClusterId."""
@@ -413,11 +423,3 @@ class RestView:
     def logger_levels(self) -> Mapping[str, str]:
         """Levels that the whole cluster was told to log at, by namespace."""
         return self._state.logger_levels
-
-
-def _rest_settings(config: DistributedConfig, url: str) -> RestSettings:
-    return RestSettings(
-        url=url,
-        tracking=TopicTracking(config.topic_tracking_enable, config.topic_tracking_allow_reset),
-        has_admin=config.admin_listeners is None,
-    )
