@@ -17,6 +17,14 @@ OF_ONE_PARTITION = frozenset(
     }
 )
 """Errors of a commit that concern one partition and not the others."""
+MAY_BE_STORED = frozenset(
+    {
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.REQUEST_TIMED_OUT,
+    }
+)
+"""Errors of a commit whose record may be in the log all the same, not committed in time."""
 Place = tuple[str, str, int]
 """Group, topic, partition."""
 
@@ -32,7 +40,7 @@ class _Stored:
     loaded: dict[str, None] = field(default_factory=dict)
     """Groups whose log began before the trace did."""
     uncertain: dict[Place, None] = field(default_factory=dict)
-    """Places that a partly refused commit may or may not have changed."""
+    """Places that a refused commit may or may not have changed."""
     judged: int = 0
     violations: list[Violation] = field(default_factory=list)
 
@@ -60,8 +68,13 @@ class _Stored:
                     pass
 
     def _refused(self, event: TraceEvent, place: Place) -> None:
-        """A refused commit changes nothing; one refused for a partition may have stored others."""
-        if event.event is Event.OFFSET_COMMIT and event.error_code in OF_ONE_PARTITION:
+        """A refused commit changes nothing, but for errors that leave it open what was stored.
+
+        One refused for a partition may have stored others, and one that was not replicated in time
+        is replicated later.
+        """
+        errors = (OF_ONE_PARTITION, MAY_BE_STORED)
+        if event.event is Event.OFFSET_COMMIT and any(event.error_code in each for each in errors):
             self.uncertain[place] = None
 
     def _fetched(self, event: TraceEvent, place: Place, entry: OffsetEntry) -> None:

@@ -127,6 +127,7 @@ def rebalances_for_ever(patch: pytest.MonkeyPatch) -> None:
         return rejoin if response == HeartbeatResponse() else response
 
     patch.setattr("coordinator_sim.coordinator.coordinator.handle_heartbeat", broken)
+    patch.setattr("coordinator_sim.coordinator.handlers.handle_heartbeat", broken)
 
 
 def commits_do_not_replace(patch: pytest.MonkeyPatch) -> None:

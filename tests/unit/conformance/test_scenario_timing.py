@@ -6,8 +6,10 @@ from coordinator_sim.scenario import (
     ConnectGroupSpec,
     ConsumerGroupSpec,
     ConsumerSpec,
+    DelayResponse,
     DropResponse,
     Happening,
+    LagConfigTopic,
     NetworkSpec,
     PauseMember,
     RestartMember,
@@ -70,6 +72,24 @@ def test_responses_yet_to_be_lost_count() -> None:
     lost = DropResponse(at_ms=0, member="one", api="JOIN_GROUP", count=2)
 
     assert timings_of(scenario(lost))["orders-app"].lost_response_count == 2
+
+
+def test_late_responses_and_unread_configurations_are_waited_for() -> None:
+    """A late response may be as good as lost, and a worker sleeps before it reads again."""
+    late = DelayResponse(at_ms=5_000, member="one", api="HEARTBEAT", by_ms=1_000, count=2)
+    lag = LagConfigTopic(at_ms=5_000, member="worker", for_ms=1_000)
+
+    assert timings_of(scenario(late))["orders-app"].lost_response_count == 2
+    assert calm_from_ms(scenario(late)) == 6_000 + 2 * 1_000
+    assert calm_from_ms(scenario(lag)) == 6_000 + 300_000
+
+
+def test_settings_of_a_restart_count() -> None:
+    """The new process may be slower to be given up than all others."""
+    settings = {"session.timeout.ms": "70000"}
+    restart = RestartMember(at_ms=0, member="one", down_ms=1, settings=settings)
+
+    assert timings_of(scenario(restart))["orders-app"].session_timeout_ms == 70_000
 
 
 def test_calm_begins_when_queued_faults_are_over() -> None:

@@ -1,0 +1,42 @@
+"""I8 on commits whose fate is open."""
+
+from conformance.checkers import check_all
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.trace.events import Event, OffsetEntry, TraceEvent
+
+
+def commit(at_us: int, offset: int, error: ErrorCode = ErrorCode.NONE) -> TraceEvent:
+    """A commit of one partition, as it was answered."""
+    entry = OffsetEntry("orders", 0, offset)
+    return TraceEvent(
+        event=Event.OFFSET_COMMIT, ts_us=at_us, group_id="g", error_code=error, offsets=(entry,)
+    )
+
+
+def fetch(at_us: int, offset: int) -> TraceEvent:
+    """A fetch of the same partition."""
+    entry = OffsetEntry("orders", 0, offset)
+    return TraceEvent(event=Event.OFFSET_FETCH, ts_us=at_us, group_id="g", offsets=(entry,))
+
+
+def test_commit_that_was_not_replicated_in_time_may_show() -> None:
+    """The client was told an error, and the record is committed later, or never."""
+    late = (commit(1, 10), commit(2, 20, ErrorCode.COORDINATOR_NOT_AVAILABLE))
+
+    assert check_all((*late, fetch(3, 20))).violations == ()
+    assert check_all((*late, fetch(3, 10))).violations == ()
+
+
+def test_next_accepted_commit_ends_the_doubt() -> None:
+    """From then on only its offset may be fetched."""
+    history = (commit(1, 20, ErrorCode.REQUEST_TIMED_OUT), commit(2, 30), fetch(3, 20))
+
+    (violation,) = check_all(history).violations
+    assert violation.invariant == "I8"
+
+
+def test_refusal_of_a_member_leaves_no_doubt() -> None:
+    """A fenced commit is not stored."""
+    history = (commit(1, 10), commit(2, 20, ErrorCode.ILLEGAL_GENERATION), fetch(3, 20))
+
+    assert [violation.invariant for violation in check_all(history).violations] == ["I8"]
