@@ -90,6 +90,14 @@ class DataService:
         self._configs[name] = dict(configs)
         return True
 
+    def compact(self, topic: str) -> int:
+        """One pass of the log cleaner over a topic; how many records went."""
+        logs = (
+            self.log_of(topic, partition)
+            for partition in range(len(self._cluster.view.topics.get(topic, ())))
+        )
+        return sum(log.compact() for log in logs if log is not None)
+
     def log_of(self, topic: str, partition: int) -> RecordLog | None:
         """The records of a partition; None where none are kept."""
         log = self._cluster.services.data_logs.get(TopicPartition(topic, partition))

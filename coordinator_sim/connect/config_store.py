@@ -156,11 +156,6 @@ class ConfigStore:
 
     # -- writing ---------------------------------------------------------------------------
 
-    @property
-    def has_write_privileges(self) -> bool:
-        """Whether writes of the leader are possible: always, where they are not fenced."""
-        return self._transactional_id is None or self._has_privileges
-
     def claim_write_privileges(self) -> Blocking[None]:
         """Become the one worker that may write what only the leader writes, if there is fencing.
 

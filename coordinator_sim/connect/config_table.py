@@ -126,11 +126,6 @@ class ConfigTable:
             inconsistent_connectors=tuple(self._inconsistent),
         )
 
-    @property
-    def offset(self) -> int:
-        """One past the last record that could be read; -1 before any."""
-        return self._offset
-
     def contains(self, connector: str) -> bool:
         """Whether the connector is configured."""
         return connector in self._connectors

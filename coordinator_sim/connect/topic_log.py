@@ -148,11 +148,6 @@ class TopicLog:
         """What is read and written."""
         return self._topic
 
-    @property
-    def positions(self) -> dict[int, int]:
-        """Partition -> the offset that its owner will be handed next."""
-        return dict(self._positions)
-
     # -- start and stop --------------------------------------------------------------------
 
     def start(self) -> Blocking[None]:

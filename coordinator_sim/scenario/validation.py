@@ -262,6 +262,8 @@ def _check_internal_topics(group: ConnectGroupSpec) -> None:
             raise ScenarioError(
                 f"internal_topics.{name}_records={records}: topics that do not exist have none"
             )
+    if topics.compact_every_ms is not None:
+        _within("internal_topics.compact_every_ms", topics.compact_every_ms, 1, MAX_TIME_MS)
     if topics.offset_end is not None:
         low = topics.offset_records
         _within("internal_topics.offset_end", topics.offset_end, low, MAX_RECORDS)

@@ -173,6 +173,8 @@ class InternalTopicsSpec(Struct, frozen=True, kw_only=True, forbid_unknown_field
         config_records: Configurations of connectors long gone, counted likewise, before those of
             the cluster's connectors.
         config_record_bytes: Of key and value of one.
+        compact_every_ms: Between two passes of the log cleaner over these topics. None for none:
+            where a segment is open for days, nothing of a day is compacted.
         costs: What reading costs.
     """
 
@@ -186,6 +188,7 @@ class InternalTopicsSpec(Struct, frozen=True, kw_only=True, forbid_unknown_field
     status_record_bytes: int = 150
     config_records: int = 0
     config_record_bytes: int = 500
+    compact_every_ms: int | None = None
     costs: TopicCosts = TopicCosts()
 
 

@@ -14,6 +14,7 @@ from coordinator_sim.connect.effects import HttpRequest, HttpResponse
 from coordinator_sim.protocol.resources import ConnectorTaskId
 from coordinator_sim.scenario.world import ConnectGroupSpec
 from coordinator_sim.sim.internal_topics import (
+    compact_regularly,
     connector_config,
     create_internal_topics,
     internal_topic_names,
@@ -54,6 +55,7 @@ class ConnectCluster:
         self._listening: dict[str, None] = {}
         self._held_until_us: dict[str, int] = {}
         create_internal_topics(world.data.service, group)
+        compact_regularly(world.data, group)
 
     def enter(self, worker: RunningWorker) -> None:
         """A worker's process begins."""

@@ -4,6 +4,7 @@ A fetch that finds nothing stays until something is appended. So a record reache
 latency after it was written, without the empty answers in between.
 """
 
+from functools import partial
 from typing import Final, cast
 
 from coordinator_sim.broker.data_service import DataService
@@ -54,9 +55,15 @@ class DataBrokers:
         connection.waiting.clear()
         self._fetches.pop(connection, None)
 
-    def appended(self) -> None:
-        """Something was appended by other means: look whether anybody waits for it."""
-        self._wake_fetches()
+    def compact_every(self, topics: tuple[str, ...], every_us: int) -> None:
+        """Compact these topics again and again, as far as they exist by then."""
+        at_us = self._environment.now_us + every_us
+        self._environment.call_at(at_us, partial(self._compact, topics, every_us))
+
+    def _compact(self, topics: tuple[str, ...], every_us: int) -> None:
+        for topic in topics:
+            self.service.compact(topic)
+        self.compact_every(topics, every_us)
 
     def _answer(self, connection: Connection, message: Send) -> None:
         # Data messages travel as the network's; the service knows what they are.

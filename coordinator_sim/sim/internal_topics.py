@@ -22,7 +22,9 @@ from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.protocol.resources import ConnectorTaskId
 from coordinator_sim.scenario.work import SinkWork
 from coordinator_sim.scenario.world import ConnectGroupSpec
+from coordinator_sim.sim.data_brokers import DataBrokers
 
+_US_PER_MS: Final = 1_000
 SOURCE_CLASS: Final = "SimulatedSource"
 """`connector.class` of a connector that the scenario gives nothing but tasks, or source work."""
 SINK_CLASS: Final = "SimulatedSink"
@@ -125,6 +127,14 @@ def _write_connectors(service: DataService, topic: str, group: ConnectGroupSpec)
             ),
             now_ms=0,
         )
+
+
+def compact_regularly(data: DataBrokers, group: ConnectGroupSpec) -> None:
+    """Have the cluster's topics compacted as often as the scenario says."""
+    every_ms = group.internal_topics.compact_every_ms
+    if every_ms is not None:
+        names = internal_topic_names(group)
+        data.compact_every((names.configs, names.offsets, names.statuses), every_ms * _US_PER_MS)
 
 
 def connector_config(group: ConnectGroupSpec, name: str, tasks: int) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """The config store: what records make of it, how it writes, who hears of what."""
 
 import pytest
+from msgspec import structs
 
 from coordinator_sim.connect.config_records import (
     RestartRequest,
@@ -12,9 +13,12 @@ from coordinator_sim.connect.config_records import (
 from coordinator_sim.connect.config_store import ConfigStore
 from coordinator_sim.connect.effects import (
     CloseProducer,
+    Fetched,
+    InitTransactions,
     ListEndOffsets,
     Produce,
     ProduceInTransaction,
+    RecordRun,
     TargetState,
 )
 from coordinator_sim.connect.exceptions import (
@@ -31,6 +35,7 @@ from coordinator_sim.protocol.resources import ConnectorTaskId
 TOPIC = InternalTopic(name="configs", setting="config.storage.topic", purpose="configurations")
 C = {"connector.class": "Source"}
 T0, T1 = {"n": "0"}, {"n": "1"}
+_BROKEN_KEY = b'{"key":"?","algorithm":"a","creation-timestamp":1}'
 
 
 class Listener:
@@ -221,6 +226,92 @@ def test_a_commit_that_names_no_number_costs_the_rest_of_its_poll() -> None:
     assert s.store.snapshot().connectors() == ("c",)
 
 
+def test_values_of_the_wrong_kind_change_nothing() -> None:
+    """No map, no properties, no string, no number, no task in the key: the record is left out."""
+    s = Store(CONNECTOR, *TASKS, COMMIT)
+    before = s.store.snapshot()
+    for key, value in (
+        ("connector-c", b"[]"),
+        ("connector-c", b'{"properties":[]}'),
+        ("task-c-0", None),
+        ("task-c", properties_value(T0)),
+        ("task-c-0", b'{"properties":1}'),
+        ("commit-c", b"[]"),
+        ("commit-c", None),
+        ("tasks-fencing-c", b"[]"),
+        ("session-key", b"[]"),
+        ("session-key", b'{"key":"aGk=","algorithm":"a","creation-timestamp":true}'),
+        ("logger-cluster-root", b'{"level":1}'),
+        ("restart-connector-c", b"[]"),
+        ("target-state-c", b'{"state":1}'),
+    ):
+        s.write(key, value)
+    after = s.store.snapshot()
+    assert structs.replace(after, offset=before.offset) == before
+    assert (after.offset, s.listener.heard) == (before.offset + 13, [])
+
+
+def test_flags_and_properties_of_the_wrong_kind_are_as_if_absent() -> None:
+    """A restart request's flag is false then, a property is not there."""
+    s = Store()
+    s.write("restart-connector-c", b'{"include-tasks":1,"only-failed":true}')
+    s.write("connector-c", b'{"properties":{"a":"1","b":2,"c":null}}')
+    assert s.listener.heard[0] == ("restart", RestartRequest("c", only_failed=True))
+    assert s.store.snapshot().connector_config("c") == {"a": "1"}
+    assert s.store.contains("c")
+
+
+def test_what_java_cannot_survive_ends_the_start() -> None:
+    """A record without a key, a session key that is no base64."""
+    for key, value in ((None, b"{}"), ("session-key", _BROKEN_KEY)):
+        bench = TopicBench()
+        bench.make_topic("configs")
+        bench.write("configs", key, value)
+        store = ConfigStore(bench.outbox, bench.spawn, topic=TOPIC)
+        bench.serve(store.log)
+        with pytest.raises(ClientException, match=r"NullPointer|IllegalArgument"):
+            bench.call(store.start())
+
+
+def test_counted_records_move_the_offset() -> None:
+    """They are configurations of connectors long gone."""
+    s = Store()
+    run = RecordRun(partition=0, first_offset=0, count=900, size_bytes=1)
+    s.store.log.fetched(Fetched(topic="configs", records=(run,), positions={0: 900}))
+    s.bench.settle()
+    assert s.store.snapshot().offset == 900
+
+
+def test_a_broker_that_cannot_tell_committed_ends_ends_the_start() -> None:
+    """With exactly-once support the worker needs the admin client's answer."""
+    bench = TopicBench()
+    topic = structs.replace(TOPIC, read_committed=True)
+    store = ConfigStore(bench.outbox, bench.spawn, topic=topic, transactional_id="x")
+    bench.serve(store.log)
+    bench.failures[ListEndOffsets] = ["UnsupportedVersionException"]
+    with pytest.raises(ConnectException, match="Enabling exactly-once support"):
+        bench.call(store.start())
+    other = TopicBench()
+    other.failures[ListEndOffsets] = ["TopicAuthorizationException"]
+    store = ConfigStore(other.outbox, other.spawn, topic=TOPIC)
+    other.serve(store.log)
+    with pytest.raises(ConnectException, match="Error while getting end offsets"):
+        other.call(store.start())
+
+
+def test_a_failing_reader_and_a_failing_claim_are_told() -> None:
+    """Refresh names the reader's error, the claim the producer's; it can be tried again."""
+    s = Store(transactional_id="x")
+    s.bench.failures[ListEndOffsets] = ["TopicAuthorizationException"]
+    with pytest.raises(ConnectException, match="Error trying to read to end of config log"):
+        s.bench.call(s.store.refresh(1_000))
+    s.bench.failures[InitTransactions] = ["TimeoutException"]
+    with pytest.raises(ConnectException, match="Failed to create and initialize fencable"):
+        s.bench.call(s.store.claim_write_privileges())
+    s.bench.call(s.store.claim_write_privileges())
+    assert s.store._has_privileges
+
+
 def test_a_config_topic_of_two_partitions_is_refused() -> None:
     """The order of records could not be told."""
     bench = TopicBench()
@@ -310,7 +401,7 @@ def test_a_leader_writes_only_with_the_privilege_it_claimed() -> None:
     with pytest.raises(PrivilegedWriteException) as raised:
         s.bench.call(s.store.remove_connector_config("c"))
     assert raised.value.cause == "ProducerFencedException"
-    assert not s.store.has_write_privileges
+    assert not s.store._has_privileges
     s.bench.settle()
     assert CloseProducer("connect-cluster-g") in s.bench.asked
     s.bench.call(s.store.claim_write_privileges())

@@ -71,4 +71,4 @@ def test_a_counted_run_is_read_and_kept_by_nobody() -> None:
     run = RecordRun(partition=0, first_offset=0, count=1_000_000, size_bytes=1)
     store.log.fetched(Fetched(topic="offsets", records=(run,), positions={0: 1_000_000}))
     bench.settle()
-    assert (store.record_count, store.log.positions) == (1_000_000, {0: 1_000_000})
+    assert (store.record_count, store.log._positions) == (1_000_000, {0: 1_000_000})

@@ -70,7 +70,7 @@ def test_start_hands_over_all_that_is_there() -> None:
     assert values == [b"1", b"2"]
     bench.write("t", "k", b"3")
     bench.settle()
-    assert (values, log.positions) == ([b"1", b"2", b"3"], {0: 3})
+    assert (values, log._positions) == ([b"1", b"2", b"3"], {0: 3})
 
 
 def test_a_topic_that_may_lose_records_is_refused() -> None:

@@ -45,6 +45,7 @@ def test_they_are_part_of_the_file() -> None:
         (InternalTopicsSpec(status_partitions=0), "status_partitions=0: must be from 1"),
         (InternalTopicsSpec(config_records=-1), "config_records=-1: must be from 0"),
         (InternalTopicsSpec(offset_record_bytes=-1), "offset_record_bytes=-1: must be from 0"),
+        (InternalTopicsSpec(compact_every_ms=0), "compact_every_ms=0: must be from 1"),
         (InternalTopicsSpec(exist=False, offset_records=1), "topics that do not exist have none"),
         (InternalTopicsSpec(costs=TopicCosts(bytes_per_s=0)), "bytes_per_s=0: must be from 1"),
         (InternalTopicsSpec(costs=TopicCosts(record_ns=-1)), "record_ns=-1: must be from 0"),

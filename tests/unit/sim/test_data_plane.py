@@ -26,6 +26,7 @@ from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE
 from coordinator_sim.scenario import (
     AddConnector,
+    ChangeTaskCount,
     Choices,
     ConstantLatency,
     Scenario,
@@ -42,6 +43,7 @@ from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.topic_logs import TopicLogs
 from coordinator_sim.sim.world import World
 from coordinator_sim.trace.recorder import MemoryRecorder, NullRecorder
+from coordinator_sim.trace.start_up import Phase, start_ups
 
 COMPACT = {"cleanup.policy": "compact"}
 Answered = tuple[int, object, str | None]
@@ -438,3 +440,32 @@ def test_the_first_worker_creates_topics_that_do_not_exist() -> None:
     run_scenario(scenario, recorder=recorder)
     started = " ".join(event.attrs.get("resources", "") for event in recorder.events)
     assert sorted(started.split()) == ["c:c", "t:c-0", "t:c-1"]
+
+
+@pytest.mark.parametrize(("every_ms", "records"), [(None, 22), (30_000, 6)])
+def test_a_late_worker_reads_what_compaction_left(every_ms: int | None, records: int) -> None:
+    """Of each key the last record; its tasks and those of the others are the same."""
+    changes = [
+        ChangeTaskCount(at_ms=10_000 + 3_000 * turn, group_id="g", connector="c", tasks=tasks)
+        for turn, tasks in enumerate((1, 2, 3, 2))
+    ]
+    scenario = Scenario(
+        name="late",
+        title="A late worker",
+        story="A worker starts after the config topic was compacted.",
+        duration_ms=60_000,
+        groups=(
+            ConnectGroupSpec(
+                group_id="g",
+                workers=(WorkerSpec(name="w1"), WorkerSpec(name="w2", start_ms=40_000)),
+                connectors={"c": 3},
+                internal_topics=InternalTopicsSpec(compact_every_ms=every_ms),
+            ),
+        ),
+        happenings=tuple(changes),
+    )
+    recorder = MemoryRecorder()
+    run_scenario(scenario, recorder=recorder)
+    late = start_ups(recorder.events)[1]
+    assert late.phases[3] == Phase("g-configs", late.phases[3].took_us, records)
+    assert late.phases[-1].name == "join"

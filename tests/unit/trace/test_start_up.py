@@ -46,6 +46,7 @@ def test_a_start_is_cut_where_its_waits_end() -> None:
         read("w", "status", 4_600_000, 50, 0),
         asked("w", 4_700_000),
         asked("w", 4_800_000, "w-1"),
+        started("v", 4_900_000),
         synced("other", 5_000_000),
         synced("w-1", 6_000_000, ErrorCode.REBALANCE_IN_PROGRESS),
         synced("w-1", 7_800_000),
