@@ -23,6 +23,7 @@ from coordinator_sim.scenario import (
     CrashMember,
     DelayResponse,
     DropResponse,
+    FailWork,
     GroupSpec,
     Happening,
     HoldReplication,
@@ -33,6 +34,7 @@ from coordinator_sim.scenario import (
     PauseMember,
     RemoveConnector,
     RestartMember,
+    RestRequest,
     Scenario,
     SlowPoll,
     StartMember,
@@ -283,7 +285,36 @@ def _connect_happenings(group: ConnectGroupSpec) -> st.SearchStrategy[Happening]
         present = st.sampled_from(list(group.connectors))
         choices.append(st.builds(ChangeTaskCount, **common, connector=present, tasks=tasks))
         choices.append(st.builds(RemoveConnector, **common, connector=present))
+        number = st.one_of(st.none(), st.integers(0, 5))
+        choices.append(st.builds(FailWork, **common, connector=present, task=number))
+        choices.append(_rest_requests(group))
     return st.one_of(choices)
+
+
+def _rest_requests(group: ConnectGroupSpec) -> st.SearchStrategy[Happening]:
+    """What an operator does to a connector that exists from the start."""
+    verbs = st.sampled_from(
+        [
+            ("PUT", "pause"),
+            ("PUT", "resume"),
+            ("PUT", "stop"),
+            ("POST", "restart"),
+            ("POST", "restart?includeTasks=true&onlyFailed=true"),
+            ("POST", "tasks/0/restart"),
+        ]
+    )
+    return st.builds(
+        lambda at_ms, worker, connector, verb: RestRequest(
+            at_ms=at_ms,
+            member=worker,
+            method=verb[0],
+            target=f"/connectors/{connector}/{verb[1]}",
+        ),
+        _instants(),
+        st.sampled_from([worker.name for worker in group.workers]),
+        st.sampled_from(list(group.connectors)),
+        verbs,
+    )
 
 
 @st.composite

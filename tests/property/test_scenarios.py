@@ -37,7 +37,7 @@ def check(faulty: Scenario, seed: int) -> None:
         )
         pytest.fail(f"{found}\n{how_to_replay(scenario, seed)}", pytrace=False)
     # Only a world in which no member ever joined leaves liveness unjudged.
-    assert report.of("I7").verdict is report.of("I2").verdict
+    assert report.of("I7").judged or not report.of("I2").judged
 
 
 def how_to_replay(scenario: Scenario, seed: int) -> str:
