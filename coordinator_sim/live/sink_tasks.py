@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, Protocol
 
-from confluent_kafka import Consumer, KafkaException, Message
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as Assigned
 
 from coordinator_sim.connect.file_stream import sink_line
@@ -116,6 +116,7 @@ class SinkTask:
         sink: Where records go.
         flush_interval_s: Between commits.
         failed: Called in the task's thread with the trace, at most once.
+        used: Called in the task's thread with each topic that records come from, once.
     """
 
     def __init__(
@@ -126,6 +127,7 @@ class SinkTask:
         *,
         flush_interval_s: float,
         failed: Callable[[str], object],
+        used: Callable[[str], object],
     ) -> None:
         self._consumer = Consumer(
             {
@@ -139,6 +141,8 @@ class SinkTask:
         self._sink = sink
         self._flush_interval_s = flush_interval_s
         self._failed = failed
+        self._used = used
+        self._told: dict[str, None] = {}
         self._stopping = threading.Event()
         self._is_over = threading.Event()
         self._is_abandoned = False
@@ -204,7 +208,9 @@ class SinkTask:
         for message in messages:
             error = message.error()
             if error is not None:
-                if error.retriable() or error.code() < 0:
+                # A topic that is not there yet is waited for, as Java's consumer does.
+                is_waited_for = error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+                if is_waited_for or error.retriable() or error.code() < 0:
                     continue
                 raise KafkaException(error)
             topic, partition, offset = message.topic(), message.partition(), message.offset()
@@ -213,6 +219,9 @@ class SinkTask:
             value = message.value()
             values.append(value.encode() if isinstance(value, str) else value)
             self._put[topic, partition] = offset + 1
+            if topic not in self._told:
+                self._told[topic] = None
+                self._used(topic)
         if values:
             self._sink.put(values)
 

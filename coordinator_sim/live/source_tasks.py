@@ -63,6 +63,37 @@ class Source(Protocol):
         ...
 
 
+class TellingSource:
+    """A source that tells of each topic it has records for, once.
+
+    Args:
+        source: Where the records come from.
+        used: Takes the topic.
+    """
+
+    def __init__(self, source: Source, used: Callable[[str], object]) -> None:
+        self._source = source
+        self._used = used
+        self._told: dict[str, None] = {}
+
+    async def open(self, offsets: SourceOffsets, task: ConnectorTaskId) -> None:
+        """Find out where to go on."""
+        await self._source.open(offsets, task)
+
+    def poll(self) -> tuple[tuple[SourceRecord, ...], float]:
+        """What there is, and for how many seconds nothing more is to be expected."""
+        records, pause_s = self._source.poll()
+        for topic in dict.fromkeys(record.topic for record in records):
+            if topic not in self._told:
+                self._told[topic] = None
+                self._used(topic)
+        return records, pause_s
+
+    def close(self) -> None:
+        """Give back what is open."""
+        self._source.close()
+
+
 class FileSource:
     """Lines of a file, as FileStreamSourceTask reads them.
 

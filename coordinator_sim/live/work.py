@@ -5,7 +5,7 @@ is moved. Whether a class is known at all, the worker has found out before it as
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, Protocol
 
@@ -31,7 +31,13 @@ from coordinator_sim.live.converters import ValueConverter
 from coordinator_sim.live.data_plane import DataPlane
 from coordinator_sim.live.sink_tasks import FileSink, Sink, SinkTask, SteadySink
 from coordinator_sim.live.source_offsets import SourceOffsets
-from coordinator_sim.live.source_tasks import FileSource, Source, SourceTask, SteadySource
+from coordinator_sim.live.source_tasks import (
+    FileSource,
+    Source,
+    SourceTask,
+    SteadySource,
+    TellingSource,
+)
 from coordinator_sim.protocol.resources import ConnectorTaskId
 
 WorkEffect = StartConnector | StartTask | StopConnector | StopTask | CancelTask | ChangeTargetState
@@ -53,6 +59,10 @@ class WorkListener(Protocol):
 
     def work_failed(self, resource: str | ConnectorTaskId, trace: str) -> None:
         """A connector or a task has failed by itself."""
+        ...
+
+    def topic_used(self, task: ConnectorTaskId, topic: str) -> None:
+        """A task has records for a topic, or of it, for the first time."""
         ...
 
 
@@ -275,8 +285,16 @@ class WorkRunner:
         if manifest.class_name == SOURCE_CLASS:
             source = FileSource(config)
         return SourceRun(
-            self._source_task(effect.task, config, source, converter), self._listener, effect.task
+            self._source_task(
+                effect.task, config, TellingSource(source, self._teller(effect.task)), converter
+            ),
+            self._listener,
+            effect.task,
         )
+
+    def _teller(self, task: ConnectorTaskId) -> Callable[[str], object]:
+        """What tells the worker of a topic that a task uses, from any thread."""
+        return lambda topic: self._loop.call_soon_threadsafe(self._listener.topic_used, task, topic)
 
     def _source_task(
         self,
@@ -319,6 +337,7 @@ class WorkRunner:
                 failed=lambda trace: self._loop.call_soon_threadsafe(
                     self._listener.work_failed, task, trace
                 ),
+                used=self._teller(task),
             )
         except KafkaException as error:
             raise DataError(f"{_CONFIG_ERROR}{error.args[0].str()}") from None

@@ -160,6 +160,10 @@ class ConnectMember(PortLoop):
         self._tell("WORK_FAILED", f"{name} failed: {trace}", resource=name, trace=trace)
         self._turn(lambda: self._worker.work_failed(resource, trace, now_ms()))
 
+    def topic_used(self, task: ConnectorTaskId, topic: str) -> None:
+        """Pass on that a task uses a topic."""
+        self._turn(lambda: self._worker.topic_used(task, topic, now_ms()))
+
     def _requested(self, exchange: int, request: HttpRequest) -> None:
         self._turn(lambda: self._worker.http(exchange, request, now_ms()))
 

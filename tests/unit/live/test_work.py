@@ -7,7 +7,7 @@ from typing import Any, cast
 from coordinator_sim.connect.manifests import WorkSpec
 from coordinator_sim.live.sink_tasks import FileSink
 from coordinator_sim.live.source_offsets import SourceOffsets
-from coordinator_sim.live.source_tasks import FileSource, SteadySource
+from coordinator_sim.live.source_tasks import FileSource, SteadySource, TellingSource
 from coordinator_sim.live.work import overrides, sink_topics
 from coordinator_sim.protocol.resources import ConnectorTaskId
 
@@ -25,7 +25,9 @@ class Offsets:
         return self.offset
 
 
-def opened(source: FileSource | SteadySource, offset: dict[str, object] | None) -> None:
+def opened(
+    source: FileSource | SteadySource | TellingSource, offset: dict[str, object] | None
+) -> None:
     """Let a source find its offset."""
     asyncio.run(source.open(cast("SourceOffsets", cast("Any", Offsets(offset))), TASK))
 
@@ -69,6 +71,23 @@ def test_a_file_source_without_a_file_reads_nothing() -> None:
     opened(source, None)
 
     assert source.poll() == ((), 1.0)
+
+
+def test_a_source_tells_of_its_topic_once(tmp_path: Path) -> None:
+    """When there is a first record, not before."""
+    file = tmp_path / "in.txt"
+    told: list[str] = []
+    source = TellingSource(FileSource({"file": str(file), "topic": "lines"}), told.append)
+    opened(source, None)
+
+    source.poll()
+    assert told == []
+    for _ in range(2):
+        with file.open("ab") as more:
+            more.write(b"one\n")
+        assert source.poll()[0][0].topic == "lines"
+    assert told == ["lines"]
+    source.close()
 
 
 def test_a_manifests_source_keeps_its_rate_and_its_number() -> None:
