@@ -23,6 +23,36 @@ from conformance.real_kafka.kafka import (
 
 pytestmark = pytest.mark.real_kafka
 
+AIOKAFKA = """
+import asyncio, json, sys
+from aiokafka import AIOKafkaConsumer
+from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+
+async def main():
+    consumer = AIOKafkaConsumer(
+        "orders", bootstrap_servers=sys.argv[1], group_id="g", session_timeout_ms=3000,
+        heartbeat_interval_ms=300, partition_assignment_strategy=(RangePartitionAssignor,),
+    )
+    await consumer.start()
+    while True:
+        await consumer.getmany(timeout_ms=200)
+        print(json.dumps({"owned": len(consumer.assignment())}), flush=True)
+
+asyncio.run(main())
+"""
+KAFKA_PYTHON = """
+import json, sys
+from kafka import KafkaConsumer
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+
+consumer = KafkaConsumer(
+    "orders", bootstrap_servers=sys.argv[1], group_id="g", session_timeout_ms=3000,
+    heartbeat_interval_ms=300, partition_assignment_strategy=(RangePartitionAssignor,),
+)
+while True:
+    consumer.poll(200)
+    print(json.dumps({"owned": len(consumer.assignment())}), flush=True)
+"""
 PARTITIONS = 4
 SETTINGS = {"group.min.session.timeout.ms": "1000", "group.initial.rebalance.delay.ms": "500"}
 SESSION_MS = 3000
@@ -234,7 +264,8 @@ def test_a_second_process_of_a_static_member_ends_the_first(broker: Broker, tmp_
         await_true(lambda: owned_by_ours(first) == PARTITIONS, "all four")
         second = our_member(broker, tmp_path, "b", *static)
         assert first.process.wait(DEADLINE_S) == 1
-        assert [row["event"] for row in first.rows][-2:] == ["FAILED", "LOST"]
+        failed = [row["error"] for row in first.rows if row["event"] == "FAILED"]
+        assert failed == ["FencedInstanceIdException"]
         assert owned_by_ours(second) == PARTITIONS
         assert second.end(signal.SIGINT) == 0
         assert "LEFT" not in [row["event"] for row in second.rows]
@@ -274,3 +305,28 @@ def test_cooperative_members_give_up_only_what_moves(broker: Broker, tmp_path: P
     finally:
         ours.process.kill()
         ours.process.wait()
+
+
+def test_our_member_shares_a_group_with_clients_in_python(broker: Broker, tmp_path: Path) -> None:
+    """Aiokafka and kafka-python are assigned by us or assign to us; when they die, all is ours."""
+    pytest.importorskip("aiokafka")
+    pytest.importorskip("kafka")
+    ours = our_member(broker, tmp_path)
+    others = [
+        Lines([sys.executable, "-c", script, broker.bootstrap], tmp_path / name)
+        for name, script in (("aiokafka", AIOKAFKA), ("kafka-python", KAFKA_PYTHON))
+    ]
+
+    def shared() -> bool:
+        owned = [rows[-1]["owned"] if (rows := other.rows) else 0 for other in others]
+        return sorted([*owned, owned_by_ours(ours)]) == [1, 1, 2]  # type: ignore[list-item] # numbers
+
+    try:
+        await_true(shared, "one, one and two partitions")
+        for other in others:
+            other.end(signal.SIGKILL)
+        await_true(lambda: owned_by_ours(ours) == PARTITIONS, "all four")
+    finally:
+        for each in (ours, *others):
+            each.process.kill()
+            each.process.wait()
