@@ -90,6 +90,11 @@ class WorkerTasks:
         """Whether the scenario says what the connector's tasks do."""
         return connector in self._cluster.work
 
+    def topics_of(self, connector: str) -> tuple[str, ...]:
+        """The topics that the connector's tasks write or read."""
+        work = self._cluster.work[connector]
+        return (work.topic,) if isinstance(work, SourceWork) else work.topics
+
     def runs(self, task: ConnectorTaskId) -> bool:
         """Whether the task runs here."""
         return task in self._running

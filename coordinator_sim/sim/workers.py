@@ -279,9 +279,16 @@ class WorkerProcess(ClientProcess):
         if not described:
             self._later(START_WORK_US if starts else STOP_WORK_US, done)
         elif isinstance(effect, StartTask):
-            self._tasks.start(effect.task, self._task_count(effect.task), done)
+            started = partial(self._task_started, effect.task, done)
+            self._tasks.start(effect.task, self._task_count(effect.task), started)
         elif isinstance(effect, StopTask):
             self._tasks.stop(effect.task, done)
+
+    def _task_started(self, task: ConnectorTaskId, done: Action) -> None:
+        """Its records begin to move, and so its topics are active."""
+        done()
+        for topic in self._tasks.topics_of(task.connector):
+            self._run(self._worker.topic_used(task, topic, self._now_ms()))
 
     def _task_count(self, task: ConnectorTaskId) -> int:
         """Tasks of the connector now; one that is deleted meanwhile has at least this one."""

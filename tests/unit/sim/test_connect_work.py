@@ -11,6 +11,7 @@ from coordinator_sim.scenario import (
     Happening,
     PartitionNetwork,
     PauseMember,
+    RestRequest,
     Scenario,
     SinkWork,
     SourceWork,
@@ -257,3 +258,15 @@ def test_impossible_work_is_refused(work: dict[str, ConnectorWork], message: str
     """The message names what is wrong."""
     with pytest.raises(ScenarioError, match=message):
         scenario(work=work)
+
+
+def test_topics_of_running_tasks_are_active() -> None:
+    """REST shows them, for sources and sinks alike, on every worker."""
+    asked = [
+        RestRequest(at_ms=60_000, member=member, method="GET", target=f"/connectors/{name}/topics")
+        for member, name in (("w1", "jdbc"), ("w3", "s3"))
+    ]
+    told = [each.attrs["body"] for each in run(scenario(*asked)) if "body" in each.attrs]
+    bodies = [body for body in told if "topics" in body]
+
+    assert bodies == ['{"jdbc":{"topics":["orders"]}}', '{"s3":{"topics":["events"]}}']
