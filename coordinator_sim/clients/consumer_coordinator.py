@@ -304,7 +304,8 @@ class ConsumerCoordinator(ConsumerRebalance):
 
     def _begin_close(self, now_ms: int) -> None:
         """Commit a last time if automatic, then leave (ConsumerCoordinator.close)."""
-        if self._consumer_config.enable_auto_commit:
+        fenced = self._invoke_completed_commits(now_ms)
+        if self._consumer_config.enable_auto_commit and fenced is None:
             self._commit_sync(self.positions, now_ms)
         else:
             self._await_unsent_commits(now_ms)

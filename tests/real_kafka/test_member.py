@@ -81,10 +81,13 @@ class Lines:
         return self.process.wait(DEADLINE_S)
 
 
-def our_member(broker: Broker, folder: Path, name: str = "ours", *more: str) -> Lines:
-    """Our member, started."""
+def our_member(
+    broker: Broker, folder: Path, name: str = "ours", *more: str, pattern: str = ""
+) -> Lines:
+    """Our member, started; of `orders`, or of a pattern."""
+    topics = ("--pattern", pattern) if pattern else ("--topics", "orders")
     options = (
-        *("--bootstrap", broker.bootstrap, "--group", "g", "--topics", "orders", "--json"),
+        *("--bootstrap", broker.bootstrap, "--group", "g", *topics, "--json"),
         *("--client-id", name, "--protocol-log", str(folder / f"{name}.frames")),
         *("--set", f"session.timeout.ms={SESSION_MS}", "--set", "heartbeat.interval.ms=300"),
         *("--set", "auto.commit.interval.ms=200"),
@@ -330,3 +333,21 @@ def test_our_member_shares_a_group_with_clients_in_python(broker: Broker, tmp_pa
         for each in (ours, *others):
             each.process.kill()
             each.process.wait()
+
+
+def test_our_member_of_a_pattern_finds_new_topics(broker: Broker, tmp_path: Path) -> None:
+    """A topic that is created later joins at the next refresh; internal ones never do."""
+    often = ("--set", "metadata.max.age.ms=500")
+    ours = our_member(broker, tmp_path, "ours", *often, pattern=".*")
+    try:
+        await_true(lambda: owned_by_ours(ours) == PARTITIONS, "all four")
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        for done in admin.create_topics([NewTopic("later", 2, 1)]).values():
+            done.result()
+        await_true(lambda: owned_by_ours(ours) == PARTITIONS + 2, "those of the new topic")
+        names = {name for row in ours.rows for name in row.get("partitions", ())}  # type: ignore[attr-defined] # a list
+        assert not [name for name in names if name.startswith("__")]
+        assert ours.end(signal.SIGTERM) == 0
+    finally:
+        ours.process.kill()
+        ours.process.wait()

@@ -507,6 +507,8 @@ def test_fenced_auto_commit_fails_every_later_call(make_desk: "MakeDesk") -> Non
     _, effects = desk.port.commit({T0: 5}, sync=False, now_ms=5_000)
     desk.do(effects)
     assert [c.error for c in desk.commits] == ["FencedInstanceIdException"]
+    desk.do(desk.port.close(5_000, 30_000))
+    assert desk.callbacks[-1].kind is CallbackKind.PARTITIONS_REVOKED
     assert len(desk.of(OffsetCommitRequest)) == 1
 
 
