@@ -56,6 +56,29 @@ def worker_properties(group_id: str, port: int) -> dict[str, str]:
     }
 
 
+def install_nap_connector(plugins: Path) -> None:
+    """Compile NapSourceConnector.java into a plugin of its own.
+
+    Raises:
+        DataError: javac does not take it.
+    """
+    classes = plugins.parent / "nap-classes"
+    services = classes / "META-INF" / "services"
+    services.mkdir(parents=True)
+    service = services / "org.apache.kafka.connect.source.SourceConnector"
+    service.write_text("org.example.NapSourceConnector\n", encoding="utf-8")
+    source = HERE / "NapSourceConnector.java"
+    folder = plugins / "nap"
+    folder.mkdir(parents=True)
+    for command in (
+        ["javac", "-cp", f"{connect_jars()}{os.sep}*", "-d", str(classes), str(source)],
+        ["jar", "--create", "--file", str(folder / "nap.jar"), "-C", str(classes), "."],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own
+        if done.returncode:
+            raise DataError(f"{command[0]}: {(done.stdout + done.stderr).strip()[-1000:]}")
+
+
 class RealWorker:
     """A Connect worker in a JVM, on a free port of this machine.
 

@@ -14,7 +14,12 @@ import httpx
 import pytest
 from confluent_kafka import Consumer
 
-from conformance.real_kafka.connect import RealWorker, connect_jars, worker_properties
+from conformance.real_kafka.connect import (
+    RealWorker,
+    connect_jars,
+    install_nap_connector,
+    worker_properties,
+)
 from conformance.real_kafka.kafka import Broker, free_ports
 from coordinator_sim.errors import MissingDependencyError
 
@@ -35,7 +40,9 @@ ALL = {"a", "a-0", "b", "b-0", "sink", "sink-0", "sink-1"}
 class OurWorker:
     """A worker of ours in a process of its own."""
 
-    def __init__(self, folder: Path, bootstrap: str, name: str, properties: dict[str, str]) -> None:
+    def __init__(
+        self, folder: Path, bootstrap: str, name: str, properties: dict[str, str], *more: str
+    ) -> None:
         self.port = free_ports()[0]
         self.url = f"http://127.0.0.1:{self.port}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -46,7 +53,7 @@ class OurWorker:
         options = ["--bootstrap", bootstrap, "--config", str(file)]
         self.story = folder / f"{name}.jsonl"
         with self.story.open("wb") as out:
-            self.process = subprocess.Popen([*command, *options], stdout=out, stderr=out)
+            self.process = subprocess.Popen([*command, *options, *more], stdout=out, stderr=out)
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -81,9 +88,9 @@ class Cluster:
         worker.start()
         return worker
 
-    def ours(self, name: str) -> OurWorker:
+    def ours(self, name: str, *more: str) -> OurWorker:
         """A worker of ours, started and in the group."""
-        worker = OurWorker(self.folder, self.broker.bootstrap, name, self.properties)
+        worker = OurWorker(self.folder, self.broker.bootstrap, name, self.properties, *more)
         self.workers.append(worker)
         await_true(lambda: bool(worker.told("JOINED")), f"{name} joins")
         await_true(lambda: bool(worker.told("READY")), f"{name} is ready")
@@ -334,3 +341,52 @@ def test_exactly_once_sources_move_between_ours_and_a_real_worker(cluster: Clust
     cluster.write("b.txt", "last-b")
 
     assert committed_lines(cluster, len(cluster.written)) == Counter(cluster.written)
+
+
+def states(worker: RealWorker | OurWorker) -> dict[str, tuple[str, str, str]]:
+    """State, worker and trace of each connector and task."""
+    answer = httpx.get(f"{worker.url}/connectors?expand=status", timeout=60)
+    if answer.status_code != httpx.codes.OK:
+        return {}
+    found = {}
+    for name, entry in answer.json().items():
+        status = entry["status"]
+        rows = [(name, status["connector"])]
+        rows += [(f"{name}-{task['id']}", task) for task in status["tasks"]]
+        for row, each in rows:
+            found[row] = (each["state"], each["worker_id"], each.get("trace", ""))
+    return found
+
+
+def test_a_class_that_only_a_real_worker_has_fails_on_ours_until_a_manifest_tells_of_it(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """What the real leader gives us fails with a trace in the status topic, as in Java."""
+    cluster.properties["scheduled.rebalance.max.delay.ms"] = "0"
+    install_nap_connector(tmp_path / "real" / "plugins")
+    real = cluster.real("real")
+    ours = cluster.ours("ours")
+    here = f"127.0.0.1:{ours.port}"
+    for name in ("nap1", "nap2"):
+        create(real, name, {"connector.class": "org.example.NapSourceConnector", "tasks.max": "1"})
+
+    def settled() -> bool:
+        seen = states(real)
+        on_ours = [state for state, worker, _ in seen.values() if worker == here]
+        return bool(on_ours) and set(on_ours) == {"FAILED"} and len(seen) >= 3
+
+    await_true(settled, "what is ours fails")
+    for state, worker, trace in states(real).values():
+        assert state == ("FAILED" if worker == here else "RUNNING")
+        assert ("ConnectException: Fail" in trace) == (worker == here)
+
+    ours.process.send_signal(signal.SIGTERM)
+    assert ours.process.wait(DEADLINE_S) == 0
+    folder = tmp_path / "manifests"
+    folder.mkdir()
+    manifest = 'class = "org.example.NapSourceConnector"\ntype = "source"\nversion = "1"\n'
+    (folder / "nap.toml").write_text(manifest, encoding="utf-8")
+    again = cluster.ours("again", "--manifests", str(folder))
+    everywhere = {f"127.0.0.1:{worker.port}" for worker in (real, again)}
+    await_true(lambda: set(placed(real).values()) == everywhere, "it runs on both")
+    await_true(lambda: set(placed(real)) == {"nap1", "nap1-0", "nap2", "nap2-0"}, "all of it")
