@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from reports.sources import TraceFrames
-from reports.transforms import availability, balance, moves, ownership, quality, summary
+from reports.transforms import availability, balance, moves, ownership, quality, summary, work
 from reports.transforms import rebalances as rebalancing
 from reports.transforms.sessions import member_sessions
-from reports.transforms.work import work
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,6 +29,7 @@ TABLE_NAMES: Final = (
     "groups",
     "comparison",
     "work",
+    "lag",
     "durations",
     "reasons",
     "data_quality",
@@ -105,7 +105,8 @@ def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFram
         "unowned": unowned,
         "groups": groups,
         "comparison": store.keep("comparison", summary.churn_comparison(groups)),
-        "work": store.keep("work", work(frames.events)),
+        "work": store.keep("work", work.work(frames.events)),
+        "lag": store.keep("lag", work.lag(frames.events)),
         "durations": store.keep("durations", summary.durations(held)),
         "reasons": store.keep("reasons", summary.reasons(held)),
         "data_quality": store.keep(

@@ -14,7 +14,13 @@ from msgspec import Struct
 from coordinator_sim import __version__
 from coordinator_sim.errors import ConfigError, CoordinatorSimError
 from coordinator_sim.ingest.run_directory import RunDirectoryWriter
-from coordinator_sim.scenario import ConnectGroupSpec, ConsumerGroupSpec, Scenario, with_assignor
+from coordinator_sim.scenario import (
+    ConnectGroupSpec,
+    ConsumerGroupSpec,
+    GroupSpec,
+    Scenario,
+    with_assignor,
+)
 from coordinator_sim.scenario.happenings import RemoveConnector, RestartMember, StartMember
 from coordinator_sim.scenario.settings import CONNECT_PROTOCOL, STRATEGY
 from coordinator_sim.scenario.variants import with_counted_work, with_membership
@@ -92,8 +98,8 @@ def trials(names: Sequence[str], seeds: int) -> list[Trial]:
 def _refusal(scenario: Scenario) -> str | None:
     """Why the scenario is not run under every choice; None when it can be.
 
-    Its story must not itself be about which protocol is used, and all its clients must know every
-    choice, which librdkafka and franz-go do not.
+    Its story must not itself be about which protocol is used, its consumers must commit somehow,
+    and all its clients must know every choice, which librdkafka and franz-go do not.
     """
     for happening in scenario.happenings:
         if isinstance(happening, RemoveConnector):
@@ -102,12 +108,22 @@ def _refusal(scenario: Scenario) -> str | None:
             {STRATEGY, CONNECT_PROTOCOL} & happening.settings.keys()
         ):
             return "it changes assignors or protocols itself"
+    if any(map(_never_commits, scenario.groups)):
+        return "its consumers never commit, so every handover repeats everything"
     try:
         for trial in _choices(scenario):
             trial.world()
     except CoordinatorSimError as error:
         return str(error)
     return None
+
+
+def _never_commits(group: GroupSpec) -> bool:
+    return isinstance(group, ConsumerGroupSpec) and any(
+        {**group.settings, **member.settings}.get("enable.auto.commit") == "false"
+        and member.commits.when == "auto"
+        for member in group.members
+    )
 
 
 def _choices(scenario: Scenario) -> Iterable[Trial]:

@@ -4,41 +4,43 @@ import msgspec
 
 from coordinator_sim.scenario.happenings import AddConnector
 from coordinator_sim.scenario.scenario import Scenario
-from coordinator_sim.scenario.work import SourceWork
+from coordinator_sim.scenario.work import ConnectorWork, SinkWork, SourceWork
 from coordinator_sim.scenario.world import ConnectGroupSpec, ConsumerGroupSpec, GroupSpec, TopicSpec
 
 
 def with_counted_work(scenario: Scenario) -> Scenario:
     """The scenario whose trace tells what was processed.
 
-    Connectors without described work become sources: each copies as many source partitions as it
-    has tasks, at 100 records a second, into a topic of its own, `<connector>-records`.
+    A Connect cluster without described work becomes a pipeline: its first connector copies an
+    outside system, 100 records a second and partition, into the topic `<group id>-records`, and
+    the others are sinks of that topic. It has as many partitions as any connector has tasks.
     """
     groups: list[GroupSpec] = []
     topics = list(scenario.topics)
     for group in scenario.groups:
-        if not isinstance(group, ConnectGroupSpec):
+        tasks = _task_counts(scenario, group) if isinstance(group, ConnectGroupSpec) else {}
+        if not isinstance(group, ConnectGroupSpec) or group.work or not tasks:
             groups.append(group)
             continue
-        task_counts = {name: max(1, tasks) for name, tasks in group.connectors.items()}
-        for happening in scenario.happenings:
-            if isinstance(happening, AddConnector) and happening.group_id == group.group_id:
-                task_counts.setdefault(happening.connector, max(1, happening.tasks))
-        added = {
-            connector: SourceWork(topic=f"{connector}-records", partitions=tasks)
-            for connector, tasks in task_counts.items()
-            if connector not in group.work
-        }
-        known = {topic.name for topic in topics}
-        topics += [
-            TopicSpec(name=work.topic, partitions=work.partitions)
-            for work in added.values()
-            if work.topic not in known
-        ]
-        groups.append(msgspec.structs.replace(group, work={**group.work, **added}))
+        topic = f"{group.group_id}-records"
+        partitions = max(1, *tasks.values())
+        source, *sinks = tasks
+        work: dict[str, ConnectorWork] = {source: SourceWork(topic=topic, partitions=partitions)}
+        work |= {sink: SinkWork(topics=(topic,)) for sink in sinks}
+        topics.append(TopicSpec(name=topic, partitions=partitions))
+        groups.append(msgspec.structs.replace(group, work=work))
     return msgspec.structs.replace(
         scenario, groups=tuple(groups), topics=tuple(topics), traces_work=True
     )
+
+
+def _task_counts(scenario: Scenario, group: ConnectGroupSpec) -> dict[str, int]:
+    """The tasks of every connector that the cluster has at any time, as first configured."""
+    counts = dict(group.connectors)
+    for happening in scenario.happenings:
+        if isinstance(happening, AddConnector) and happening.group_id == group.group_id:
+            counts.setdefault(happening.connector, happening.tasks)
+    return counts
 
 
 def with_membership(scenario: Scenario, *, static: bool) -> Scenario:

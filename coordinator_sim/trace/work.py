@@ -55,6 +55,26 @@ class WorkCount(Struct, frozen=True, kw_only=True):
     double_run_us: int
 
 
+class LagPoint(Struct, frozen=True, kw_only=True):
+    """How far the owner of a partition was behind at one instant.
+
+    Args:
+        group_id: The consumer group, or the Connect cluster of a source connector.
+        connector: Whose tasks; empty for consumers.
+        at_us: The end of a stretch: when the owner let go, or a minute of it was over.
+        lag: Records that waited then.
+        max_lag: Most records that waited at any instant of the stretch.
+    """
+
+    group_id: str
+    connector: str
+    topic: str
+    partition: int
+    at_us: int
+    lag: int
+    max_lag: int
+
+
 class _Stretch(Struct, frozen=True):
     partition: tuple[str, int]
     offsets: Interval
@@ -76,6 +96,28 @@ def count_work(events: Iterable[TraceEvent]) -> tuple[WorkCount, ...]:
         if event.event is Event.RECORDS_PROCESSED and event.group_id is not None:
             groups[event.group_id, _connector(event)].extend(_stretches(event))
     return tuple(_count(*key, groups[key]) for key in sorted(groups))
+
+
+def lag_over_time(events: Iterable[TraceEvent]) -> tuple[LagPoint, ...]:
+    """The lag of every partition that somebody worked on, in trace order.
+
+    Args:
+        events: Of one run, in trace order.
+    """
+    return tuple(
+        LagPoint(
+            group_id=event.group_id,
+            connector=_connector(event),
+            topic=stretch.partition[0],
+            partition=stretch.partition[1],
+            at_us=event.ts_us,
+            lag=stretch.lag,
+            max_lag=stretch.max_lag,
+        )
+        for event in events
+        if event.event is Event.RECORDS_PROCESSED and event.group_id is not None
+        for stretch in _stretches(event)
+    )
 
 
 def total_of(counts: Iterable[WorkCount]) -> WorkCount:

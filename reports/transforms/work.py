@@ -92,6 +92,17 @@ def work(events: "DataFrame") -> "DataFrame":
     return counted.join(_double_run(told), list(WORK_KEY)).select(*WORK_KEY, *COUNTS)
 
 
+def lag(events: "DataFrame") -> "DataFrame":
+    """How far the owner of each partition was behind, over time.
+
+    Input: events.
+    Output: one row per stretch, key (group, connector, topic, partition, at_us, ordinal): `lag` at
+    its end, `max_lag` of all of it.
+    """
+    told = stretches(events).withColumnRenamed(C.TO_US, "at_us")
+    return told.select(*_PARTITION, "at_us", C.ORDINAL, "lag", "max_lag")
+
+
 def _distinct(told: "DataFrame") -> "DataFrame":
     """Per partition, the records that anybody processed."""
     ranges = told.select(

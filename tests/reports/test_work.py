@@ -12,8 +12,8 @@ from coordinator_sim.scenario.variants import with_counted_work
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
-from coordinator_sim.trace.schema import rows_of
-from coordinator_sim.trace.work import count_work
+from coordinator_sim.trace.schema import plain, rows_of
+from coordinator_sim.trace.work import LagPoint, count_work, lag_over_time
 from scenarios.strategies import scenarios
 
 if TYPE_CHECKING:
@@ -44,7 +44,10 @@ def with_policy(scenario: Scenario, policy: CommitPolicy) -> Scenario:
 def rows(events: list[TraceEvent]) -> list[dict[str, Any]]:
     """The events as rows of the trace's table."""
     return [
-        {**msgspec.structs.asdict(row), "cluster_id": "sim", "event": row.event.value}
+        {
+            **{name: plain(value) for name, value in msgspec.structs.asdict(row).items()},
+            "cluster_id": "sim",
+        }
         for ordinal, event in enumerate(events)
         if event.position is not None
         for row in rows_of(event, ordinal, INFO)
@@ -55,12 +58,16 @@ def counted_by_spark(frame: "Frame", events: list[TraceEvent]) -> list[dict[str,
     """The counts as rows, in the order of the pure module's."""
     from reports.transforms.work import CONNECTOR, COUNTS, work
 
-    plain = [
-        {name: value for name, value in row.items() if not isinstance(value, Source)}
-        for row in rows(events)
-    ]
-    found = work(frame("events", plain)).orderBy("group_id", CONNECTOR).collect()
+    found = work(frame("events", rows(events))).orderBy("group_id", CONNECTOR).collect()
     return [{name: row[name] for name in ("group_id", CONNECTOR, *COUNTS)} for row in found]
+
+
+def lag_by_spark(frame: "Frame", events: list[TraceEvent]) -> list[dict[str, Any]]:
+    """The lag as rows, in trace order."""
+    from reports.transforms.work import lag
+
+    found = lag(frame("events", rows(events))).orderBy("ordinal").collect()
+    return [{name: row[name] for name in LagPoint.__struct_fields__} for row in found]
 
 
 @pytest.mark.spark
@@ -77,4 +84,6 @@ def test_spark_and_the_pure_module_agree(
     told = [msgspec.structs.asdict(row) for row in count_work(recorder.events)]
 
     assert counted_by_spark(frame, recorder.events) == told
+    points = [msgspec.structs.asdict(point) for point in lag_over_time(recorder.events)]
+    assert lag_by_spark(frame, recorder.events) == points
     assert all(r["processed"] - r["duplicates"] + r["gaps"] == r["span"] for r in told)

@@ -173,6 +173,27 @@ def test_a_frozen_zombie_and_its_successor_do_not_run_at_once() -> None:
     assert counted.double_run_us < 1_000_000
 
 
+@pytest.mark.parametrize(("when", "repeats"), [("auto", True), ("interval", False)])
+def test_a_cooperative_handover_repeats_what_automatic_commits_leave_out(
+    when: str, repeats: bool
+) -> None:
+    """What is read after the commit before the join is committed by a listener alone."""
+    world = scenario(
+        commits=CommitPolicy(when=when, interval_ms=5_000)  # type: ignore[arg-type]
+    )
+    (group,) = world.groups
+    assert isinstance(group, ConsumerGroupSpec)
+    group = msgspec.structs.replace(
+        group,
+        assignors=("cooperative-sticky",),
+        members=(group.members[0], msgspec.structs.replace(group.members[1], start_ms=30_000)),
+    )
+    counted = work(msgspec.structs.replace(world, groups=(group,)))
+
+    assert (counted.duplicates > 0) is repeats
+    assert counted.gaps == 0
+
+
 def test_lag_is_what_one_consumer_cannot_keep_up_with() -> None:
     """Two consumers of 5 ms a record serve 400 records a second of the 800 that come."""
     counted = work(scenario(processing=PerRecord(us=5_000), rate=200))
