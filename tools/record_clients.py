@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
@@ -59,7 +59,8 @@ class Program:
         )
         self._client_id = client_id
         self._proxy = proxy
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
 
     def tell(self, command: str) -> None:
         """Give it a command."""
@@ -71,6 +72,10 @@ class Program:
         """End it at once."""
         self._process.kill()
         self._process.wait()
+        if self._process.stdin is not None:
+            with suppress(BrokenPipeError):
+                self._process.stdin.close()
+        self._listener.join()
 
     def close(self) -> None:
         """Close its consumer and wait for its end."""
@@ -79,8 +84,9 @@ class Program:
 
     def _listen(self) -> None:
         if self._process.stdout is not None:
-            for line in self._process.stdout:
-                self._proxy.note(self._client_id, line.strip())
+            with self._process.stdout as lines:
+                for line in lines:
+                    self._proxy.note(self._client_id, line.strip())
 
 
 class Stage:

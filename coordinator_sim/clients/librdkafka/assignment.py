@@ -175,8 +175,7 @@ class LibrdkafkaAssignment(LibrdkafkaOffsets):
         self._assignment_lost = False
         if self._join_state is JoinState.WAIT_ASSIGN_CALL:
             self._join_state = JoinState.STEADY
-            if self._subscription:
-                self._watch_polls(now_ms)
+            self._watch_polls(now_ms)
         self._serve_assignment(now_ms)
 
     def _unassign_called(
@@ -247,11 +246,9 @@ class LibrdkafkaAssignment(LibrdkafkaOffsets):
         elif added is not None:
             self._incremental_assignment = None
             self._rebalance_incrementally(CallbackKind.PARTITIONS_ASSIGNED, added, rejoin=True)
-        elif self._rejoins_after_rebalance:
+        else:
             self._rejoins_after_rebalance = False
             self._rejoin(now_ms, at_once=True)
-        else:
-            self._join_state = JoinState.STEADY
 
     # What the group machine provides.
 

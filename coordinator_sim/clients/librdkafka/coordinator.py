@@ -268,8 +268,7 @@ class LibrdkafkaCoordinator(LibrdkafkaAssignment):
                 # A coordinator just found is asked for once more, to be sure of it.
                 self._query_interval.reset()
         if coordinator_id is None:
-            if self._coordinator_state is not CoordinatorState.QUERY_COORD:
-                self._coordinator_state = CoordinatorState.QUERY_COORD
+            self._coordinator_state = CoordinatorState.QUERY_COORD
         elif self._coordinator_state is not CoordinatorState.UP:
             self._coordinator_state = CoordinatorState.WAIT_BROKER_TRANSPORT
 

@@ -17,7 +17,7 @@ from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.librdkafka.coordinator import COORDINATOR_GONE, LibrdkafkaCoordinator
 from coordinator_sim.clients.librdkafka.states import JoinState
 from coordinator_sim.clients.network import PendingRequest, RequestKind
-from coordinator_sim.errors import InvariantViolation, WireFormatError
+from coordinator_sim.errors import WireFormatError
 from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
@@ -188,16 +188,15 @@ class LibrdkafkaJoining(LibrdkafkaCoordinator):
 
     def _on_leader_metadata(self, response: MetadataResponse, now_ms: int) -> None:
         self._leader_query = None
-        if self._join_state is not JoinState.WAIT_METADATA or not self._leader_members:
+        assignor = self._chosen_assignor
+        has_members = self._join_state is JoinState.WAIT_METADATA and self._leader_members
+        if assignor is None or not has_members:
             return
         racks = {
             topic.name: tuple(partition.replica_racks for partition in topic.partitions)
             for topic in response.topics
             if topic.error_code is ErrorCode.NONE
         }
-        assignor = self._chosen_assignor
-        if assignor is None:
-            raise InvariantViolation("a leader without an assignor")
         try:
             plan = assignor.assign(racks, self._leader_members)
         except AssignmentFailed:

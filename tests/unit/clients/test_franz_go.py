@@ -416,7 +416,7 @@ def test_leaving_during_a_backoff_leaves_at_once() -> None:
     bench = make().join()
     beat(bench, UNKNOWN)
     bench.close()
-    assert bench.waiting() == [ApiKey.LEAVE_GROUP]
+    assert bench.pass_ms(5_000).waiting() == [ApiKey.LEAVE_GROUP]
     bench = make().join()
     bench.holds_callbacks = True
     beat(bench, UNKNOWN)
@@ -461,3 +461,68 @@ def test_a_connection_broken_while_idle_costs_one_try() -> None:
     assert bench.waiting() == []
     bench.pass_ms(250)
     assert bench.waiting() == [ApiKey.HEARTBEAT]
+
+
+# Odd moments.
+
+
+def test_a_commit_that_ends_in_a_join_lets_the_next_one_wait() -> None:
+    """Until the join is through."""
+    bench = make(STICKY).join(STICKY)
+    first, second = bench.commit({P0: 8}), bench.commit({P0: 9})
+    beat(bench, REBALANCE)
+    assert ApiKey.JOIN_GROUP in bench.waiting()
+    bench.answer(ApiKey.OFFSET_COMMIT, committed())
+    assert ApiKey.OFFSET_COMMIT not in bench.waiting()
+    bench.answer(ApiKey.JOIN_GROUP, joined(assignor=STICKY, generation=2))
+    bench.answer(ApiKey.SYNC_GROUP, synced(P0, P1))
+    bench.answer(ApiKey.OFFSET_COMMIT, committed())
+    assert bench.commits == {first: None, second: None}
+
+
+def test_an_automatic_commit_owed_by_an_eager_join_has_nothing_to_commit() -> None:
+    """It was committed before the revocation."""
+    bench = make(auto_commit_interval_ms="4000").join()
+    beat(bench, REBALANCE)
+    bench.pass_ms(5_000)
+    bench.answer(ApiKey.JOIN_GROUP, joined(generation=2))
+    bench.answer(ApiKey.SYNC_GROUP, synced(P0, P1))
+    assert ApiKey.OFFSET_COMMIT not in bench.waiting()
+
+
+def test_the_coordinator_is_looked_up_once_for_all_who_wait() -> None:
+    """A heartbeat and a commit share the lookup."""
+    bench = make().join()
+    bench.answers_lookups = False
+    beat(bench, HeartbeatResponse(error_code=ErrorCode.NOT_COORDINATOR))
+    bench.pass_ms(300)
+    bench.commit({P0: 8})
+    assert bench.waiting() == [ApiKey.FIND_COORDINATOR]
+    bench.answer(ApiKey.FIND_COORDINATOR, coordinator_answer())
+    assert bench.waiting() == [ApiKey.HEARTBEAT, ApiKey.OFFSET_COMMIT]
+    assert bench.port.owned_partitions == (P0, P1)
+
+
+def test_a_heartbeat_of_a_session_that_ended_is_not_looked_at() -> None:
+    """Offsets that could not be looked up ended it."""
+    bench = make(heartbeat_interval_ms="1000").poll()
+    bench.answer(ApiKey.JOIN_GROUP, joined())
+    bench.answer(ApiKey.SYNC_GROUP, synced(P0, P1))
+    bench.pass_ms(1_000)
+    bench.answer(ApiKey.OFFSET_FETCH, fetched(ErrorCode.GROUP_AUTHORIZATION_FAILED))
+    told = len(bench.callbacks)
+    bench.answer(ApiKey.HEARTBEAT, UNKNOWN)
+    assert len(bench.callbacks) == told
+    bench.pass_ms(300)
+    assert bench.waiting() == [ApiKey.JOIN_GROUP]
+
+
+def test_the_first_reason_to_rejoin_is_told() -> None:
+    """A second one, before the next session begins, is not."""
+    bench = make().join()
+    beat(bench, REBALANCE)
+    bench.run(bench.port.subscribe(("t", "u"), bench.now_ms))
+    bench.run(bench.port.subscribe(("t", "u", "v"), bench.now_ms))
+    bench.answer(ApiKey.JOIN_GROUP, joined(generation=2))
+    bench.answer(ApiKey.SYNC_GROUP, synced(P0, P1))
+    assert "our interests have changed" in (reason_of(bench) or "")

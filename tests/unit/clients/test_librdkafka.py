@@ -266,6 +266,7 @@ def test_a_late_lost_heartbeat_changes_nothing_in_a_join() -> None:
     """Nor is the coordinator looked up for it."""
     bench = make().join()
     bench.answers_lookups = False
+    assert ApiKey.HEARTBEAT in bench.pass_ms(3_000).waiting()
     bench.port._join_state = JoinState.WAIT_JOIN  # type: ignore[attr-defined] # a rebalance began
     bench.break_link()
     assert ApiKey.FIND_COORDINATOR in bench.pass_ms(2_000).waiting()
@@ -509,3 +510,203 @@ def test_a_poll_can_be_woken_up() -> None:
     assert bench.poll_errors == [WAKEUP, WAKEUP, None]
     assert bench.port.traits is LIBRDKAFKA
     assert bench.port.generation_id == 1
+
+
+# Odd moments.
+
+
+def fenced(bench: Bench) -> Bench:
+    """Let the next heartbeat be answered with the fencing of a static member."""
+    bench.pass_ms(3_000)
+    bench.answer(ApiKey.HEARTBEAT, HeartbeatResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
+    return bench
+
+
+@pytest.mark.parametrize("assignor", ["range", STICKY])
+def test_fencing_takes_everything_away_without_a_callback(assignor: str) -> None:
+    """A fatal error: neither revocation nor commit, the poll raises it."""
+    bench = make(assignor, group_instance_id="one").join(assignor)
+    bench.answer(ApiKey.HEARTBEAT, HeartbeatResponse())
+    bench.port.advance_position(P0, 9)
+    fenced(bench)
+    assert bench.callbacks == [(ASSIGNED, (P0, P1))]
+    assert bench.port.positions == {}
+    assert FENCED_INSTANCE_ID in bench.poll_errors
+    bench.close()
+    assert ApiKey.OFFSET_COMMIT not in bench.waiting()
+    assert bench.is_closed
+
+
+def test_a_static_member_that_does_not_poll_stays_silent() -> None:
+    """It sends no LeaveGroup and no heartbeat; with the next poll it joins, without an id."""
+    bench = make(group_instance_id="one", max_poll_interval_ms="5000").join()
+    bench.answer(ApiKey.HEARTBEAT, HeartbeatResponse())
+    bench.holds_callbacks = True
+    for _ in range(4):
+        bench.pass_ms(1_500, polling=False)
+        if ApiKey.HEARTBEAT in bench.waiting():
+            bench.answer(ApiKey.HEARTBEAT, HeartbeatResponse())
+    assert ApiKey.LEAVE_GROUP not in bench.waiting()
+    assert ApiKey.JOIN_GROUP not in bench.waiting()
+    bench.poll()
+    bench.release()
+    assert bench.callbacks[-1] == (LOST, (P0, P1))
+    _, _, request = bench.take(ApiKey.JOIN_GROUP)
+    assert isinstance(request, JoinGroupRequest)
+    assert (request.member_id, request.group_instance_id) == ("", "one")
+
+
+def test_a_member_without_partitions_waits_for_the_poll_before_it_joins() -> None:
+    """There is nothing to revoke, so the group goes back to its start and stays there."""
+    bench = make(STICKY, max_poll_interval_ms="5000").poll()
+    bench.answer(ApiKey.JOIN_GROUP, joined(assignor=STICKY))
+    bench.answer(ApiKey.SYNC_GROUP, SyncGroupResponse())
+    bench.pass_ms(9_000, polling=False)
+    bench.answer(ApiKey.LEAVE_GROUP, LeaveGroupResponse())
+    bench.answer(ApiKey.HEARTBEAT, HeartbeatResponse())
+    assert bench.pass_ms(2_000, polling=False).waiting() == []
+    bench.poll().pass_ms(1_500)
+    assert ApiKey.JOIN_GROUP in bench.waiting()
+
+
+def test_subscribing_while_a_callback_runs_joins_first() -> None:
+    """What the callback ends with then is the assignment alone, not the state of the group."""
+    bench = make().poll()
+    bench.holds_callbacks = True
+    bench.answer(ApiKey.JOIN_GROUP, joined())
+    bench.answer(ApiKey.SYNC_GROUP, synced(P0))
+    bench.run(bench.port.subscribe(("t", "u"), bench.now_ms))
+    assert ApiKey.JOIN_GROUP in bench.waiting()
+    bench.release()
+    assert state_of(bench) is JoinState.WAIT_JOIN
+
+    bench = make().join()
+    bench.holds_callbacks = True
+    bench.pass_ms(3_000)
+    rebalance = HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
+    bench.answer(ApiKey.HEARTBEAT, rebalance)
+    bench.run(bench.port.subscribe(("t", "u"), bench.now_ms))
+    bench.release()
+    assert state_of(bench) is JoinState.WAIT_JOIN
+    assert bench.port.positions == {}
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_what_was_asked_before_a_new_subscription_is_not_looked_at(answered: bool) -> None:
+    """SyncGroup, answered or lost: the member joins after it."""
+    bench = make().poll()
+    bench.answer(ApiKey.JOIN_GROUP, joined())
+    bench.run(bench.port.subscribe(("t", "u"), bench.now_ms))
+    assert bench.waiting() == [ApiKey.SYNC_GROUP]
+    if answered:
+        bench.answer(ApiKey.SYNC_GROUP, synced(P0))
+    else:
+        bench.break_link()
+    bench.pass_ms(1_500)
+    assert bench.callbacks == []
+    assert bench.waiting() == [ApiKey.JOIN_GROUP]
+
+
+def test_a_leader_that_closes_does_not_assign() -> None:
+    """The metadata it asked for comes too late."""
+    bench = make().poll()
+    bench.answers_metadata = False
+    lead(bench)
+    bench.close()
+    bench.answer(ApiKey.METADATA, cluster())
+    assert bench.waiting() == [ApiKey.LEAVE_GROUP]
+
+
+def test_a_join_lost_while_closing_is_not_repeated() -> None:
+    """Nor are a JoinGroup's and a LeaveGroup's answers waited for then."""
+    bench = make().poll()
+    bench.answer(ApiKey.JOIN_GROUP, JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED))
+    bench.pass_ms(2_000)
+    bench.close().break_link()
+    assert bench.is_closed
+
+
+def test_assigned_partitions_wait_for_the_coordinator() -> None:
+    """Their offsets are looked up when it is there again."""
+    bench = make().poll()
+    bench.holds_callbacks = True
+    bench.answer(ApiKey.JOIN_GROUP, joined())
+    bench.answer(ApiKey.SYNC_GROUP, synced(P0, P1))
+    bench.refuses = True
+    bench.break_link().release()
+    assert ApiKey.OFFSET_FETCH not in bench.waiting()
+    bench.refuses = False
+    bench.pass_ms(2_000)
+    assert ApiKey.OFFSET_FETCH in bench.waiting()
+
+
+def test_offsets_of_partitions_given_up_meanwhile_are_ignored() -> None:
+    """The answer to a look-up comes after the revocation."""
+    bench = make().poll()
+    bench.answer(ApiKey.JOIN_GROUP, joined())
+    bench.answer(ApiKey.SYNC_GROUP, synced(P0, P1))
+    rebalance = HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
+    bench.answer(ApiKey.HEARTBEAT, rebalance)
+    bench.answer(ApiKey.OFFSET_FETCH, fetched())
+    assert bench.port.positions == {}
+
+
+def test_closing_after_the_loss_of_everything_says_nothing() -> None:
+    """The application ends its callback, and there is no member to leave."""
+    bench = make().join()
+    bench.holds_callbacks = True
+    unknown = HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
+    bench.answer(ApiKey.HEARTBEAT, unknown)
+    bench.close()
+    assert not bench.is_closed
+    bench.release()
+    assert bench.waiting() == []
+    assert bench.is_closed
+
+
+def test_heartbeats_of_a_member_that_revokes_do_not_rebalance_it_twice() -> None:
+    """Cooperative: the commit before the second join is still under way."""
+    bench = make(STICKY).join(STICKY)
+    bench.port.advance_position(P1, 9)
+    bench.answer(ApiKey.HEARTBEAT, HeartbeatResponse())
+    bench.pass_ms(3_000)
+    rebalance = HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
+    bench.answer(ApiKey.HEARTBEAT, rebalance)
+    bench.answer(ApiKey.JOIN_GROUP, joined(assignor=STICKY, generation=2))
+    bench.holds_callbacks = True
+    bench.answer(ApiKey.SYNC_GROUP, synced(P0))
+    bench.pass_ms(3_000)
+    bench.release().poll()
+    assert state_of(bench) is JoinState.WAIT_INCR_UNASSIGN_TO_COMPLETE
+    bench.answer(ApiKey.HEARTBEAT, rebalance)
+    assert state_of(bench) is JoinState.WAIT_INCR_UNASSIGN_TO_COMPLETE
+    bench.answer(ApiKey.OFFSET_COMMIT, committed())
+    assert bench.waiting() == [ApiKey.JOIN_GROUP]
+
+
+def test_a_session_that_is_over_is_not_prolonged() -> None:
+    """An answer that comes while the application hears of the loss changes nothing."""
+    bench = make(session_timeout_ms="6000").join()
+    bench.holds_callbacks = True
+    loads = HeartbeatResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    while not bench.held:
+        if ApiKey.HEARTBEAT in bench.waiting():
+            bench.answer(ApiKey.HEARTBEAT, loads)
+        bench.pass_ms(1_000)
+    bench.pass_ms(3_000)
+    bench.answer(ApiKey.HEARTBEAT, HeartbeatResponse())
+    assert state_of(bench) is JoinState.WAIT_UNASSIGN_CALL
+    bench.release()
+    assert bench.callbacks[-1] == (LOST, (P0, P1))
+
+
+def test_metadata_waits_while_every_broker_refuses() -> None:
+    """The next try is when a broker may be tried again."""
+    bench = make(metadata_max_age_ms="10000").join()
+    bench.pass_ms(9_990)
+    bench.refuses = True
+    bench.break_link().break_link(BROKER).pass_ms(5_000)
+    bench.refuses = False
+    bench.cluster = cluster(4)
+    bench.pass_ms(3_000)
+    assert (REVOKED, (P0, P1)) in bench.callbacks

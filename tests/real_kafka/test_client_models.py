@@ -1,0 +1,28 @@
+"""Recordings made now, of the clients that are installed, against their models."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from coordinator_sim.clients.client_traits import FRANZ_GO, LIBRDKAFKA, ClientTraits
+from tests.unit.clients.rehearsals import rehearse
+from tools.record_clients import record
+
+pytestmark = pytest.mark.real_kafka
+
+SLACK_MS = 250
+"""A machine that also runs the broker is late at times."""
+FRESH = ("rejoin", "close", "slow-poll", "refused")
+
+
+@pytest.mark.parametrize("traits", [LIBRDKAFKA, FRANZ_GO], ids=lambda traits: traits.name)
+def test_a_model_still_sends_what_the_client_sends(tmp_path: Path, traits: ClientTraits) -> None:
+    """Not only what it sent when the recordings were made."""
+    pytest.importorskip("confluent_kafka")
+    if traits is FRANZ_GO and shutil.which("go") is None:
+        pytest.skip("needs Go")
+    record(traits.name, list(FRESH), tmp_path)
+
+    for situation in FRESH:
+        rehearse(tmp_path, traits, situation, "a", 0, slack_ms=SLACK_MS)

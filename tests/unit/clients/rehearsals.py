@@ -1,0 +1,111 @@
+"""Models of clients put in the place of recorded ones."""
+
+from pathlib import Path
+
+from conformance.recorded.recording import (
+    COMPARED,
+    NODE,
+    TOPIC,
+    RecordedAssignor,
+    Recording,
+    read_recording,
+)
+from conformance.recorded.rehearsal import TOLERANCE_MS, Rehearsal
+from coordinator_sim.assignors.contract import ConsumerAssignor
+from coordinator_sim.assignors.registry import make_consumer_assignor
+from coordinator_sim.clients.client_traits import FRANZ_GO, LIBRDKAFKA, ClientTraits
+from coordinator_sim.clients.franz_go import FranzGoConsumer
+from coordinator_sim.clients.librdkafka import LibrdkafkaConsumer
+from coordinator_sim.protocol.api_keys import ApiKey
+
+_SETTINGS = {
+    "session.timeout.ms": "4000",
+    "heartbeat.interval.ms": "500",
+    "max.poll.interval.ms": "4000",
+}
+_LONG = {"session.timeout.ms": "10000", "max.poll.interval.ms": "10000"}
+_COORDINATOR_APIS = {
+    "librdkafka": COMPARED,
+    "franz-go": (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP),
+}
+_JITTER_MS = 300
+"""Backoffs of franz-go differ by a fifth either way; a few of them add up."""
+_JITTERY = ("fenced", "broker-bounce")
+
+SITUATIONS = [
+    ("start", "a", 0),
+    ("rejoin", "a", 0),
+    ("rejoin", "b", 0),
+    ("cooperative", "a", 0),
+    ("cooperative", "b", 0),
+    ("killed", "a", 0),
+    ("killed", "b", 0),
+    ("close", "a", 0),
+    ("static-close", "a", 0),
+    ("static-close", "a", 1),
+    ("fenced", "a", 0),
+    ("fenced", "b", 0),
+    ("slow-poll", "a", 0),
+    ("coordinator-moved", "a", 0),
+    ("refused", "a", 0),
+    ("join-refused", "a", 0),
+    ("broker-bounce", "a", 0),
+]
+
+
+def recording_of(
+    folder: Path, client: str, situation: str, client_id: str, process: int
+) -> Recording:
+    """One recorded process."""
+    path = folder / f"{client}-{situation}.jsonl"
+    apis = _COORDINATOR_APIS[client]
+    return read_recording(path, client_id, process=process, coordinator_apis=apis)
+
+
+def port_of(
+    traits: ClientTraits, situation: str, client_id: str, recording: Recording, **settings: str
+) -> LibrdkafkaConsumer | FranzGoConsumer:
+    """The model, configured as the recorded program was."""
+    chosen = {**_SETTINGS, **settings}
+    if situation in ("fenced", "static-close"):
+        chosen["group.instance.id"] = "one"
+    if situation == "broker-bounce":
+        chosen |= _LONG
+    assignor: ConsumerAssignor = make_consumer_assignor("range")
+    if situation == "cooperative":
+        assignor = make_consumer_assignor("cooperative-sticky")
+        if traits is LIBRDKAFKA:
+            assignor = RecordedAssignor(recording, assignor)
+    model = LibrdkafkaConsumer if traits is LIBRDKAFKA else FranzGoConsumer
+    return model(
+        traits.config_from(chosen),
+        client_id=client_id,
+        group_id=f"{traits.name}-{situation}",
+        topics=(TOPIC,),
+        assignors=(assignor,),
+        bootstrap=(NODE,),
+    )
+
+
+def rehearse(
+    folder: Path,
+    traits: ClientTraits,
+    situation: str,
+    client_id: str,
+    process: int,
+    *,
+    slack_ms: int = 0,
+) -> None:
+    """Every group request of the recording comes, with its fields, at its time; no other does."""
+    recording = recording_of(folder, traits.name, situation, client_id, process)
+    jittery = traits is FRANZ_GO and situation in _JITTERY
+    rehearsal = Rehearsal(
+        recording,
+        port_of(traits, situation, client_id, recording),
+        tolerance_ms=slack_ms + (_JITTER_MS if jittery else TOLERANCE_MS),
+    )
+
+    assert rehearsal.play() == []
+    recorded = [exchange for exchange in recording.exchanges if exchange.api in COMPARED]
+    assert rehearsal.compared_count >= len(recorded) - 1
+    assert rehearsal.compared_count >= 6
