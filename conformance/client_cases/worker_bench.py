@@ -158,6 +158,7 @@ class HerderBench(TopicBench):
         others: Member id -> what other members bring to a JoinGroup, while this worker leads.
         assignments: What the next SyncGroups answer, while it follows; a JoinGroup waits for one.
         heartbeat: What heartbeats are answered.
+        join_error: What JoinGroups are refused with; NONE for not at all.
         is_mute: Whether the brokers answer nothing.
         requests: What went to the brokers, and when.
         work: What was started and stopped, in words, and when.
@@ -172,6 +173,7 @@ class HerderBench(TopicBench):
         self.others: dict[str, WorkerMetadata] = {}
         self.assignments: list[ConnectAssignment] = []
         self.heartbeat = ErrorCode.NONE
+        self.join_error = ErrorCode.NONE
         self.is_mute = False
         self.requests: list[tuple[int, GroupRequest]] = []
         self.work: list[tuple[int, str]] = []
@@ -431,6 +433,8 @@ class HerderBench(TopicBench):
         return None
 
     def _join(self, request: JoinGroupRequest, correlation_id: int) -> JoinGroupResponse | None:
+        if self.join_error is not ErrorCode.NONE:
+            return JoinGroupResponse(error_code=self.join_error)
         if not self.leads and not self.assignments:
             self._waiting_joins.append(correlation_id)
             return None

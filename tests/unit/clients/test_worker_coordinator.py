@@ -388,6 +388,23 @@ def test_forgotten_revocations_are_not_reported_again(make_desk: "DeskOf") -> No
     assert desk.port.assignment.tasks == (X1,)
 
 
+def test_what_the_herder_has_given_up_is_neither_counted_nor_reported(
+    make_desk: "DeskOf",
+) -> None:
+    """`assigned-connectors` and `assigned-tasks` are those of the allocation."""
+    desk = _worker(make_desk)
+    assert (desk.port.assigned_connector_count, desk.port.assigned_task_count) == (0, 0)
+    desk.port.retain((), ())
+    desk.poll(timeout_ms=0)
+    _follow(desk, _work(connectors=("x",), tasks=(X0, X1)))
+    assert (desk.port.assigned_connector_count, desk.port.assigned_task_count) == (1, 2)
+
+    desk.port.retain((), (X1,))
+
+    assert (desk.port.assigned_connector_count, desk.port.assigned_task_count) == (0, 1)
+    assert desk.port.assignment.tasks == (X1,)
+
+
 def test_nothing_revoked_is_nothing_to_forget(make_desk: "DeskOf") -> None:
     """Before its first assignment a worker reports no revocations."""
     desk = _worker(make_desk)

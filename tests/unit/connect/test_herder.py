@@ -4,7 +4,15 @@ import pytest
 
 from conformance.client_cases.worker_bench import CONFIGS, STATUSES, HerderBench
 from coordinator_sim.clients.effects import Closed
-from coordinator_sim.connect.effects import CallHttp, Died, HttpResponse, Ready, TargetState
+from coordinator_sim.connect.effects import (
+    CallHttp,
+    CreateTopic,
+    Died,
+    HttpResponse,
+    Produce,
+    Ready,
+    TargetState,
+)
 from coordinator_sim.connect.requests import (
     ConnectorStateInfo,
     Created,
@@ -20,6 +28,7 @@ from coordinator_sim.connect.requests import (
     ResumeConnector,
     StopConnectorRequest,
 )
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import JoinGroupRequest, LeaveGroupRequest
 from coordinator_sim.protocol.resources import ConnectorTaskId
 
@@ -212,3 +221,48 @@ def test_reads_and_restarts_are_refused_while_a_rebalance_is_due() -> None:
         answer = bench.answer(request)
         assert isinstance(answer, RequestFailed)
         assert answer.kind is ErrorKind.REBALANCE_NEEDED
+
+
+def test_a_thread_that_sleeps_is_interrupted_when_patience_is_over() -> None:
+    """An eager worker that stays away for five minutes ends after 23 seconds all the same."""
+    bench = HerderBench(connect_protocol="eager")
+    bench.assign()
+    bench.start()
+    bench.hold(CONFIGS)
+    bench.write_connector("x")
+    bench.rebalance("x")
+    bench.run(3_000)
+    bench.herder.stop()
+    bench.run(22_999)
+    assert bench.endings == [Ready()]
+    bench.run(1)
+    assert bench.endings == [Ready(), Closed()]
+
+
+def test_a_thread_that_hangs_is_left_behind_in_the_end() -> None:
+    """Reading the topics at the start cannot be interrupted; the process ends without it."""
+    bench = HerderBench()
+    bench.held.add(CreateTopic)
+    bench.start()
+    bench.herder.stop()
+    bench.run(46_000)
+    assert bench.endings == [Closed()]
+
+
+def test_a_write_that_fails_in_the_middle_of_a_stop_is_told() -> None:
+    """The tasks are taken away; the target state could not be written."""
+    bench = _owner()
+    bench.held.add(Produce)
+    stopped = bench.ask(StopConnectorRequest("x"))
+    bench.run(30_000)
+    outcome = stopped.result()
+    assert isinstance(outcome, RequestFailed)
+    assert outcome.kind is ErrorKind.CONNECT
+
+
+def test_membership_that_fails_for_good_ends_the_process() -> None:
+    """The exception is the reason; the services are stopped."""
+    bench = HerderBench()
+    bench.join_error = ErrorCode.GROUP_AUTHORIZATION_FAILED
+    bench.start()
+    assert bench.endings == [Died("GroupAuthorizationException")]
