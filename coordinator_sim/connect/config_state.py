@@ -25,7 +25,7 @@ class ClusterConfigState(Struct, frozen=True, kw_only=True):
         offset: One past the last record read; -1 before any.
         session_key: For signatures; None when there is none yet.
         task_counts: Tasks last committed, inconsistent connectors' too.
-        connector_configs: By connector.
+        connector_configs: By connector, in the order of the map that they are copied from.
         target_states: By connector; of connectors without a configuration too.
         task_configs: By task, in effect.
         task_count_records: Tasks that may have to be fenced, by connector.

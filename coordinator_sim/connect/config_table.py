@@ -29,10 +29,16 @@ from coordinator_sim.connect.effects import RecordRun, TargetState, TopicRecord
 from coordinator_sim.connect.exceptions import ClientException, ConnectException
 from coordinator_sim.connect.json_converter import JsonValue, from_json
 from coordinator_sim.errors import DataError
-from coordinator_sim.protocol.iteration_order import connector_task_hash, java_hash_order
+from coordinator_sim.protocol.iteration_order import (
+    MIN_TABLE_CAPACITY,
+    connector_task_hash,
+    java_hash_order,
+    java_table_capacity,
+)
 from coordinator_sim.protocol.resources import ConnectorTaskId
 
 _TASK_COUNT: Final = "task-count"
+_HALF: Final = 1 << 31
 
 
 class ConfigListener(Protocol):
@@ -79,6 +85,7 @@ class ConfigTable:
 
     __slots__ = (
         "_applied",
+        "_capacity",
         "_connectors",
         "_deferred",
         "_generations",
@@ -100,6 +107,8 @@ class ConfigTable:
         self._offset = -1
         self._session_key: SessionKey | None = None
         self._connectors: dict[str, dict[str, str]] = {}
+        # Of Java's map of them, which never shrinks.
+        self._capacity = MIN_TABLE_CAPACITY
         self._target_states: dict[str, TargetState] = {}
         self._task_counts: dict[str, int] = {}
         self._task_configs: dict[ConnectorTaskId, dict[str, str]] = {}
@@ -116,7 +125,10 @@ class ConfigTable:
             offset=self._offset,
             session_key=self._session_key,
             task_counts=dict(self._task_counts),
-            connector_configs=dict(self._connectors),
+            connector_configs={
+                name: self._connectors[name]
+                for name in java_hash_order(self._connectors, self._capacity)
+            },
             target_states=dict(self._target_states),
             task_configs=dict(self._task_configs),
             task_count_records=dict(self._task_count_records),
@@ -202,6 +214,7 @@ class ConfigTable:
         if properties is None:
             return
         self._connectors[connector] = properties
+        self._capacity = max(self._capacity, java_table_capacity(len(self._connectors)))
         self._target_states.setdefault(connector, TargetState.STARTED)
         if hearer is not None:
             hearer.on_connector_config_update(connector)
@@ -317,7 +330,8 @@ def _session_key(value: JsonValue) -> SessionKey | None:
 def _int_value(value: JsonValue) -> int:
     if type(value) is not int:
         raise ConnectException("Expected integer value to be either Integer or Long")
-    return value
+    # Java cuts a long down to its lower half.
+    return (value + _HALF) % (2 * _HALF) - _HALF
 
 
 def _is_complete(

@@ -18,6 +18,8 @@ JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "Jso
 """What a schemaless JSON value becomes."""
 
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-f]{4})|.)|([\U00010000-\U0010ffff])")
+_LEADING_ZEROS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\d.eE+])(-?)0+(?=\d)')
+_BLANKS: Final = " \t\r\n"
 
 
 def to_json(value: Mapping[str, object] | Sequence[object]) -> bytes:
@@ -27,18 +29,33 @@ def to_json(value: Mapping[str, object] | Sequence[object]) -> bytes:
 
 
 def from_json(data: bytes | None) -> JsonValue:
-    """The value that Connect reads; None for a tombstone. What follows the value is not looked at.
+    """The value that Connect reads; None for a tombstone, and for no bytes or blanks alone.
+
+    What follows the value is not looked at, and numbers may begin with zeros.
 
     Raises:
-        DataError: the bytes are no JSON, or hold nothing.
+        DataError: the bytes are no JSON.
     """
-    if data is None:
+    text = "" if data is None else _text(data).lstrip(_BLANKS)
+    if not text:
         return None
     try:
-        value, _ = _DECODER.raw_decode(data.decode().lstrip(" \t\r\n"))
+        value, _ = _DECODER.raw_decode(_LEADING_ZEROS.sub(_kept, text))
     except (ValueError, RecursionError) as error:
         raise DataError(f"no JSON: {error}") from error
     return cast("JsonValue", value)
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise DataError(f"no JSON: {error}") from error
+
+
+def _kept(token: re.Match[str]) -> str:
+    """A string as it is, a number without the zeros before it."""
+    return token[1] if token[0][:1] != '"' else token[0]
 
 
 def _as_java(escape: re.Match[str]) -> str:

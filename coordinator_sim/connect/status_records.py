@@ -1,7 +1,7 @@
 """Records of the status topic as on disk: their keys, and the bytes and fields of their values.
 
 Source: kafka trunk, connect/runtime/.../storage/KafkaStatusBackingStore.java; the field `version`
-is of 4.0 and later (there in AbstractStatus and STATUS_SCHEMA_V0), and was seen at 4.3.1.
+is later than that: a worker of 4.3.1 writes it, one of 3.9 does not.
 """
 
 from enum import Enum, unique

@@ -273,6 +273,19 @@ def test_what_java_cannot_survive_ends_the_start() -> None:
             bench.call(store.start())
 
 
+def test_numbers_of_tasks_are_cut_down_to_32_bits() -> None:
+    """As Java cuts a long; nobody has so many, so the connector is inconsistent."""
+    s = Store(CONNECTOR, ("commit-c", b'{"tasks":99999999999}'))
+    state = s.store.snapshot()
+    assert (state.task_count("c"), state.tasks("c")) == (1_215_752_191, ())
+
+
+def test_connectors_come_in_the_order_of_javas_maps() -> None:
+    """That of the store's map, sorted again into the smaller table of its copy."""
+    s = Store(*((f"connector-{name}", properties_value(C)) for name in ("a", "c-", "b")))
+    assert s.store.snapshot().connectors() == ("a", "b", "c-")
+
+
 def test_counted_records_move_the_offset() -> None:
     """They are configurations of connectors long gone."""
     s = Store()

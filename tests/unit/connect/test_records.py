@@ -177,7 +177,22 @@ def test_json_is_written_as_jackson_does(value: dict[str, object], data: bytes) 
     assert from_json(data) == value
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"NaN", b"\xff", b"config"])
+@pytest.mark.parametrize(
+    ("data", "value"),
+    [
+        (b"", None),
+        (b" \n", None),
+        (b'{"a":01,"b":"01"}', {"a": 1, "b": "01"}),
+        (b"[00,-007,10,1.05e05]", [0, -7, 10, 1.05e5]),
+        (b'{"tasks":2} trailing', {"tasks": 2}),
+    ],
+)
+def test_json_is_read_as_leniently_as_jackson_does(data: bytes, value: object) -> None:
+    """Nothing is null, zeros may lead a number, and what follows a value is not looked at."""
+    assert from_json(data) == value
+
+
+@pytest.mark.parametrize("data", [b"{", b"NaN", b"\xff", b"config"])
 def test_what_is_no_json_is_refused(data: bytes) -> None:
     """The owner of the topic then leaves the record out."""
     with pytest.raises(DataError):
