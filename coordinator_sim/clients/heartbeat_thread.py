@@ -209,8 +209,8 @@ class HeartbeatThread(Discovery):
             if self._lookup is not None:
                 self._lookup = None
             else:
-                # DEVIATION: the request goes out at once; that of an idle application's thread
-                # would go out at its next look.
+                # DEVIATION: a lookup that the heartbeat thread starts while the application is
+                # idle goes out at once; Java's goes out at the thread's next look.
                 self._lookup_coordinator(now_ms)
             self._heartbeat_wake_ms = self._look_at_ms(now_ms + 1)
         elif now_ms >= self._poll_deadline_ms:
