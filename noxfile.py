@@ -50,7 +50,7 @@ def differ(session: nox.Session) -> None:
 
 @nox.session(name="real-kafka")
 def real_kafka(session: nox.Session) -> None:
-    """Round trips with real Kafka brokers and tools (resolved with Maven, once)."""
+    """Real Kafka brokers, tools, clients and Connect workers (resolved with Maven, once)."""
     session.run("pytest", "-m", "real_kafka", "tests/real_kafka", *session.posargs)
 
 

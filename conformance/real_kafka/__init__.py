@@ -1,1 +1,1 @@
-"""Real Apache Kafka from Maven Central: brokers, tools and Java clients, started on demand."""
+"""Real Apache Kafka, started on demand: brokers, tools, Java clients, Connect workers."""
