@@ -199,10 +199,12 @@ class ConsumerProcess(ClientProcess):
         """Move positions over up to `MAX_POLL_RECORDS` records; whether there were any."""
         now_us = self._world.environment.now_us
         end_offset = self._world.topic_logs.end_offset
+        is_whole, is_told = self._network.is_whole, self._ledger.is_on
         room = MAX_POLL_RECORDS
         for partition, position in self._consumer.fetchable.items():
-            self._ledger.hold(partition, position)
-            if not self._world.reaches_leader(self._host, partition):
+            if is_told:
+                self._ledger.hold(partition, position)
+            if not is_whole and not self._world.reaches_leader(self._host, partition):
                 continue
             taken = min(end_offset(partition, now_us) - position, room)
             if taken > 0:
@@ -232,16 +234,17 @@ class ConsumerProcess(ClientProcess):
         if self._policy.when == "every":
             room = self._policy.records - self._since_commit
             self._processing, self._taken = split(self._processing, room)
+            self._since_commit += count_of(self._processing)
         self._started_us = self._world.environment.now_us
         self._later(self._pace.busy_us(count_of(self._processing)), self._processed)
 
     def _processed(self) -> None:
         done, self._processing = self._processing, []
         self._pace = self._pace._replace(lead_us=0)
-        self._since_commit += count_of(done)
-        for partition, _, end in done:
-            self._ledger.processed(partition, end)
-            self._done[partition] = end
+        if self._ledger.is_on or self._policy.when != "auto":
+            for partition, _, end in done:
+                self._ledger.processed(partition, end)
+                self._done[partition] = end
         match self._policy.when:
             case "sync" if done:
                 self._commit_and_wait(self._done, self._go_on)

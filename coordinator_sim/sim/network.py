@@ -276,6 +276,7 @@ class Network:
         self.data_server: ServerEnd | None = None
         """The data plane of all living brokers."""
         self._connections: dict[Connection, None] = {}
+        self._dead_count = 0
         self._cuts: list[tuple[str | None, int | None]] = []
         self._drops: dict[str, dict[ApiKey, int]] = {}
         self._delays: dict[tuple[str, ApiKey], list[int]] = {}
@@ -284,12 +285,14 @@ class Network:
         self._hosts: dict[str, str] = {}
 
     def attach(self, broker_id: int, server: ServerEnd) -> None:
-        """Let a broker accept connections."""
+        """Let a broker accept connections; after `detach`, again."""
         self._servers[broker_id] = server
+        self._dead_count = max(0, self._dead_count - 1)
 
     def detach(self, broker_id: int) -> None:
         """Take a dead broker away: its connections close, and new ones are refused."""
-        self._servers.pop(broker_id, None)
+        if self._servers.pop(broker_id, None) is not None:
+            self._dead_count += 1
         for connection in list(self._connections):
             if connection.broker_id == broker_id:
                 connection.close_by_server()
@@ -354,6 +357,11 @@ class Network:
             cut_member in (None, member) and cut_broker in (None, broker_id)
             for cut_member, cut_broker in self._cuts
         )
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every broker lives and nobody is cut off from any."""
+        return not self._cuts and not self._dead_count
 
     def reaches(self, member: str, broker_id: int) -> bool:
         """Whether the broker lives and messages between the two arrive at present."""

@@ -39,7 +39,7 @@ class WorkLedger:
         attrs: Of every stretch: `task` and `run` of a Connect task.
     """
 
-    __slots__ = ("_attrs", "_client_id", "_group_id", "_is_on", "_open", "_suspended", "_world")
+    __slots__ = ("_attrs", "_client_id", "_group_id", "_open", "_suspended", "_world", "is_on")
 
     def __init__(
         self, world: "World", *, group_id: str, client_id: str, attrs: dict[str, str] | None = None
@@ -48,10 +48,11 @@ class WorkLedger:
         self._group_id = group_id
         self._client_id = client_id
         self._attrs = attrs or {}
-        self._is_on = world.traces_work
+        self.is_on = world.traces_work
+        """Whether anything is told; what is silent need not be called."""
         self._open: dict[TopicPartition, _Stretch] = {}
         self._suspended: dict[TopicPartition, int] = {}
-        if self._is_on:
+        if self.is_on:
             world.ledgers[self] = None
 
     def hold(self, partition: TopicPartition, offset: int) -> None:
@@ -59,7 +60,7 @@ class WorkLedger:
 
         Ends the open stretch if it got elsewhere: an offset was reset or sought.
         """
-        if not self._is_on:
+        if not self.is_on:
             return
         stretch = self._open.get(partition)
         if stretch is not None and stretch.next_offset != offset:

@@ -216,6 +216,33 @@ def test_a_task_that_is_made_to_fail_stands_still() -> None:
     assert stretches(events, "jdbc-0")[-1].ts_us < 76_000_000
 
 
+@pytest.mark.parametrize("connector", ["jdbc", "s3"])
+def test_a_paused_connector_processes_nothing_and_repeats_nothing(connector: str) -> None:
+    """Its tasks keep what they have, fall behind, and go on where they were."""
+    pause = RestRequest(
+        at_ms=60_000, member="w1", method="PUT", target=f"/connectors/{connector}/pause"
+    )
+    resume = RestRequest(
+        at_ms=120_000, member="w1", method="PUT", target=f"/connectors/{connector}/resume"
+    )
+    paused, both = run(scenario(pause)), run(scenario(pause, resume))
+
+    assert work_of(paused, connector).span < 0.4 * 180 * 100 * PARTITIONS
+    counted = work_of(both, connector)
+    assert (counted.duplicates, counted.gaps, counted.double_run_us) == (0, 0, 0)
+    assert counted.max_lag > 50 * 100
+    assert counted.final_lag < 10 * 100 * PARTITIONS
+
+
+def test_a_task_that_has_failed_is_stopped_at_once() -> None:
+    """Its worker leaves as if it did not exist."""
+    work = {**WORK, "jdbc": SourceWork(topic="orders", partitions=PARTITIONS, fails_after=1_000)}
+    events = run(scenario(StopMember(at_ms=75_000, member="w1"), work=work))
+
+    assert work_of(events, "jdbc").processed >= TASKS * 1_000
+    assert any(e.reason_text == "gone" and e.client_id == "w1" for e in events)
+
+
 def slow_to_stop(stop_ms: int) -> dict[str, ConnectorWork]:
     """The work of tasks that keep still for so long when they are to stop."""
     return {
