@@ -109,6 +109,11 @@ def java_int(text: str) -> int | None:
     return number if -(1 << 31) <= number < 1 << 31 else None
 
 
+def java_int_value(number: int) -> int:
+    """The lower half of a long, as Java's cast and `Long.intValue` cut it down."""
+    return (number + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
 # -- values ----------------------------------------------------------------------------------
 
 

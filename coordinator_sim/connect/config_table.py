@@ -22,6 +22,7 @@ from coordinator_sim.connect.config_records import (
     TASK_PREFIX,
     RestartRequest,
     SessionKey,
+    java_int_value,
     task_of_key,
 )
 from coordinator_sim.connect.config_state import ClusterConfigState
@@ -38,7 +39,6 @@ from coordinator_sim.protocol.iteration_order import (
 from coordinator_sim.protocol.resources import ConnectorTaskId
 
 _TASK_COUNT: Final = "task-count"
-_HALF: Final = 1 << 31
 
 
 class ConfigListener(Protocol):
@@ -330,8 +330,7 @@ def _session_key(value: JsonValue) -> SessionKey | None:
 def _int_value(value: JsonValue) -> int:
     if type(value) is not int:
         raise ConnectException("Expected integer value to be either Integer or Long")
-    # Java cuts a long down to its lower half.
-    return (value + _HALF) % (2 * _HALF) - _HALF
+    return java_int_value(value)
 
 
 def _is_complete(

@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.connect.config_records import java_int
+from coordinator_sim.connect.config_records import java_int, java_int_value
 from coordinator_sim.connect.json_converter import JsonValue, to_json
 from coordinator_sim.protocol.resources import ConnectorTaskId
 
@@ -151,6 +151,7 @@ def parse_status(subject: Subject, value: JsonValue) -> Status | None:
     version = value.get("version")
     if not isinstance(state, str) or state not in State.__members__:
         return None
+    # DEVIATION: a status without a worker is none; Java keeps it, and fails where it is compared.
     if not isinstance(worker_id, str) or type(generation) is not int:
         return None
     if not isinstance(trace, str | None) or not isinstance(version, str | None):
@@ -159,7 +160,7 @@ def parse_status(subject: Subject, value: JsonValue) -> Status | None:
         subject=subject,
         state=State[state],
         worker_id=worker_id,
-        generation=generation,
+        generation=java_int_value(generation),
         trace=trace,
         version=version,
     )
@@ -176,4 +177,6 @@ def parse_topic_status(value: JsonValue) -> TopicStatus | None:
         return None
     if type(task) is not int or type(discovered) is not int:
         return None
-    return TopicStatus(topic=name, connector=connector, task=task, discover_timestamp_ms=discovered)
+    return TopicStatus(
+        topic=name, connector=connector, task=java_int_value(task), discover_timestamp_ms=discovered
+    )

@@ -194,6 +194,7 @@ class StatusStore:
 
     def get_all(self, connector: str) -> tuple[Status, ...]:
         """The statuses of a connector's tasks, in the order of Java's map of task numbers."""
+        # UNSPECIFIED: 4.3.1 hands out a copy whose order is drawn anew by each JVM.
         row = self._tasks.get(connector, {})
         found = (row[task].value for task in java_hash_order(row, hash_of=integer_hash))
         return tuple(status for status in found if status is not None)

@@ -147,6 +147,15 @@ def test_what_is_no_status_is_left_out() -> None:
     assert (store.connectors(), store.get_all("c"), store.get_all_topics("c")) == ((), (), ())
 
 
+def test_generations_are_cut_down_to_32_bits() -> None:
+    """As Java cuts a long."""
+    store, bench = make_store()
+    value = b'{"state":"RUNNING","worker_id":"w","generation":5000000000}'
+    bench.write("status", "status-connector-c", value)
+    bench.settle()
+    assert store.get("c") == status("c", worker="w", generation=705_032_704)
+
+
 def test_a_stopped_store_retries_nothing() -> None:
     """Its threads end."""
     store, bench = make_store()
