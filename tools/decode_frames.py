@@ -7,7 +7,7 @@ other APIs are named only.
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +15,7 @@ from typing import Any, Final
 from coordinator_sim.errors import UnsupportedVersion, WireFormatError
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.consumer_protocol import (
     blob_version,
     decode_assignment,
@@ -76,17 +77,20 @@ def _shown_blob(name: str, blob: bytes) -> str:
     try:
         version = blob_version(blob)
         if name == "assignment":
-            partitions = [tp.resource() for tp in decode_assignment(blob).partitions]
-            return f"v{version}({' '.join(partitions)})"
+            return f"v{version}({_shown_partitions(decode_assignment(blob).partitions)})"
         subscription = decode_subscription(blob)
     except WireFormatError:
         return blob.hex()
-    owned = " ".join(tp.resource() for tp in subscription.owned_partitions)
+    owned = _shown_partitions(subscription.owned_partitions)
     user_data = "" if subscription.user_data is None else subscription.user_data.hex()
     return (
         f"v{version}({' '.join(subscription.topics)} owned=[{owned}] user_data={user_data!r} "
         f"generation={subscription.generation_id} rack={subscription.rack_id!r})"
     )
+
+
+def _shown_partitions(partitions: Iterable[TopicPartition]) -> str:
+    return " ".join(f"{tp.topic}-{tp.partition}" for tp in partitions)
 
 
 def shown_line(line: Line) -> str:

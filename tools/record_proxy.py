@@ -176,13 +176,17 @@ class RecordingProxy:
 
     def refuse(self) -> None:
         """Refuse new connections, as a machine without a broker does."""
-        if self._server is not None:
-            self._soon(self._server.close)
+        if self._loop is not None:
+            asyncio.run_coroutine_threadsafe(self._listen_no_more(), self._loop).result()
 
     def accept(self) -> None:
         """Accept connections again after `refuse`."""
         if self._loop is not None:
             asyncio.run_coroutine_threadsafe(self._listen_again(), self._loop).result()
+
+    async def _listen_no_more(self) -> None:
+        if self._server is not None:
+            self._server.close()
 
     async def _listen_again(self) -> None:
         self._server = await asyncio.start_server(self._accept, *self._listen)
@@ -210,6 +214,9 @@ class RecordingProxy:
             self._write("refused", {"conn": number})
             writer.close()
             return
+        except asyncio.CancelledError:
+            writer.close()
+            raise
         self._write("open", {"conn": number})
         link = _Link(number, writer, broker_writer)
         self._links.append(link)
@@ -247,6 +254,7 @@ class RecordingProxy:
                 await _write_bytes(link.client, frame)
                 if not link.in_flight:
                     link.idle.set()
+        link.idle.set()
         link.close()
 
     async def _inject(self, link: _Link, header: RequestHeader, error: ErrorCode) -> None:
@@ -397,7 +405,10 @@ def main(arguments: list[str] | None = None) -> None:
         proxy = RecordingProxy(options.listen, options.upstream, out, step=options.step)
         with proxy.running():
             for line in sys.stdin:
-                steer(proxy, line)
+                try:
+                    steer(proxy, line)
+                except ConfigError as mistake:
+                    sys.stderr.write(f"{mistake}\n")
 
 
 if __name__ == "__main__":
