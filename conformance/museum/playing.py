@@ -32,9 +32,8 @@ def detectors(exhibit: Exhibit, enough: int) -> list[str]:
     A coordinator's case is called `ID as PROFILE`, a client's or an assignor's by its id, and a
     scenario's `scenario NAME`. The one that is known to notice the exhibit is played first.
     """
-    turns = sorted(_turns(), key=lambda turn: turn[0] != exhibit.noticed_by)
     found: list[str] = []
-    for name, passes in turns:
+    for name, passes in _known_first(exhibit.noticed_by):
         if not passes():
             found.append(name)
             if len(found) == enough:
@@ -42,11 +41,26 @@ def detectors(exhibit: Exhibit, enough: int) -> list[str]:
     return found
 
 
-def _turns() -> Iterator[Turn]:
-    from conformance.museum.assignor_questions import QUESTIONS
-    from conformance.registry import all_cases, all_client_cases
-    from conformance.running import cases_for, play_case, play_client_case
-    from conformance.scenario_cases.registry import all_scenario_cases
+def _known_first(known: str) -> Iterator[Turn]:
+    """Every case, the known one before all others; its kind alone is imported for it."""
+    kinds = (_of_scenarios, _of_coordinators, _of_clients, _of_assignors)
+    known_kind = next((kind for kind in kinds if _is_of(kind, known)), _of_assignors)
+    yield from (turn for turn in known_kind() if turn[0] == known)
+    for kind in kinds:
+        yield from (turn for turn in kind() if turn[0] != known)
+
+
+def _is_of(kind: Callable[[], Iterator[Turn]], name: str) -> bool:
+    if kind is _of_scenarios:
+        return name.startswith("scenario ")
+    if kind is _of_coordinators:
+        return " as " in name
+    return kind is _of_clients and name.startswith("C-")
+
+
+def _of_coordinators() -> Iterator[Turn]:
+    from conformance.registry import all_cases
+    from conformance.running import cases_for, play_case
     from conformance.targets.simulator import SimulatorTarget
 
     target = SimulatorTarget()
@@ -54,12 +68,28 @@ def _turns() -> Iterator[Turn]:
         for case in cases_for(all_cases(), profile):
             play = partial(play_case, case, target, profile)
             yield f"{case.case_id} as {profile}", partial(_ends_well, play)
-    for client_case in all_client_cases():
-        yield client_case.case_id, partial(_ends_well, partial(play_client_case, client_case))
+
+
+def _of_clients() -> Iterator[Turn]:
+    from conformance.registry import all_client_cases
+    from conformance.running import play_client_case
+
+    for case in all_client_cases():
+        yield case.case_id, partial(_ends_well, partial(play_client_case, case))
+
+
+def _of_assignors() -> Iterator[Turn]:
+    from conformance.museum.assignor_questions import QUESTIONS
+
     for question_id, check in QUESTIONS.items():
         yield question_id, partial(_passes, check)
-    for scenario_case in all_scenario_cases():
-        yield f"scenario {scenario_case.case_id}", partial(_passes, scenario_case.play)
+
+
+def _of_scenarios() -> Iterator[Turn]:
+    from conformance.scenario_cases.registry import all_scenario_cases
+
+    for case in all_scenario_cases():
+        yield f"scenario {case.case_id}", partial(_passes, case.play)
 
 
 def _ends_well(play: "Callable[[], Ending]") -> bool:
