@@ -1,4 +1,4 @@
-"""A topic appears that a group of forty consumers reads by a pattern.
+"""A topic appears that a group of twenty consumers reads by a pattern.
 
 Every consumer looks at the cluster's metadata every 30 s, each at its own time, and so they would
 find the new topic one after the other. The first one that sees it rejoins with a larger
@@ -21,11 +21,11 @@ from coordinator_sim.scenario import (
 
 SCENARIO: Final = Scenario(
     name="pattern-storm",
-    title="A new topic for forty consumers with a pattern",
-    story="Forty consumers read orders-.* and look at the metadata every 30 s, each at its own "
-    "time; at 60 s a second topic is created.",
+    title="A new topic for twenty consumers with a pattern",
+    story="Twenty consumers, started 1.4 s apart, read orders-.* and look at the metadata every "
+    "30 s; at 60 s a second topic is created.",
     duration_ms=150_000,
-    topics=(TopicSpec(name="orders-eu", partitions=20),),
+    topics=(TopicSpec(name="orders-eu", partitions=10),),
     groups=(
         ConsumerGroupSpec(
             group_id="orders-app",
@@ -35,11 +35,11 @@ SCENARIO: Final = Scenario(
             settings={"metadata.max.age.ms": "30000"},
             members=tuple(
                 ConsumerSpec(
-                    name=f"consumer-{number:02}", start_ms=50 * number, processing_ms=1_000
+                    name=f"consumer-{number:02}", start_ms=1_400 * number, processing_ms=1_000
                 )
-                for number in range(1, 41)
+                for number in range(1, 21)
             ),
         ),
     ),
-    happenings=(CreateTopic(at_ms=60_000, topic="orders-us", partitions=20),),
+    happenings=(CreateTopic(at_ms=60_000, topic="orders-us", partitions=10),),
 )
