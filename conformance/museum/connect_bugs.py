@@ -21,8 +21,12 @@ CONNECT_BUGS: Final = (
         "KAFKA-9184",
         "A worker without a coordinator goes on running what it has.",
         _CLIENTS + "worker_coordinator",
-        ("        if ready or snapshot is None or snapshot.error is not ConnectError.NO_ERROR:\n"),
-        "        if True:\n",
+        (
+            "                self._revoked_while_unreachable,\n"
+            "                connectors=snapshot.connectors,\n"
+            "                tasks=snapshot.tasks,\n"
+        ),
+        "                self._revoked_while_unreachable,\n",
         "scenario connect-worker-cut-off",
     ),
     Exhibit(
@@ -54,10 +58,10 @@ CONNECT_BUGS: Final = (
     ),
     Exhibit(
         "KAFKA-9851",
-        "A worker that gave its work up by itself reports it as running.",
-        _CLIENTS + "worker_coordinator",
-        "        self._snapshot = None\n        self._poll_membership(now_ms)\n",
-        "        self._poll_membership(now_ms)\n",
+        "A worker that gave its work up by itself believes that it still runs it.",
+        _CONNECT + "rebalance_listener",
+        "    herder.remove(herder.running_assignment, connectors, tasks)\n",
+        "",
         "scenario connect-voluntary-revocation",
     ),
     Exhibit(

@@ -12,7 +12,7 @@ import msgspec
 from conformance.museum.exhibit import Exhibit
 from coordinator_sim.errors import DataError
 
-PATIENCE_S: Final = 300
+PATIENCE_S: Final = 120
 """A broken core may hang; a hang is noticed too."""
 
 HANG: Final = "does not end"
