@@ -4,10 +4,10 @@ from typing import Final
 
 from conformance.client_cases.bench import Bench
 from conformance.client_cases.case import client_case
-from coordinator_sim.connect.config_records import commit_value, properties_value
-from coordinator_sim.connect.config_store import ConfigStore
 from coordinator_sim.connect.effects import TargetState
-from coordinator_sim.connect.topic_log import InternalTopic
+from coordinator_sim.connect.stores.config_records import commit_value, properties_value
+from coordinator_sim.connect.stores.config_store import ConfigStore
+from coordinator_sim.connect.stores.topic_log import InternalTopic
 from coordinator_sim.harness.topic_bench import TopicBench
 from coordinator_sim.protocol.resources import ConnectorTaskId
 

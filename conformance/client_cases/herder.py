@@ -10,7 +10,6 @@ from conformance.client_cases.worker_bench import (
     STATUSES,
     HerderBench,
 )
-from coordinator_sim.connect.config_records import SESSION_KEY_KEY
 from coordinator_sim.connect.effects import (
     CallHttp,
     FenceProducers,
@@ -20,7 +19,7 @@ from coordinator_sim.connect.effects import (
     StopTask,
     TargetState,
 )
-from coordinator_sim.connect.requests import (
+from coordinator_sim.connect.herding.requests import (
     CheckHealth,
     Done,
     ErrorKind,
@@ -31,7 +30,8 @@ from coordinator_sim.connect.requests import (
     RequestFailed,
     RestartConnector,
 )
-from coordinator_sim.connect.signatures import RequestSignature, sign
+from coordinator_sim.connect.rest.signatures import RequestSignature, sign
+from coordinator_sim.connect.stores.config_records import SESSION_KEY_KEY
 from coordinator_sim.protocol.embedded import ConnectAssignment, WorkerMetadata
 from coordinator_sim.protocol.messages import JoinGroupRequest, LeaveGroupRequest
 from coordinator_sim.protocol.resources import ConnectorTaskId

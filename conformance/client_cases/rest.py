@@ -6,7 +6,7 @@ from conformance.client_cases.bench import Bench
 from conformance.client_cases.case import client_case
 from conformance.client_cases.rest_bench import RestBench, message_of
 from conformance.client_cases.worker_bench import LEADER_URL
-from coordinator_sim.connect.signatures import (
+from coordinator_sim.connect.rest.signatures import (
     ALGORITHM_HEADER,
     SIGNATURE_HEADER,
     signature_headers,

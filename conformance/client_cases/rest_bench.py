@@ -16,9 +16,9 @@ from coordinator_sim.connect.effects import (
     WorkerEffect,
 )
 from coordinator_sim.connect.loggers import Loggers
-from coordinator_sim.connect.plugins import Plugins
-from coordinator_sim.connect.rest import RestServer, RestSettings
-from coordinator_sim.connect.validation import InstalledPlugins
+from coordinator_sim.connect.plugins.registry import Plugins
+from coordinator_sim.connect.rest.server import RestServer, RestSettings
+from coordinator_sim.connect.settings.validation import InstalledPlugins
 from coordinator_sim.connect.worker import RestView
 
 _JSON: Final = {"content-type": "application/json"}

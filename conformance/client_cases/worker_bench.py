@@ -11,16 +11,6 @@ from conformance.script.stage import CaseFailed
 from coordinator_sim.clients.effects import Closed, Connect, Disconnect, Send
 from coordinator_sim.clients.network import FOREVER
 from coordinator_sim.clients.worker_coordinator import ConfigSnapshot, WorkerCoordinator
-from coordinator_sim.connect.config_records import (
-    commit_tasks_key,
-    commit_value,
-    connector_key,
-    properties_value,
-    target_state_key,
-    target_state_value,
-    task_key,
-)
-from coordinator_sim.connect.config_store import ConfigStore
 from coordinator_sim.connect.effects import (
     CallHttp,
     CancelTask,
@@ -35,21 +25,31 @@ from coordinator_sim.connect.effects import (
     TargetState,
     WorkerEffect,
 )
-from coordinator_sim.connect.herder import Herder, tick
-from coordinator_sim.connect.herder_state import HerderParts, HerderState
-from coordinator_sim.connect.internal_requests import InternalRequests
-from coordinator_sim.connect.offset_store import OffsetStore
-from coordinator_sim.connect.requests import (
+from coordinator_sim.connect.herding.herder import Herder, tick
+from coordinator_sim.connect.herding.herder_state import HerderParts, HerderState
+from coordinator_sim.connect.herding.requests import (
     ConnectorOffset,
     ConnectorType,
     Outcome,
     PluginFailure,
     Request,
 )
-from coordinator_sim.connect.status_store import StatusStore
+from coordinator_sim.connect.rest.internal_requests import InternalRequests
+from coordinator_sim.connect.settings.worker_config import DistributedConfig
+from coordinator_sim.connect.stores.config_records import (
+    commit_tasks_key,
+    commit_value,
+    connector_key,
+    properties_value,
+    target_state_key,
+    target_state_value,
+    task_key,
+)
+from coordinator_sim.connect.stores.config_store import ConfigStore
+from coordinator_sim.connect.stores.offset_store import OffsetStore
+from coordinator_sim.connect.stores.status_store import StatusStore
+from coordinator_sim.connect.stores.topic_log import InternalTopic
 from coordinator_sim.connect.thread import Pending
-from coordinator_sim.connect.topic_log import InternalTopic
-from coordinator_sim.connect.worker_config import DistributedConfig
 from coordinator_sim.harness.topic_bench import TopicBench
 from coordinator_sim.protocol.embedded import ConnectAssignment, WorkerMetadata
 from coordinator_sim.protocol.errors import ErrorCode

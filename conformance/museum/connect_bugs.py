@@ -48,7 +48,7 @@ CONNECT_BUGS: Final = (
     Exhibit(
         "KAFKA-9849",
         "A worker that cannot read the config topic sleeps for five minutes with its work running.",
-        _CONNECT + "config_topic",
+        _CONNECT + "herding.config_topic",
         (
             "    if herder.protocol_version == ConnectProtocolCompatibility.EAGER:\n"
             '        with herder.in_stage(f"sleeping'
@@ -59,7 +59,7 @@ CONNECT_BUGS: Final = (
     Exhibit(
         "KAFKA-9851",
         "A worker that gave its work up by itself believes that it still runs it.",
-        _CONNECT + "rebalance_listener",
+        _CONNECT + "herding.rebalance_listener",
         "    herder.remove(herder.running_assignment, connectors, tasks)\n",
         "",
         "scenario connect-voluntary-revocation",
@@ -103,7 +103,7 @@ CONNECT_FAULTS: Final = (
     Exhibit(
         "starts-past-the-assignment",
         "A worker that has read beyond its assignment starts the assignment's work.",
-        _CONNECT + "rebalance_handling",
+        _CONNECT + "herding.rebalance_handling",
         "    if herder.config_state.offset != assignment.offset:\n",
         "    if False:\n",
         "C-HERD-02",
@@ -111,7 +111,7 @@ CONNECT_FAULTS: Final = (
     Exhibit(
         "starts-before-it-has-read",
         "A worker behind its assignment starts work without reading the config topic.",
-        _CONNECT + "rebalance_handling",
+        _CONNECT + "herding.rebalance_handling",
         "    if needs_read_to_end:\n",
         "    if False:\n",
         "C-HERD-03",
@@ -119,7 +119,7 @@ CONNECT_FAULTS: Final = (
     Exhibit(
         "forgets-the-scheduled-rebalance",
         "Nobody rejoins when the scheduled delay is over.",
-        _CONNECT + "rebalance_handling",
+        _CONNECT + "herding.rebalance_handling",
         "        needs_rejoin = True\n        herder.scheduled_rebalance_ms = FOREVER\n",
         "        herder.scheduled_rebalance_ms = FOREVER\n",
         "C-HERD-06",
@@ -127,7 +127,7 @@ CONNECT_FAULTS: Final = (
     Exhibit(
         "updates-rebalance",
         "A new configuration of a known connector makes every worker rejoin.",
-        _CONNECT + "config_updates",
+        _CONNECT + "herding.config_updates",
         "            herder.connector_config_updates[connector] = None\n        else:\n"
         "            herder.needs_reconfig_rebalance = True\n        herder.member.wakeup()\n",
         "            herder.needs_reconfig_rebalance = True\n        else:\n"
@@ -137,7 +137,7 @@ CONNECT_FAULTS: Final = (
     Exhibit(
         "followers-write-keys",
         "Every worker writes a session key, and not the leader alone.",
-        _CONNECT + "key_rotation",
+        _CONNECT + "herding.key_rotation",
         "    if not is_request_validation_enabled(herder) or not herder.is_leader:\n",
         "    if not is_request_validation_enabled(herder):\n",
         "C-HERD-15",
@@ -145,7 +145,7 @@ CONNECT_FAULTS: Final = (
     Exhibit(
         "tasks-without-a-commit",
         "A task's new configuration counts as soon as it is read.",
-        _CONNECT + "config_table",
+        _CONNECT + "stores.config_table",
         "            self._deferred.setdefault(task.connector, {})[task] = properties\n",
         "            self._deferred.setdefault(task.connector, {})[task] = properties\n"
         "            self._task_configs[task] = properties\n",
@@ -154,7 +154,7 @@ CONNECT_FAULTS: Final = (
     Exhibit(
         "takes-a-hole-for-whole",
         "A commit of tasks that compaction took is believed.",
-        _CONNECT + "config_table",
+        _CONNECT + "stores.config_table",
         "        if not _is_complete(deferred or {}, connector, count):\n",
         "        if False:\n",
         "C-CFG-02",
@@ -162,7 +162,7 @@ CONNECT_FAULTS: Final = (
     Exhibit(
         "stopped-for-new-workers-alone",
         "STOPPED is written so that workers before 3.5 cannot read it.",
-        _CONNECT + "config_records",
+        _CONNECT + "stores.config_records",
         "    old = TargetState.PAUSED if state is TargetState.STOPPED else state\n",
         "    old = state\n",
         "C-CFG-03",

@@ -13,7 +13,9 @@ from typing import Final
 
 from conformance.real_kafka.connect import connect_jars
 from conformance.real_kafka.kafka import HERE
-from coordinator_sim.connect.config_records import (
+from coordinator_sim.connect.effects import TargetState, TopicRecord
+from coordinator_sim.connect.exceptions import JavaException
+from coordinator_sim.connect.stores.config_records import (
     SESSION_KEY_KEY,
     RestartRequest,
     SessionKey,
@@ -32,10 +34,8 @@ from coordinator_sim.connect.config_records import (
     task_count_record_value,
     task_key,
 )
-from coordinator_sim.connect.config_state import ClusterConfigState
-from coordinator_sim.connect.config_table import ConfigTable
-from coordinator_sim.connect.effects import TargetState, TopicRecord
-from coordinator_sim.connect.exceptions import JavaException
+from coordinator_sim.connect.stores.config_state import ClusterConfigState
+from coordinator_sim.connect.stores.config_table import ConfigTable
 from coordinator_sim.errors import DataError
 from coordinator_sim.protocol.resources import ConnectorTaskId
 

@@ -196,7 +196,7 @@ def worker_properties(file: Path | None, bootstrap: "tuple[Node, ...]") -> dict[
         ConfigError: no file is named.
         OSError: it cannot be read.
     """
-    from coordinator_sim.connect.worker_config import parse_properties
+    from coordinator_sim.connect.settings.worker_config import parse_properties
 
     if file is None:
         raise ConfigError("--connect wants --config FILE, the worker's properties")

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.connect.worker_config import PluginDiscovery
+from coordinator_sim.connect.settings.worker_config import PluginDiscovery
 
 
 class StartUpTimes(Struct, frozen=True, kw_only=True):

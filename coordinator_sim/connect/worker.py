@@ -20,7 +20,6 @@ from coordinator_sim.clients.effects import Closed
 from coordinator_sim.clients.effects import Effects as MemberEffects
 from coordinator_sim.clients.network import FOREVER
 from coordinator_sim.clients.worker_coordinator import ConfigSnapshot, WorkerCoordinator
-from coordinator_sim.connect.config_store import ConfigStore
 from coordinator_sim.connect.effects import (
     DescribeCluster,
     Died,
@@ -31,24 +30,25 @@ from coordinator_sim.connect.effects import (
     WorkerEffect,
 )
 from coordinator_sim.connect.exceptions import ConnectException, JavaException
-from coordinator_sim.connect.herder import Herder
-from coordinator_sim.connect.herder_state import HerderParts, HerderState
-from coordinator_sim.connect.internal_requests import InternalRequests
+from coordinator_sim.connect.herding.herder import Herder
+from coordinator_sim.connect.herding.herder_state import HerderParts, HerderState
+from coordinator_sim.connect.herding.requests import Outcome, Request
 from coordinator_sim.connect.loggers import Loggers
-from coordinator_sim.connect.offset_store import OffsetStore
-from coordinator_sim.connect.plugins import Plugin, Plugins
-from coordinator_sim.connect.requests import Outcome, Request
-from coordinator_sim.connect.rest import RestServer, RestSettings
-from coordinator_sim.connect.rest_connectors import TopicTracking
-from coordinator_sim.connect.rest_forwarding import Stage
-from coordinator_sim.connect.standard_plugins import standard_plugins
+from coordinator_sim.connect.plugins.registry import Plugin, Plugins
+from coordinator_sim.connect.plugins.standard_plugins import standard_plugins
+from coordinator_sim.connect.rest.connectors import TopicTracking
+from coordinator_sim.connect.rest.forwarding import Stage
+from coordinator_sim.connect.rest.internal_requests import InternalRequests
+from coordinator_sim.connect.rest.server import RestServer, RestSettings
+from coordinator_sim.connect.settings.validation import InstalledPlugins
+from coordinator_sim.connect.settings.worker_config import DistributedConfig, discovery_in
 from coordinator_sim.connect.start_up import StartUpTimes
-from coordinator_sim.connect.status_records import TopicStatus
-from coordinator_sim.connect.status_store import StatusStore
+from coordinator_sim.connect.stores.config_store import ConfigStore
+from coordinator_sim.connect.stores.offset_store import OffsetStore
+from coordinator_sim.connect.stores.status_records import TopicStatus
+from coordinator_sim.connect.stores.status_store import StatusStore
+from coordinator_sim.connect.stores.topic_log import TopicLog
 from coordinator_sim.connect.thread import Blocking, Outbox, Pending, Threads, Wait
-from coordinator_sim.connect.topic_log import TopicLog
-from coordinator_sim.connect.validation import InstalledPlugins
-from coordinator_sim.connect.worker_config import DistributedConfig, discovery_in
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.protocol.messages import Node
 from coordinator_sim.protocol.requests import Response

@@ -24,8 +24,8 @@ from coordinator_sim.connect.effects import (
     TopicRecord,
     WorkerEffect,
 )
+from coordinator_sim.connect.stores.topic_log import TopicLog
 from coordinator_sim.connect.thread import Blocking, Outbox, Thread, Threads
-from coordinator_sim.connect.topic_log import TopicLog
 from coordinator_sim.errors import InvariantViolation
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from coordinator_sim.connect.json_converter import from_json, to_json
+from coordinator_sim.connect.stores.json_converter import from_json, to_json
 from coordinator_sim.errors import DataError
 
 _PACKAGE: Final = "org.apache.kafka.connect."

@@ -16,9 +16,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.connect.manifests import ConnectorManifest, parse_manifest
-from coordinator_sim.connect.plugins import CLASSPATH, Plugin
-from coordinator_sim.connect.standard_plugins import connector_plugin, file_stream_plugins
+from coordinator_sim.connect.plugins.manifests import ConnectorManifest, parse_manifest
+from coordinator_sim.connect.plugins.registry import CLASSPATH, Plugin
+from coordinator_sim.connect.plugins.standard_plugins import connector_plugin, file_stream_plugins
 from coordinator_sim.errors import ConfigError
 
 ENTRY_POINT_GROUP: Final = "coordinator_sim.connectors"

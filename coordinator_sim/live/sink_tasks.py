@@ -16,8 +16,8 @@ from typing import Final, Protocol
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as Assigned
 
-from coordinator_sim.connect.file_stream import sink_line
-from coordinator_sim.connect.manifests import WorkSpec
+from coordinator_sim.connect.plugins.file_stream import sink_line
+from coordinator_sim.connect.plugins.manifests import WorkSpec
 from coordinator_sim.errors import DataError
 
 MAX_POLL_RECORDS: Final = 500

@@ -7,8 +7,8 @@ import asyncio
 from collections.abc import Mapping
 
 from coordinator_sim.connect.effects import Fetched, TopicRecord
-from coordinator_sim.connect.json_converter import from_json
-from coordinator_sim.connect.offset_store import offset_key, offset_value
+from coordinator_sim.connect.stores.json_converter import from_json
+from coordinator_sim.connect.stores.offset_store import offset_key, offset_value
 from coordinator_sim.errors import DataError
 from coordinator_sim.live.data_plane import DataPlane
 

@@ -17,7 +17,7 @@ from typing import Final, Protocol
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from msgspec import Struct
 
-from coordinator_sim.connect.file_stream import (
+from coordinator_sim.connect.plugins.file_stream import (
     DEFAULT_BATCH_SIZE,
     POSITION_FIELD,
     WAIT_MS,
@@ -25,8 +25,8 @@ from coordinator_sim.connect.file_stream import (
     source_offset,
     source_partition,
 )
-from coordinator_sim.connect.manifests import WorkSpec
-from coordinator_sim.connect.offset_store import offset_key, offset_value
+from coordinator_sim.connect.plugins.manifests import WorkSpec
+from coordinator_sim.connect.stores.offset_store import offset_key, offset_value
 from coordinator_sim.errors import DataError
 from coordinator_sim.live.background import in_thread
 from coordinator_sim.live.source_offsets import SourceOffsets

@@ -21,9 +21,9 @@ from coordinator_sim.connect.effects import (
     StopTask,
     TargetState,
 )
-from coordinator_sim.connect.file_stream import SINK_CLASS, SOURCE_CLASS
-from coordinator_sim.connect.manifests import ConnectorManifest, FailureLaw, WorkSpec
-from coordinator_sim.connect.plugins import Plugins
+from coordinator_sim.connect.plugins.file_stream import SINK_CLASS, SOURCE_CLASS
+from coordinator_sim.connect.plugins.manifests import ConnectorManifest, FailureLaw, WorkSpec
+from coordinator_sim.connect.plugins.registry import Plugins
 from coordinator_sim.errors import DataError, InvariantViolation
 from coordinator_sim.live.background import in_thread
 from coordinator_sim.live.chance import SystemChance

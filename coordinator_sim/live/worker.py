@@ -28,11 +28,11 @@ from coordinator_sim.connect.effects import (
     StopTask,
     WorkerEffect,
 )
-from coordinator_sim.connect.plugins import Plugin, Plugins
-from coordinator_sim.connect.standard_plugins import standard_plugins
+from coordinator_sim.connect.plugins.registry import Plugin, Plugins
+from coordinator_sim.connect.plugins.standard_plugins import standard_plugins
+from coordinator_sim.connect.settings.worker_config import DistributedConfig
 from coordinator_sim.connect.start_up import AT_ONCE
 from coordinator_sim.connect.worker import ConnectWorker, WorkerParts
-from coordinator_sim.connect.worker_config import DistributedConfig
 from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim.live.background import in_thread
 from coordinator_sim.live.chance import SystemChance

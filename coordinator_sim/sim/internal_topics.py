@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.broker.data_service import DataService
-from coordinator_sim.connect.config_records import (
+from coordinator_sim.connect.stores.config_records import (
     SESSION_KEY_KEY,
     SessionKey,
     as_hash_map,
@@ -17,7 +17,7 @@ from coordinator_sim.connect.config_records import (
     session_key_value,
     task_key,
 )
-from coordinator_sim.connect.topic_log import CLEANUP_POLICY, COMPACT
+from coordinator_sim.connect.stores.topic_log import CLEANUP_POLICY, COMPACT
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.protocol.resources import ConnectorTaskId
 from coordinator_sim.scenario.work import SinkWork

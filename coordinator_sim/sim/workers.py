@@ -28,16 +28,16 @@ from coordinator_sim.connect.effects import (
     TargetState,
     WorkerEffect,
 )
-from coordinator_sim.connect.herder_state import HerderState
-from coordinator_sim.connect.manifests import (
+from coordinator_sim.connect.herding.herder_state import HerderState
+from coordinator_sim.connect.herding.requests import Done, Outcome
+from coordinator_sim.connect.plugins.manifests import (
     ConnectorManifest,
     SettingSpec,
     TaskRule,
     TasksSpec,
 )
-from coordinator_sim.connect.plugins import Plugin, PluginType
-from coordinator_sim.connect.requests import Done, Outcome
-from coordinator_sim.connect.standard_plugins import file_stream_plugins
+from coordinator_sim.connect.plugins.registry import Plugin, PluginType
+from coordinator_sim.connect.plugins.standard_plugins import file_stream_plugins
 from coordinator_sim.connect.start_up import StartUpTimes
 from coordinator_sim.connect.thread import Blocking, Wait
 from coordinator_sim.connect.worker import ConnectWorker, WorkerParts

@@ -12,15 +12,15 @@ from coordinator_sim.connect.effects import (
     HttpResponse,
     WorkerEffect,
 )
+from coordinator_sim.connect.herding.requests import Outcome, Request
 from coordinator_sim.connect.loggers import Loggers
-from coordinator_sim.connect.plugins import Plugins
-from coordinator_sim.connect.requests import Outcome, Request
-from coordinator_sim.connect.rest import RestServer, RestSettings
-from coordinator_sim.connect.rest_connectors import TopicTracking
-from coordinator_sim.connect.rest_forwarding import Stage
-from coordinator_sim.connect.standard_plugins import file_stream_plugins, standard_plugins
+from coordinator_sim.connect.plugins.registry import Plugins
+from coordinator_sim.connect.plugins.standard_plugins import file_stream_plugins, standard_plugins
+from coordinator_sim.connect.rest.connectors import TopicTracking
+from coordinator_sim.connect.rest.forwarding import Stage
+from coordinator_sim.connect.rest.server import RestServer, RestSettings
+from coordinator_sim.connect.settings.validation import InstalledPlugins
 from coordinator_sim.connect.thread import Outbox, Pending, Threads
-from coordinator_sim.connect.validation import InstalledPlugins
 
 RECORDED = Path(__file__).parent / "recorded"
 URL = "http://127.0.0.1:8083/"

@@ -3,14 +3,6 @@
 import pytest
 from msgspec import structs
 
-from coordinator_sim.connect.config_records import (
-    RestartRequest,
-    SessionKey,
-    commit_value,
-    properties_value,
-    target_state_value,
-)
-from coordinator_sim.connect.config_store import ConfigStore
 from coordinator_sim.connect.effects import (
     CloseProducer,
     Fetched,
@@ -28,7 +20,15 @@ from coordinator_sim.connect.exceptions import (
     PrivilegedWriteException,
     TimeoutException,
 )
-from coordinator_sim.connect.topic_log import InternalTopic
+from coordinator_sim.connect.stores.config_records import (
+    RestartRequest,
+    SessionKey,
+    commit_value,
+    properties_value,
+    target_state_value,
+)
+from coordinator_sim.connect.stores.config_store import ConfigStore
+from coordinator_sim.connect.stores.topic_log import InternalTopic
 from coordinator_sim.harness.topic_bench import TopicBench
 from coordinator_sim.protocol.resources import ConnectorTaskId
 

@@ -4,9 +4,9 @@ import pytest
 
 from conformance.client_cases.worker_bench import CONFIGS, HerderBench
 from coordinator_sim.clients.network import FOREVER
-from coordinator_sim.connect.config_records import RestartRequest
 from coordinator_sim.connect.effects import InitTransactions, StopConnector, TargetState
-from coordinator_sim.connect.requests import CheckHealth, Done
+from coordinator_sim.connect.herding.requests import CheckHealth, Done
+from coordinator_sim.connect.stores.config_records import RestartRequest
 from coordinator_sim.protocol.messages import JoinGroupRequest, LeaveGroupRequest
 from coordinator_sim.protocol.resources import ConnectorTaskId
 

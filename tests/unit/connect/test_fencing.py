@@ -10,9 +10,9 @@ from coordinator_sim.connect.effects import (
     InitTransactions,
     StartTask,
 )
-from coordinator_sim.connect.json_converter import from_json
-from coordinator_sim.connect.requests import ErrorKind, FenceZombies, Outcome, RequestFailed
-from coordinator_sim.connect.signatures import RequestSignature, sign
+from coordinator_sim.connect.herding.requests import ErrorKind, FenceZombies, Outcome, RequestFailed
+from coordinator_sim.connect.rest.signatures import RequestSignature, sign
+from coordinator_sim.connect.stores.json_converter import from_json
 from coordinator_sim.protocol.resources import ConnectorTaskId
 
 X0 = ConnectorTaskId("x", 0)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from coordinator_sim.connect.file_stream import (
+from coordinator_sim.connect.herding.requests import ConnectorOffset
+from coordinator_sim.connect.plugins.file_stream import (
     Line,
     LineReader,
     offsets_error,
@@ -10,7 +11,6 @@ from coordinator_sim.connect.file_stream import (
     source_offset,
     source_partition,
 )
-from coordinator_sim.connect.requests import ConnectorOffset
 
 
 def texts(reader: LineReader) -> list[str]:

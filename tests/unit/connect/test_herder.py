@@ -13,7 +13,7 @@ from coordinator_sim.connect.effects import (
     Ready,
     TargetState,
 )
-from coordinator_sim.connect.requests import (
+from coordinator_sim.connect.herding.requests import (
     ConnectorStateInfo,
     Created,
     DeleteConnector,

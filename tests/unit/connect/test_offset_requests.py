@@ -4,7 +4,7 @@ import pytest
 
 from conformance.client_cases.worker_bench import OFFSETS, HerderBench
 from coordinator_sim.connect.effects import FenceProducers, Produce, TargetState
-from coordinator_sim.connect.requests import (
+from coordinator_sim.connect.herding.requests import (
     AlterOffsets,
     ConnectorOffset,
     ConnectorOffsets,

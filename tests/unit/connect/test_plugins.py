@@ -5,16 +5,16 @@ from itertools import pairwise
 
 import pytest
 
-from coordinator_sim.connect.manifests import (
+from coordinator_sim.connect.herding.requests import ConnectorType
+from coordinator_sim.connect.plugins.manifests import (
     FailureLaw,
     TaskRule,
     group_partitions,
     parse_manifest,
 )
-from coordinator_sim.connect.plugin_version import version_key
-from coordinator_sim.connect.plugins import Plugin, PluginNotFound, Plugins, PluginType
-from coordinator_sim.connect.requests import ConnectorType
-from coordinator_sim.connect.standard_plugins import file_stream_plugins, standard_plugins
+from coordinator_sim.connect.plugins.plugin_version import version_key
+from coordinator_sim.connect.plugins.registry import Plugin, PluginNotFound, Plugins, PluginType
+from coordinator_sim.connect.plugins.standard_plugins import file_stream_plugins, standard_plugins
 from coordinator_sim.errors import ConfigError
 
 MANIFEST = """

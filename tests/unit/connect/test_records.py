@@ -7,11 +7,15 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from coordinator_sim.connect import config_records, status_records
-from coordinator_sim.connect.config_table import ConfigTable
 from coordinator_sim.connect.effects import TargetState, TopicRecord
-from coordinator_sim.connect.json_converter import from_json, to_json
-from coordinator_sim.connect.offset_store import offset_key, offset_value, source_partition_of
+from coordinator_sim.connect.stores import config_records, status_records
+from coordinator_sim.connect.stores.config_table import ConfigTable
+from coordinator_sim.connect.stores.json_converter import from_json, to_json
+from coordinator_sim.connect.stores.offset_store import (
+    offset_key,
+    offset_value,
+    source_partition_of,
+)
 from coordinator_sim.errors import DataError
 from coordinator_sim.protocol.partitioning import partition_of_key
 from coordinator_sim.protocol.resources import ConnectorTaskId

@@ -2,7 +2,11 @@
 
 import pytest
 
-from coordinator_sim.connect.requests import ErrorKind, RequestFailed, RestartConnectorAndTasks
+from coordinator_sim.connect.herding.requests import (
+    ErrorKind,
+    RequestFailed,
+    RestartConnectorAndTasks,
+)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from coordinator_sim.connect.effects import HttpRequest, TargetState
-from coordinator_sim.connect.requests import (
+from coordinator_sim.connect.herding.requests import (
     ActiveTopics,
     AlterOffsets,
     ConnectorInfo,
@@ -29,7 +29,7 @@ from coordinator_sim.connect.requests import (
     TaskState,
     WorkState,
 )
-from coordinator_sim.connect.rest_connectors import TopicTracking
+from coordinator_sim.connect.rest.connectors import TopicTracking
 from coordinator_sim.protocol.resources import ConnectorTaskId
 from tests.unit.connect.rest_bench import RestBench, error, exchanges, request_of, shown
 

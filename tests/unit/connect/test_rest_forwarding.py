@@ -9,14 +9,14 @@ import msgspec
 import pytest
 
 from coordinator_sim.connect.effects import HttpRequest, HttpResponse
-from coordinator_sim.connect.requests import (
+from coordinator_sim.connect.herding.requests import (
     ConnectorInfo,
     ConnectorType,
     Created,
     ErrorKind,
     RequestFailed,
 )
-from coordinator_sim.connect.rest_forwarding import instant_text
+from coordinator_sim.connect.rest.forwarding import instant_text
 from tests.unit.connect.rest_bench import RestBench, TickStage, answer_in, call_in, error, shown
 
 JSON_BODY = {"content-type": "application/json"}

@@ -6,8 +6,8 @@ stopped and deleted. What our worker answers differently is listed, with the rea
 
 from typing import Final
 
-from coordinator_sim.connect.file_stream import source_offset, source_partition
-from coordinator_sim.connect.offset_store import offset_key, offset_value
+from coordinator_sim.connect.plugins.file_stream import source_offset, source_partition
+from coordinator_sim.connect.stores.offset_store import offset_key, offset_value
 from coordinator_sim.protocol.resources import ConnectorTaskId
 from tests.unit.connect.rest_bench import exchanges, request_of, shown
 from tests.unit.connect.worker_bench import WorkerBench

@@ -11,10 +11,10 @@ from coordinator_sim.connect.effects import (
     TargetState,
 )
 from coordinator_sim.connect.exceptions import ConfigException, ConnectException
-from coordinator_sim.connect.json_converter import from_json
-from coordinator_sim.connect.refusals import TooManyTasksException
-from coordinator_sim.connect.requests import PluginFailure
-from coordinator_sim.connect.running_work import check_tasks_max, tasks_max
+from coordinator_sim.connect.herding.refusals import TooManyTasksException
+from coordinator_sim.connect.herding.requests import PluginFailure
+from coordinator_sim.connect.herding.running_work import check_tasks_max, tasks_max
+from coordinator_sim.connect.stores.json_converter import from_json
 from coordinator_sim.protocol.resources import ConnectorTaskId
 
 X0 = ConnectorTaskId("x", 0)

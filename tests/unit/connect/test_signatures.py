@@ -6,7 +6,7 @@ import hmac
 
 import pytest
 
-from coordinator_sim.connect.signatures import (
+from coordinator_sim.connect.rest.signatures import (
     ALGORITHM_HEADER,
     MAC_ALGORITHMS,
     SIGNATURE_HEADER,

@@ -1,9 +1,15 @@
 """The status store: what counts is what was read back; safe writes give way."""
 
 from coordinator_sim.connect.effects import Produce
-from coordinator_sim.connect.status_records import State, Status, Subject, TopicStatus, status_key
-from coordinator_sim.connect.status_store import StatusStore
-from coordinator_sim.connect.topic_log import InternalTopic
+from coordinator_sim.connect.stores.status_records import (
+    State,
+    Status,
+    Subject,
+    TopicStatus,
+    status_key,
+)
+from coordinator_sim.connect.stores.status_store import StatusStore
+from coordinator_sim.connect.stores.topic_log import InternalTopic
 from coordinator_sim.harness.topic_bench import TopicBench
 from coordinator_sim.protocol.resources import ConnectorTaskId
 

@@ -21,8 +21,8 @@ from coordinator_sim.connect.exceptions import (
     ConnectException,
     TimeoutException,
 )
+from coordinator_sim.connect.stores.topic_log import InternalTopic, TopicLog
 from coordinator_sim.connect.thread import Blocking, Pending
-from coordinator_sim.connect.topic_log import InternalTopic, TopicLog
 from coordinator_sim.harness.topic_bench import TopicBench
 
 TOPIC = InternalTopic(name="t", setting="config.storage.topic", purpose="configurations")

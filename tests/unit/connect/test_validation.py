@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from coordinator_sim.connect.plugins import Plugins
-from coordinator_sim.connect.requests import PluginFailure
-from coordinator_sim.connect.standard_plugins import file_stream_plugins, standard_plugins
-from coordinator_sim.connect.validation import InstalledPlugins
+from coordinator_sim.connect.herding.requests import PluginFailure
+from coordinator_sim.connect.plugins.registry import Plugins
+from coordinator_sim.connect.plugins.standard_plugins import file_stream_plugins, standard_plugins
+from coordinator_sim.connect.settings.validation import InstalledPlugins
 from tests.unit.connect.rest_bench import exchanges
 
 SOURCE = {"connector.class": "FileStreamSource", "file": "in.txt", "topic": "t", "name": "v"}

@@ -6,15 +6,6 @@ from typing import Any
 import pytest
 
 from coordinator_sim.clients.effects import Closed, Send
-from coordinator_sim.connect.config_records import (
-    commit_tasks_key,
-    commit_value,
-    connector_key,
-    properties_value,
-    target_state_key,
-    target_state_value,
-    task_key,
-)
 from coordinator_sim.connect.effects import (
     CreateTopic,
     DescribeCluster,
@@ -31,8 +22,17 @@ from coordinator_sim.connect.effects import (
     StopListening,
     TargetState,
 )
-from coordinator_sim.connect.file_stream import SOURCE_CLASS
+from coordinator_sim.connect.plugins.file_stream import SOURCE_CLASS
 from coordinator_sim.connect.start_up import StartUpTimes
+from coordinator_sim.connect.stores.config_records import (
+    commit_tasks_key,
+    commit_value,
+    connector_key,
+    properties_value,
+    target_state_key,
+    target_state_value,
+    task_key,
+)
 from coordinator_sim.protocol.messages import JoinGroupRequest, LeaveGroupRequest
 from coordinator_sim.protocol.resources import ConnectorTaskId
 from tests.unit.connect.rest_bench import exchanges, request_of, shown

@@ -3,9 +3,9 @@
 import pytest
 
 from coordinator_sim.clients.config import ConnectProtocolCompatibility, WorkerConfig
-from coordinator_sim.connect.plugins import Plugins
-from coordinator_sim.connect.standard_plugins import standard_plugins
-from coordinator_sim.connect.worker_config import (
+from coordinator_sim.connect.plugins.registry import Plugins
+from coordinator_sim.connect.plugins.standard_plugins import standard_plugins
+from coordinator_sim.connect.settings.worker_config import (
     DistributedConfig,
     ExactlyOnceSupport,
     PluginDiscovery,

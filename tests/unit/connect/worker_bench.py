@@ -31,8 +31,8 @@ from coordinator_sim.connect.effects import (
     TopicRecord,
     WorkerEffect,
 )
-from coordinator_sim.connect.plugins import Plugin
-from coordinator_sim.connect.standard_plugins import file_stream_plugins
+from coordinator_sim.connect.plugins.registry import Plugin
+from coordinator_sim.connect.plugins.standard_plugins import file_stream_plugins
 from coordinator_sim.connect.start_up import AT_ONCE, StartUpTimes
 from coordinator_sim.connect.worker import ConnectWorker, WorkerParts
 from coordinator_sim.protocol.messages import (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_sim.connect.plugins import Plugins
+from coordinator_sim.connect.plugins.registry import Plugins
 from coordinator_sim.live.plugin_path import scan_plugins
 
 MANIFEST = 'class = "org.example.{name}Connector"\ntype = "{type}"\nversion = "{version}"\n'
@@ -67,7 +67,7 @@ def test_entry_points_of_installed_packages_are_asked(
         "gone = manifests_of_pack:GONE\nodd = manifests_of_pack:ODD\n"
     )
     (tmp_path / "manifests_of_pack.py").write_text(
-        "from coordinator_sim.connect.file_stream import sink_manifest\n"
+        "from coordinator_sim.connect.plugins.file_stream import sink_manifest\n"
         "FOUND = [sink_manifest('9')]\nODD = 1\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))

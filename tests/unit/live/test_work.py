@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any, cast
 
-from coordinator_sim.connect.manifests import WorkSpec
+from coordinator_sim.connect.plugins.manifests import WorkSpec
 from coordinator_sim.live.sink_tasks import FileSink
 from coordinator_sim.live.source_offsets import SourceOffsets
 from coordinator_sim.live.source_tasks import FileSource, SteadySource, TellingSource

@@ -1,0 +1,270 @@
+"""Requests that read or write the configuration of a connector, on the herder's thread.
+
+Source: kafka trunk, connect/runtime/.../distributed/DistributedHerder.java, connectorInfo,
+taskConfigs, putConnectorConfig, patchConnectorConfig, deleteConnectorConfig, stopConnector,
+putTaskConfigs, requestNotSignedProperly; AbstractHerder.java, maybeAddConfigErrors.
+"""
+
+from functools import partial
+
+from coordinator_sim.connect.effects import TargetState
+from coordinator_sim.connect.exceptions import ConnectException
+from coordinator_sim.connect.herding.config_topic import (
+    refresh_config_snapshot,
+    write_task_configs,
+    write_to_config_topic_as_leader,
+)
+from coordinator_sim.connect.herding.herder_state import HerderState
+from coordinator_sim.connect.herding.key_rotation import is_request_validation_enabled
+from coordinator_sim.connect.herding.refusals import (
+    FORBIDDEN,
+    SERVICE_UNAVAILABLE,
+    AlreadyExistsException,
+    BadRequestException,
+    ConnectRestException,
+    NotFoundException,
+    NotLeaderException,
+)
+from coordinator_sim.connect.herding.requests import (
+    ConnectorInfo,
+    Created,
+    Done,
+    InternalRequestSignature,
+    Outcome,
+    PatchConnectorConfig,
+    PluginFailure,
+    PutConnectorConfig,
+    PutTaskConfigs,
+    TaskInfo,
+)
+from coordinator_sim.connect.stores.config_state import ClusterConfigState
+from coordinator_sim.connect.thread import Blocking, Pending
+from coordinator_sim.protocol.resources import ConnectorTaskId
+
+# -- reading ---------------------------------------------------------------------------------
+
+
+def connector_info(
+    herder: HerderState, state: ClusterConfigState, connector: str
+) -> ConnectorInfo | None:
+    """A connector as a view of the config topic has it; None when it is not in there."""
+    config = state.connector_config(connector)
+    if config is None:
+        return None
+    return ConnectorInfo(
+        name=connector,
+        config=dict(config),
+        tasks=state.tasks(connector),
+        type=herder.work.connector_type(dict(config)),
+    )
+
+
+def get_connectors(herder: HerderState) -> Blocking[Outcome]:
+    """The names of the connectors.
+
+    Raises:
+        RebalanceNeededException: a rebalance is about to begin.
+    """
+    yield from ()
+    herder.check_rebalance_needed()
+    return herder.config_state.connectors()
+
+
+def get_connector_info(herder: HerderState, connector: str) -> Blocking[Outcome]:
+    """A connector as it is configured.
+
+    Raises:
+        JavaException: it is unknown, or a rebalance is about to begin.
+    """
+    yield from ()
+    return _known(herder, connector)
+
+
+def get_connector_config(herder: HerderState, connector: str) -> Blocking[Outcome]:
+    """The configuration of a connector.
+
+    Raises:
+        JavaException: it is unknown, or a rebalance is about to begin.
+    """
+    yield from ()
+    return _known(herder, connector).config
+
+
+def _known(herder: HerderState, connector: str) -> ConnectorInfo:
+    herder.check_rebalance_needed()
+    if not herder.config_state.contains(connector):
+        raise NotFoundException(f"Connector {connector} not found")
+    info = connector_info(herder, herder.config_store.snapshot(), connector)
+    if info is None:
+        # Deleted since the herder looked: Java answers null here, which ends in a 500.
+        raise ConnectException(f"Connector {connector} was deleted")
+    return info
+
+
+def get_task_configs(herder: HerderState, connector: str) -> Blocking[Outcome]:
+    """The tasks of a connector with their configurations.
+
+    Raises:
+        JavaException: it is unknown, or a rebalance is about to begin.
+    """
+    yield from ()
+    herder.check_rebalance_needed()
+    state = herder.config_state
+    if not state.contains(connector):
+        raise NotFoundException(f"Connector {connector} not found")
+    tasks = (ConnectorTaskId(connector, number) for number in range(state.task_count(connector)))
+    return tuple(TaskInfo(task, dict(state.task_config(task) or {})) for task in tasks)
+
+
+# -- writing ---------------------------------------------------------------------------------
+
+
+def put_connector_config(
+    herder: HerderState, request: PutConnectorConfig, answer: Pending[Outcome]
+) -> Blocking[None]:
+    """Validate a configuration, then have it written by a request of its own.
+
+    Raises:
+        BadRequestException: the connector's class cannot be asked.
+    """
+    yield from ()
+    errors = herder.plugins.validation_errors(request.config)
+    if isinstance(errors, PluginFailure):
+        # Trunk of 2024-10 answers 500 where the class is not installed, 4.3.1 answers 400 (seen).
+        raise BadRequestException(errors.trace)
+    herder.add_request(partial(_write_connector_config, herder, request, errors), answer)
+
+
+def _write_connector_config(
+    herder: HerderState, request: PutConnectorConfig, errors: tuple[str, ...]
+) -> Blocking[Outcome]:
+    if errors:
+        listed = "".join(f"\n{error}" for error in errors)
+        raise BadRequestException(
+            f"Connector configuration is invalid and contains the following {len(errors)} "
+            f"error(s):{listed}\nYou can also find the above list of errors at the endpoint "
+            "`/connector-plugins/{connectorType}/config/validate`"
+        )
+    _check_leader(herder, "Only the leader can set connector configs.")
+    connector = request.connector
+    exists = herder.config_state.contains(connector)
+    if exists and not request.allow_replace:
+        raise AlreadyExistsException(f"Connector {connector} already exists")
+    yield from write_to_config_topic_as_leader(
+        herder,
+        f"writing a config for connector {connector} to the config topic",
+        herder.config_store.put_connector_config(connector, request.config, request.target_state),
+    )
+    # The herder's snapshot is still the old one; its tasks are those that the connector has.
+    info = ConnectorInfo(
+        name=connector,
+        config=request.config,
+        tasks=herder.config_state.tasks(connector),
+        type=herder.work.connector_type(request.config),
+    )
+    return Created(created=not exists, info=info)
+
+
+def patch_connector_config(
+    herder: HerderState, request: PatchConnectorConfig, answer: Pending[Outcome]
+) -> Blocking[None]:
+    """Change some keys of a configuration.
+
+    Raises:
+        JavaException: the connector is unknown, or the worker does not lead.
+    """
+    _check_leader(herder, "Only the leader can set connector configs.")
+    info = connector_info(herder, herder.config_store.snapshot(), request.connector)
+    if info is None:
+        raise NotFoundException(f"Connector {request.connector} not found")
+    changed: dict[str, str | None] = {**info.config, **request.patch}
+    config = {name: value for name, value in changed.items() if value is not None}
+    put = PutConnectorConfig(connector=request.connector, config=config)
+    yield from put_connector_config(herder, put, answer)
+
+
+def delete_connector(herder: HerderState, connector: str) -> Blocking[Outcome]:
+    """Delete a connector.
+
+    Raises:
+        JavaException: it is unknown, the worker does not lead, or the write failed.
+    """
+    _check_leader(herder, "Only the leader can delete connector configs.")
+    if not herder.config_state.contains(connector):
+        raise NotFoundException(f"Connector {connector} not found")
+    yield from write_to_config_topic_as_leader(
+        herder,
+        f"removing the config for connector {connector} from the config topic",
+        herder.config_store.remove_connector_config(connector),
+    )
+    return Created(created=False)
+
+
+def stop_connector(herder: HerderState, connector: str) -> Blocking[Outcome]:
+    """Take a connector's tasks away, then give it the target state STOPPED.
+
+    In this order: a connector without tasks that is wanted to run does no harm if the second write
+    fails.
+
+    Raises:
+        JavaException: it is unknown, the worker does not lead, or a write failed.
+    """
+    if not herder.config_state.contains(connector):
+        raise NotFoundException(f"Unknown connector {connector}")
+    _check_leader(herder, "Only the leader can transition connectors to the STOPPED state.")
+    yield from write_task_configs(herder, connector, ())
+    with herder.in_stage(
+        f"writing the STOPPED target stage for connector {connector} to the config topic"
+    ):
+        yield from herder.config_store.put_target_state(connector, TargetState.STOPPED)
+    yield from refresh_config_snapshot(herder)
+    return Done()
+
+
+def put_task_configs(herder: HerderState, request: PutTaskConfigs) -> Blocking[Outcome]:
+    """Write the tasks of a connector for the worker that runs it.
+
+    Raises:
+        JavaException: it is unknown, the worker does not lead, or the write failed.
+    """
+    _check_leader(herder, "Only the leader may write task configurations.")
+    if not herder.config_state.contains(request.connector):
+        raise NotFoundException(f"Connector {request.connector} not found")
+    yield from write_task_configs(herder, request.connector, request.configs)
+    return Done()
+
+
+def _check_leader(herder: HerderState, message: str) -> None:
+    if not herder.is_leader:
+        raise NotLeaderException(message, herder.leader_url)
+
+
+def check_signature(herder: HerderState, signature: InternalRequestSignature | None) -> None:
+    """Refuse an internal request that is not signed as the protocol demands.
+
+    Under the eager and the compatible protocol nothing is demanded.
+
+    Raises:
+        ConnectRestException: 400 without a signature or with an algorithm that is not allowed, 503
+            before there is a key, 403 for a wrong signature.
+    """
+    if not is_request_validation_enabled(herder):
+        return
+    allowed = herder.config.verification_algorithms
+    if signature is None:
+        raise BadRequestException("Internal request missing required signature")
+    if signature.key_algorithm not in allowed:
+        raise BadRequestException(
+            f"This worker does not support the '{signature.key_algorithm}' key signing algorithm "
+            "used by other workers. This worker is currently configured to use: "
+            f"[{', '.join(allowed)}]. Check that all workers' configuration files permit the same "
+            "set of signature algorithms, and correct any misconfigured worker and restart it."
+        )
+    if herder.session_key is None:
+        raise ConnectRestException(
+            SERVICE_UNAVAILABLE,
+            "This worker is still starting up and has not been able to read a session key from "
+            "the config topic yet",
+        )
+    if not signature.is_valid(herder.session_key.key):
+        raise ConnectRestException(FORBIDDEN, "Internal request contained invalid signature.")

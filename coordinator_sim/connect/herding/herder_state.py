@@ -1,0 +1,393 @@
+"""What the parts of a herder share: its configuration, its stores, and the fields of Java's class.
+
+No decision is made here. Functions that take a `HerderState` run on the herder's thread unless
+they say otherwise.
+
+Source: kafka trunk, connect/runtime/.../distributed/DistributedHerder.java, the fields;
+ExtendedAssignment.java.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.clients.network import FOREVER
+from coordinator_sim.connect.exceptions import ConnectException
+from coordinator_sim.connect.herding.group_member import GroupMember
+from coordinator_sim.connect.herding.refusals import RebalanceNeededException
+from coordinator_sim.connect.herding.request_queue import Action, RequestQueue
+from coordinator_sim.connect.herding.requests import ConnectorPlugins, Outcome
+from coordinator_sim.connect.herding.running_work import RunningWork
+from coordinator_sim.connect.herding.statuses import Statuses
+from coordinator_sim.connect.rest.internal_requests import InternalRequests
+from coordinator_sim.connect.settings.worker_config import DistributedConfig, ExactlyOnceSupport
+from coordinator_sim.connect.stores.config_records import RestartRequest, SessionKey
+from coordinator_sim.connect.stores.config_state import EMPTY_CONFIG_STATE, ClusterConfigState
+from coordinator_sim.connect.stores.config_store import ConfigStore
+from coordinator_sim.connect.stores.offset_store import OffsetStore
+from coordinator_sim.connect.stores.status_store import StatusStore
+from coordinator_sim.connect.thread import Blocking, Outbox, Pending, Threads, Wait
+from coordinator_sim.protocol.embedded import ConnectAssignment, ConnectError
+from coordinator_sim.protocol.resources import ConnectorTaskId
+
+BACKOFF_RETRIES: Final = 5
+"""DistributedHerder.BACKOFF_RETRIES."""
+
+
+class HeldAssignment:
+    """An assignment as Java's herder and group membership share it: what is stopped goes from it.
+
+    Args:
+        assignment: As it came.
+    """
+
+    __slots__ = (
+        "connectors",
+        "delay_ms",
+        "failed",
+        "leader",
+        "leader_url",
+        "offset",
+        "revoked_connectors",
+        "revoked_tasks",
+        "tasks",
+    )
+
+    def __init__(self, assignment: ConnectAssignment | None = None) -> None:
+        given = assignment or ConnectAssignment(version=0)
+        self.leader = given.leader
+        self.leader_url = given.leader_url
+        self.offset = given.config_offset
+        self.failed = given.error is not ConnectError.NO_ERROR
+        self.delay_ms = given.delay_ms
+        self.connectors = dict.fromkeys(given.connectors)
+        self.tasks = dict.fromkeys(given.tasks)
+        self.revoked_connectors = given.revoked_connectors
+        self.revoked_tasks = given.revoked_tasks
+
+
+class TickStage(Struct, frozen=True, gc=False):
+    """What the herder's thread is doing, for whoever waits for it.
+
+    Args:
+        description: As a phrase without a subject, such as "sleeping for 250ms".
+        started_ms: Since when.
+        completed_ms: Until when; None while it lasts.
+    """
+
+    description: str
+    started_ms: int
+    completed_ms: int | None = None
+
+
+class RebalanceMetrics:
+    """The group `connect-worker-rebalance-metrics`, as far as it counts."""
+
+    __slots__ = ("completed_count", "is_rebalancing", "last_ms", "max_ms", "started_ms", "sum_ms")
+
+    def __init__(self) -> None:
+        self.is_rebalancing = False
+        self.started_ms = 0
+        self.completed_count = 0
+        self.sum_ms = 0
+        self.max_ms = 0
+        self.last_ms: int | None = None
+
+    def started(self, now_ms: int) -> None:
+        """An assignment has arrived."""
+        self.started_ms = now_ms
+        self.is_rebalancing = True
+
+    def succeeded(self, now_ms: int) -> None:
+        """Its work has been started."""
+        duration_ms = max(0, now_ms - self.started_ms)
+        self.is_rebalancing = False
+        self.completed_count += 1
+        self.sum_ms += duration_ms
+        self.max_ms = max(self.max_ms, duration_ms)
+        self.last_ms = now_ms
+
+
+class ZombieFencing:
+    """A round of fencing in progress.
+
+    Args:
+        connector: Whose old tasks are fenced.
+        tasks_to_fence: How many there may be.
+        tasks_to_record: How many there are now.
+        task_generation: Of the configurations of those.
+    """
+
+    __slots__ = (
+        "connector",
+        "ended",
+        "followup",
+        "task_generation",
+        "tasks_to_fence",
+        "tasks_to_record",
+    )
+
+    def __init__(
+        self, connector: str, *, tasks_to_fence: int, tasks_to_record: int, task_generation: int
+    ) -> None:
+        self.connector = connector
+        self.tasks_to_fence = tasks_to_fence
+        self.tasks_to_record = tasks_to_record
+        self.task_generation = task_generation
+        self.followup: Pending[Outcome] = Pending()
+        """Done when the new task count is written, or must not be any more."""
+        self.ended: Pending[Outcome] = Pending()
+        """Done when all of it is over."""
+
+
+class HerderParts(Struct, frozen=True, kw_only=True):
+    """What a herder is made of.
+
+    Args:
+        config: Of the worker.
+        outbox: Of the worker.
+        threads: Of the worker.
+        config_store: The config topic.
+        status_store: The status topic.
+        offset_store: The offset topic.
+        plugins: The connector classes installed here.
+        requests: Sends requests to other workers.
+        worker_id: Host and port of the worker's advertised URL.
+        random_bytes: Makes session keys; chance comes from outside.
+    """
+
+    config: DistributedConfig
+    outbox: Outbox
+    threads: Threads
+    config_store: ConfigStore
+    status_store: StatusStore
+    offset_store: OffsetStore
+    plugins: ConnectorPlugins
+    requests: InternalRequests
+    worker_id: str
+    random_bytes: Callable[[int], bytes]
+
+
+class HerderState:
+    """The fields of one herder.
+
+    Args:
+        parts: What it is made of.
+    """
+
+    __slots__ = (
+        "active_zombie_fencings",
+        "assignment",
+        "backoff_retries",
+        "can_read_configs",
+        "config",
+        "config_state",
+        "config_store",
+        "connector_config_updates",
+        "connector_target_state_changes",
+        "fenced_from_config_topic",
+        "forward_requests",
+        "generation",
+        "interrupted",
+        "is_ready",
+        "key_expiration_ms",
+        "logger_levels",
+        "member",
+        "metrics",
+        "needs_reconfig_rebalance",
+        "offset_store",
+        "outbox",
+        "pending_restart_requests",
+        "plugins",
+        "poll_timeout_stage",
+        "protocol_version",
+        "queue",
+        "random_bytes",
+        "rebalance_resolved",
+        "requests",
+        "running_assignment",
+        "scheduled_rebalance_ms",
+        "session_key",
+        "stage",
+        "status_store",
+        "statuses",
+        "stopping",
+        "task_config_updates",
+        "tasks_to_restart",
+        "threads",
+        "work",
+    )
+
+    member: GroupMember
+    """Set once, by the herder that listens to it."""
+
+    def __init__(self, parts: HerderParts) -> None:
+        self.config = parts.config
+        self.outbox = parts.outbox
+        self.threads = parts.threads
+        self.config_store = parts.config_store
+        self.status_store = parts.status_store
+        self.offset_store = parts.offset_store
+        self.plugins = parts.plugins
+        self.requests = parts.requests
+        self.random_bytes = parts.random_bytes
+        self.statuses = Statuses(
+            parts.status_store, parts.worker_id, lambda: self.generation, self._version_of
+        )
+        self.work = RunningWork(
+            parts.outbox,
+            parts.threads,
+            plugins=parts.plugins,
+            listener=self.statuses,
+            task_shutdown_graceful_timeout_ms=parts.config.member.task_shutdown_graceful_timeout_ms,
+        )
+        self.queue = RequestQueue()
+        self.forward_requests = OneThread(parts.threads)
+        self.metrics = RebalanceMetrics()
+        self.config_state: ClusterConfigState = EMPTY_CONFIG_STATE
+        self.assignment: HeldAssignment | None = None
+        self.running_assignment = HeldAssignment()
+        self.generation = 0
+        self.protocol_version: int = parts.config.member.connect_protocol
+        self.rebalance_resolved = True
+        self.can_read_configs = True
+        self.fenced_from_config_topic = False
+        self.scheduled_rebalance_ms = FOREVER
+        self.backoff_retries = BACKOFF_RETRIES
+        self.session_key: SessionKey | None = None
+        self.key_expiration_ms = FOREVER
+        # Sets in Java; keys keep the order in which they came.
+        self.needs_reconfig_rebalance = False
+        self.connector_config_updates: dict[str, None] = {}
+        self.connector_target_state_changes: dict[str, None] = {}
+        self.task_config_updates: dict[ConnectorTaskId, None] = {}
+        self.tasks_to_restart: dict[ConnectorTaskId, None] = {}
+        self.pending_restart_requests: dict[str, RestartRequest] = {}
+        self.active_zombie_fencings: dict[str, ZombieFencing] = {}
+        self.logger_levels: dict[str, str] = {}
+        self.stopping = False
+        self.interrupted: Pending[object] = Pending()
+        self.is_ready = False
+        self.stage = TickStage("awaiting startup", 0)
+        self.poll_timeout_stage: TickStage | None = None
+        """What the herder's thread did when it last missed its rebalance timeout."""
+
+    @property
+    def now_ms(self) -> int:
+        """The present instant."""
+        return self.outbox.now_ms
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this worker leads the generation it is stable in."""
+        assignment = self.assignment
+        return assignment is not None and self.member.coordinator.member_id == assignment.leader
+
+    @property
+    def leader_url(self) -> str | None:
+        """The leader's REST URL, as the last assignment named it."""
+        return None if self.assignment is None else self.assignment.leader_url
+
+    def held(self) -> HeldAssignment:
+        """The last assignment.
+
+        Raises:
+            ConnectException: there has been none.
+        """
+        if self.assignment is None:
+            raise ConnectException("This worker has not been given an assignment yet")
+        return self.assignment
+
+    def _version_of(self, connector: str) -> str | None:
+        config = self.config_state.connector_config(connector)
+        return None if config is None else self.plugins.version(dict(config))
+
+    def check_rebalance_needed(self) -> None:
+        """Refuse what would be decided on stale knowledge of owners.
+
+        Raises:
+            RebalanceNeededException: a rebalance is about to begin.
+        """
+        if self.needs_reconfig_rebalance:
+            raise RebalanceNeededException(
+                "Request cannot be completed because a rebalance is expected"
+            )
+
+    def remove(
+        self,
+        held: HeldAssignment,
+        connectors: Iterable[str],
+        tasks: Iterable[ConnectorTaskId],
+    ) -> None:
+        """Take work out of an assignment.
+
+        QUIRK: what runs and what the membership reports to the leader is one object in Java, once
+        the work has been started; so what is taken out is no longer reported either.
+        """
+        for connector in tuple(connectors):
+            held.connectors.pop(connector, None)
+        for task in tuple(tasks):
+            held.tasks.pop(task, None)
+        if held is self.assignment:
+            self.member.coordinator.retain(held.connectors, held.tasks)
+
+    @property
+    def exactly_once_source_enabled(self) -> bool:
+        """Whether source tasks write in transactions."""
+        return self.config.exactly_once is ExactlyOnceSupport.ENABLED
+
+    # Any thread may call these.
+
+    def add_request(
+        self, action: Action, answer: Pending[Outcome] | None = None, *, delay_ms: int = 0
+    ) -> Pending[Outcome]:
+        """Have the herder's thread do something, and wake it up for it if need be.
+
+        Args:
+            action: What to do.
+            answer: What is completed with the outcome; new by default.
+            delay_ms: Not to be done before.
+        """
+        pending: Pending[Outcome] = Pending() if answer is None else answer
+        if self.queue.add(self.now_ms + delay_ms, action, pending):
+            self.member.wakeup()
+        return pending
+
+    @contextmanager
+    def in_stage(self, description: str) -> Iterator[None]:
+        """Say what the herder's thread is doing while it does it."""
+        started_ms = self.now_ms
+        self.stage = TickStage(description, started_ms)
+        try:
+            yield
+        finally:
+            self.stage = TickStage(description, started_ms, self.now_ms)
+
+    def sleep(self, for_ms: int) -> Blocking[None]:
+        """Do nothing for so long, or until the thread is interrupted."""
+        yield Wait(self.interrupted, until_ms=self.now_ms + for_ms)
+
+
+class OneThread:
+    """An executor with one thread: jobs run one after another."""
+
+    __slots__ = ("_is_running", "_jobs", "_threads")
+
+    def __init__(self, threads: Threads) -> None:
+        self._threads = threads
+        self._jobs: list[Callable[[], Blocking[None]]] = []
+        self._is_running = False
+
+    def submit(self, job: Callable[[], Blocking[None]]) -> None:
+        """Run this after what was submitted before."""
+        self._jobs.append(job)
+        if not self._is_running:
+            self._is_running = True
+            self._threads.start(self._run())
+
+    def _run(self) -> Blocking[None]:
+        while self._jobs:
+            yield from self._jobs.pop(0)()
+        self._is_running = False

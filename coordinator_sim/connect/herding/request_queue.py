@@ -1,0 +1,79 @@
+"""Requests to the herder's thread, by the instant they are due and then by their order of arrival.
+
+Source: kafka trunk, connect/runtime/.../distributed/DistributedHerder.java, addRequest,
+runRequest, DistributedHerderRequest.
+"""
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+
+from coordinator_sim.connect.exceptions import JavaException
+from coordinator_sim.connect.herding.refusals import failure_of
+from coordinator_sim.connect.herding.requests import Outcome
+from coordinator_sim.connect.thread import Blocking, Pending
+
+Action = Callable[[], Blocking[Outcome | None]]
+"""What the herder's thread does for a request: its outcome, or None when another thread answers.
+
+May raise a JavaException, which is the outcome then.
+"""
+
+
+class QueuedRequest:
+    """A request that waits for the herder's thread.
+
+    Args:
+        due_ms: Not to be run before.
+        sequence: Orders requests of one instant.
+        action: What to do.
+        answer: Completed with the outcome.
+    """
+
+    __slots__ = ("action", "answer", "due_ms", "sequence")
+
+    def __init__(
+        self, due_ms: int, sequence: int, action: Action, answer: Pending[Outcome]
+    ) -> None:
+        self.due_ms = due_ms
+        self.sequence = sequence
+        self.action = action
+        self.answer = answer
+
+    def __lt__(self, other: "QueuedRequest") -> bool:
+        """Whether it is run before the other."""
+        return (self.due_ms, self.sequence) < (other.due_ms, other.sequence)
+
+    def run(self) -> Blocking[None]:
+        """Do it, and answer unless another thread will."""
+        try:
+            outcome = yield from self.action()
+        except JavaException as exception:
+            outcome = failure_of(exception)
+        if outcome is not None:
+            self.answer.complete(outcome)
+
+
+class RequestQueue:
+    """The herder's queue."""
+
+    __slots__ = ("_heap", "_sequence")
+
+    def __init__(self) -> None:
+        self._heap: list[QueuedRequest] = []
+        self._sequence = 0
+
+    def add(self, due_ms: int, action: Action, answer: Pending[Outcome]) -> bool:
+        """Queue a request; whether it is now the first, so that the herder must be woken up."""
+        self._sequence += 1
+        request = QueuedRequest(due_ms, self._sequence, action, answer)
+        heappush(self._heap, request)
+        return self._heap[0] is request
+
+    @property
+    def first(self) -> QueuedRequest | None:
+        """The request to be run next."""
+        return self._heap[0] if self._heap else None
+
+    def take(self) -> QueuedRequest:
+        """Remove the request to be run next; there must be one."""
+        return heappop(self._heap)

@@ -1,0 +1,268 @@
+"""The connectors and tasks that one worker runs: starting, and stopping within bounds.
+
+Which work, and why, is the herder's affair.
+
+Source: kafka trunk, connect/runtime/.../runtime/Worker.java.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, Protocol
+
+from coordinator_sim.connect.effects import ChangeTargetState, TargetState
+from coordinator_sim.connect.exceptions import ConfigException, ConnectException
+from coordinator_sim.connect.herding.refusals import TooManyTasksException
+from coordinator_sim.connect.herding.requests import ConnectorPlugins, ConnectorType, PluginFailure
+from coordinator_sim.connect.herding.worker_connector import (
+    ConnectorStatusListener,
+    WorkerConnector,
+)
+from coordinator_sim.connect.herding.worker_task import TaskSpec, TaskStatusListener, WorkerTask
+from coordinator_sim.connect.stores.config_records import java_int
+from coordinator_sim.connect.thread import Blocking, Outbox, Pending, Threads, Wait
+from coordinator_sim.protocol.resources import ConnectorTaskId
+
+CONNECTOR_GRACEFUL_SHUTDOWN_TIMEOUT_MS: Final = 5_000
+"""Worker.CONNECTOR_GRACEFUL_SHUTDOWN_TIMEOUT_MS."""
+DEFAULT_TASKS_MAX: Final = 1
+"""ConnectorConfig.TASKS_MAX_DEFAULT."""
+
+
+class StatusListener(ConnectorStatusListener, TaskStatusListener, Protocol):
+    """Who hears what becomes of connectors and tasks."""
+
+
+class RunningWork:
+    """The port of Worker, as far as it runs connectors and tasks.
+
+    Args:
+        outbox: Of the worker.
+        threads: Of the worker.
+        plugins: The connector classes installed here.
+        listener: Of statuses.
+        task_shutdown_graceful_timeout_ms: How long all tasks of one call may take to end.
+    """
+
+    __slots__ = (
+        "_graceful_timeout_ms",
+        "_listener",
+        "_outbox",
+        "_plugins",
+        "_threads",
+        "connectors",
+        "tasks",
+    )
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        threads: Threads,
+        *,
+        plugins: ConnectorPlugins,
+        listener: StatusListener,
+        task_shutdown_graceful_timeout_ms: int,
+    ) -> None:
+        self._outbox = outbox
+        self._threads = threads
+        self._plugins = plugins
+        self._listener = listener
+        self._graceful_timeout_ms = task_shutdown_graceful_timeout_ms
+        self.connectors: dict[str, WorkerConnector] = {}
+        self.tasks: dict[ConnectorTaskId, WorkerTask] = {}
+
+    # Starting.
+
+    def start_connector(
+        self, connector: str, config: dict[str, str], target_state: TargetState
+    ) -> Pending[TargetState]:
+        """Run a connector; done with the state it has come to, or with an error's text."""
+        if connector in self.connectors:
+            return _failed(f"Connector with name {connector} already exists")
+        failure = self._plugins.start_failure(config)
+        if failure is not None:
+            self._listener.on_connector_failure(connector, failure.trace)
+            return _failed(failure.trace)
+        running = WorkerConnector(
+            connector,
+            config,
+            outbox=self._outbox,
+            threads=self._threads,
+            listener=self._listener,
+        )
+        self.connectors[connector] = running
+        return running.transition_to(target_state)
+
+    def start_task(self, spec: TaskSpec, target_state: TargetState, *, task_count: int) -> bool:
+        """Run a task; whether it could be instantiated. If not, its status says why.
+
+        Args:
+            spec: The task.
+            target_state: Of its connector.
+            task_count: How many tasks the connector has.
+
+        Raises:
+            ConnectException: the task is here already.
+        """
+        if spec.task in self.tasks:
+            raise ConnectException(
+                f"Task already exists in this worker: {spec.task.connector}-{spec.task.task}"
+            )
+        failure = self._plugins.start_failure(spec.connector_config)
+        trace = failure.trace if failure is not None else None
+        if trace is None:
+            try:
+                check_tasks_max(spec.task.connector, task_count, spec.connector_config)
+            except TooManyTasksException as excess:
+                trace = str(excess)
+        if trace is not None:
+            self._listener.on_task_failure(spec.task, trace)
+            return False
+        task = WorkerTask(
+            spec,
+            target_state,
+            outbox=self._outbox,
+            threads=self._threads,
+            listener=self._listener,
+        )
+        self.tasks[spec.task] = task
+        task.start()
+        return True
+
+    # What runs.
+
+    def is_running(self, connector: str) -> bool:
+        """Whether the connector is here, and started."""
+        running = self.connectors.get(connector)
+        return running is not None and running.is_running
+
+    def connector_task_configs(
+        self, connector: str, config: dict[str, str]
+    ) -> list[dict[str, str]]:
+        """The task configurations that the connector makes of its own.
+
+        Raises:
+            TooManyTasksException: more than `tasks.max`; the connector has failed.
+            ConnectException: the connector raises.
+        """
+        configs = self._plugins.task_configs(config, tasks_max(config))
+        if isinstance(configs, PluginFailure):
+            raise ConnectException(configs.trace)
+        try:
+            check_tasks_max(connector, len(configs), config)
+        except TooManyTasksException as excess:
+            self.connectors[connector].fail(str(excess))
+            raise
+        named: tuple[str, ...] = ("topics", "topics.regex")
+        topics = {name: config[name] for name in named if name in config}
+        return [{**each, **topics} for each in configs]
+
+    def set_target_state(
+        self, connector: str, target_state: TargetState
+    ) -> Pending[TargetState] | None:
+        """Pause, resume or stop what of the connector is here.
+
+        Returns:
+            Done when the connector itself has changed; None when it is not here.
+        """
+        running = self.connectors.get(connector)
+        tasks = [task for task_id, task in self.tasks.items() if task_id.connector == connector]
+        is_held = running is not None and running.is_held
+        if is_held or any(task.is_running for task in tasks):
+            self._outbox.tell(ChangeTargetState(connector, target_state))
+        change = None if running is None else running.transition_to(target_state)
+        for task in tasks:
+            task.transition_to(target_state)
+        return change
+
+    def connector_type(self, config: dict[str, str] | None) -> ConnectorType:
+        """Source or sink, or UNKNOWN for no configuration or a class that is not here."""
+        return ConnectorType.UNKNOWN if config is None else self._plugins.connector_type(config)
+
+    def connector_failed(self, connector: str, trace: str) -> None:
+        """A connector has raised an error; Java only writes it down (ConnectorContext)."""
+        if connector in self.connectors:
+            self._listener.on_connector_failure(connector, trace)
+
+    def task_failed(self, task: ConnectorTaskId, trace: str) -> None:
+        """A task has raised an exception: it has ended."""
+        running = self.tasks.get(task)
+        if running is not None:
+            running.fail(trace)
+
+    # Stopping.
+
+    def stop_and_await_connector(self, connector: str) -> Blocking[None]:
+        """Stop a connector, and wait at most the graceful timeout."""
+        yield from self.stop_and_await_connectors((connector,))
+
+    def stop_and_await_connectors(self, connectors: Iterable[str] | None = None) -> Blocking[None]:
+        """Stop connectors, all by default; they share one graceful timeout."""
+        names = tuple(self.connectors if connectors is None else connectors)
+        for name in names:
+            running = self.connectors.get(name)
+            if running is not None:
+                running.shutdown()
+        deadline_ms = self._outbox.now_ms + CONNECTOR_GRACEFUL_SHUTDOWN_TIMEOUT_MS
+        for name in names:
+            ending = self.connectors.pop(name, None)
+            if ending is None:
+                continue
+            yield Wait(ending.stopped, until_ms=deadline_ms)
+            if not ending.stopped.done:
+                ending.cancel()
+
+    def stop_and_await_task(self, task: ConnectorTaskId) -> Blocking[None]:
+        """Stop a task, and wait at most the graceful timeout."""
+        yield from self.stop_and_await_tasks((task,))
+
+    def stop_and_await_tasks(
+        self, tasks: Sequence[ConnectorTaskId] | None = None
+    ) -> Blocking[None]:
+        """Stop tasks, all by default; they share one graceful timeout."""
+        ids = tuple(self.tasks if tasks is None else tasks)
+        for task_id in ids:
+            running = self.tasks.get(task_id)
+            if running is not None:
+                running.stop()
+        deadline_ms = self._outbox.now_ms + self._graceful_timeout_ms
+        for task_id in ids:
+            ending = self.tasks.pop(task_id, None)
+            if ending is None:
+                continue
+            yield Wait(ending.stopped, until_ms=deadline_ms)
+            if not ending.stopped.done:
+                ending.cancel()
+
+
+def tasks_max(config: dict[str, str]) -> int:
+    """How many tasks a connector may have at most.
+
+    Raises:
+        ConfigException: the setting is no number.
+    """
+    text = config.get("tasks.max", str(DEFAULT_TASKS_MAX))
+    allowed = java_int(text.strip())
+    if allowed is None:
+        raise ConfigException(
+            f"Invalid value {text} for configuration tasks.max: Not a number of type INT"
+        )
+    return allowed
+
+
+def check_tasks_max(connector: str, count: int, config: dict[str, str]) -> None:
+    """Refuse more tasks than the connector may have, unless it is told not to mind.
+
+    Raises:
+        TooManyTasksException: there are too many.
+    """
+    allowed = tasks_max(config)
+    if count > allowed and config.get("tasks.max.enforce", "true").lower() == "true":
+        raise TooManyTasksException(
+            f"The connector {connector} has generated {count} tasks, which is greater than "
+            f"{allowed}, the maximum number of tasks it is configured to create."
+        )
+
+
+def _failed(error: str) -> Pending[TargetState]:
+    pending: Pending[TargetState] = Pending()
+    pending.complete(error=error)
+    return pending

@@ -1,0 +1,1 @@
+"""Plugins of a worker: discovery by manifests, versions and aliases, and the standard ones."""

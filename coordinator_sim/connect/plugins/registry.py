@@ -1,0 +1,202 @@
+"""The plugins installed on a worker: which class a name means, where it came from, its version.
+
+A plugin location stands for a folder of `plugin.path`; classes of different locations do not see
+one another. Connectors bring a manifest, other plugins only a name and settings. The registry is
+plain data: who looks into folders and entry points is a driver.
+
+Source: kafka trunk, connect/runtime/.../isolation/Plugins.java, PluginUtils.java, PluginDesc.java,
+DelegatingClassLoader.java.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import Enum, unique
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.connect.herding.requests import ConnectorType
+from coordinator_sim.connect.plugins.manifests import ConnectorManifest
+from coordinator_sim.connect.plugins.plugin_version import version_key
+from coordinator_sim.connect.settings.config_def import ConfigDef
+from coordinator_sim.errors import CoordinatorSimError
+
+CLASSPATH: Final = "classpath"
+"""The location of what is not isolated."""
+
+
+@unique
+class PluginType(Enum):
+    """Kinds of plugins, in the order Java declares them."""
+
+    SOURCE = "source"
+    SINK = "sink"
+    CONVERTER = "converter"
+    HEADER_CONVERTER = "header_converter"
+    TRANSFORMATION = "transformation"
+    PREDICATE = "predicate"
+
+    @property
+    def base_name(self) -> str:
+        """The simple name of the class or interface that such a plugin extends."""
+        return _BASE_NAMES[self]
+
+
+_BASE_NAMES: Final = {
+    PluginType.SOURCE: "Connector",
+    PluginType.SINK: "Connector",
+    PluginType.CONVERTER: "Converter",
+    PluginType.HEADER_CONVERTER: "HeaderConverter",
+    PluginType.TRANSFORMATION: "Transformation",
+    PluginType.PREDICATE: "Predicate",
+}
+_TYPE_RANKS: Final = {kind: rank for rank, kind in enumerate(PluginType)}
+
+
+class PluginNotFound(CoordinatorSimError):
+    """No installed connector has this name, or more than one; the message is Kafka's."""
+
+
+class Plugin(Struct, frozen=True, kw_only=True):
+    """One plugin class at one location.
+
+    Args:
+        class_name: Full, as in `org.apache.kafka.connect.file.FileStreamSourceConnector`.
+        version: Empty reads as `undefined`.
+        location: Where it was found; `classpath` when not isolated.
+        config: Its settings.
+        manifest: What its tasks do; only connectors have one.
+    """
+
+    class_name: str
+    type: PluginType
+    version: str = "undefined"
+    location: str = CLASSPATH
+    config: ConfigDef | None = None
+    manifest: ConnectorManifest | None = None
+
+    @property
+    def simple_name(self) -> str:
+        """The class name without its package and its outer class."""
+        return self.class_name.rsplit(".", 1)[-1].rsplit("$", 1)[-1]
+
+    @property
+    def pruned_name(self) -> str:
+        """The simple name up to the kind of plugin at its end, such as `FileStreamSource`.
+
+        Source: PluginUtils.prunePluginName.
+        """
+        position = self.simple_name.rfind(self.type.base_name)
+        return self.simple_name[:position] if position > 0 else self.simple_name
+
+    @property
+    def is_isolated(self) -> bool:
+        """Whether it lies at a location of its own."""
+        return self.location != CLASSPATH
+
+    def sort_key(self) -> tuple[object, ...]:
+        """Orders plugins by class, then oldest version first, not isolated before isolated.
+
+        Source: PluginDesc.compareTo.
+        """
+        rank = _TYPE_RANKS[self.type]
+        return (
+            self.class_name,
+            version_key(self.version),
+            self.is_isolated,
+            self.location,
+            rank,
+        )
+
+    def java_text(self) -> str:
+        """The plugin as an error message lists it. Source: PluginDesc.toString."""
+        kind = self.type.value
+        return (
+            f"PluginDesc{{klass=class {self.class_name}, name='{self.class_name}', "
+            f"version='{self.version}', encodedVersion={self.version}, type={kind}, "
+            f"typeName='{kind}', location='{self.location}'}}"
+        )
+
+
+class Plugins:
+    """All plugins of one worker.
+
+    Args:
+        found: What the scan found, in any order; the same class may lie at several locations.
+    """
+
+    __slots__ = ("_aliases", "_by_class", "found")
+
+    def __init__(self, found: Iterable[Plugin]) -> None:
+        self.found: tuple[Plugin, ...] = tuple(sorted(found, key=Plugin.sort_key))
+        self._by_class: dict[str, Plugin] = {}
+        for plugin in self.found:
+            # The last in order is run: the newest, and of equal versions the isolated one.
+            self._by_class[plugin.class_name] = plugin
+        self._aliases = _aliases(self.found)
+
+    def aliases(self) -> Mapping[str, str]:
+        """Alias -> full class name; ambiguous aliases are absent."""
+        return self._aliases
+
+    def of_type(self, *kinds: PluginType) -> tuple[Plugin, ...]:
+        """The plugins of some kinds, ordered, every location of a class."""
+        return tuple(plugin for plugin in self.found if plugin.type in kinds)
+
+    def full_name(self, class_or_alias: str) -> str | None:
+        """The class that a name means; None when it is not installed."""
+        name = self._aliases.get(class_or_alias, class_or_alias)
+        return name if name in self._by_class else None
+
+    def plugin(self, class_or_alias: str) -> Plugin | None:
+        """The plugin that a name means, of any kind; None when it is not installed."""
+        name = self.full_name(class_or_alias)
+        return None if name is None else self._by_class[name]
+
+    def connector(self, class_or_alias: str) -> Plugin:
+        """The connector that a name means.
+
+        Raises:
+            PluginNotFound: none, or several, of that name; the message is Kafka's.
+
+        Source: Plugins.connectorClass.
+        """
+        plugin = self.plugin(class_or_alias)
+        if plugin is not None and plugin.type in (PluginType.SOURCE, PluginType.SINK):
+            return plugin
+        connectors = self.of_type(PluginType.SOURCE, PluginType.SINK)
+        wanted = (class_or_alias, f"{class_or_alias}Connector")
+        matches = [each for each in connectors if each.simple_name in wanted]
+        listed = ", ".join(each.java_text() for each in connectors)
+        if not matches:
+            raise PluginNotFound(
+                "Failed to find any class that implements Connector and which name matches "
+                f"{class_or_alias}, available connectors are: {listed}"
+            )
+        if len(matches) > 1:
+            raise PluginNotFound(
+                f"More than one connector matches alias {class_or_alias}. Please use full package "
+                f"and class name instead. Classes found: {listed}"
+            )
+        return matches[0]
+
+    def connector_type(self, config: Mapping[str, str | None]) -> ConnectorType:
+        """The direction of the connector that a configuration names; UNKNOWN when not installed.
+
+        Source: AbstractHerder.connectorType.
+        """
+        name = config.get("connector.class")
+        if name is None:
+            return ConnectorType.UNKNOWN
+        try:
+            return ConnectorType(self.connector(name).type.value)
+        except PluginNotFound:
+            return ConnectorType.UNKNOWN
+
+
+def _aliases(found: Iterable[Plugin]) -> dict[str, str]:
+    """Simple and pruned names that mean one class only. Source: PluginUtils.computeAliases."""
+    classes: dict[str, dict[str, None]] = {}
+    for plugin in found:
+        for alias in (plugin.simple_name, plugin.pruned_name):
+            classes.setdefault(alias, {})[plugin.class_name] = None
+    return {alias: next(iter(names)) for alias, names in classes.items() if len(names) == 1}

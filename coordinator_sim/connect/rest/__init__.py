@@ -1,0 +1,1 @@
+"""Connect's REST API as pure functions, forwarding between workers, and signatures."""

@@ -1,0 +1,82 @@
+"""A request on its way to one resource, and what resources share.
+
+Source: kafka trunk, connect/runtime/.../rest/resources/ConnectorsResource.java.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.connect.effects import HttpRequest, HttpResponse
+from coordinator_sim.connect.herding.requests import Request
+from coordinator_sim.connect.rest.forwarding import Forward, RequestHandler
+from coordinator_sim.connect.rest.http import (
+    NO_CONTENT,
+    NOT_FOUND,
+    RestError,
+    Target,
+    empty_response,
+    path_of,
+    status_text,
+)
+from coordinator_sim.connect.thread import Blocking
+from coordinator_sim.protocol.resources import ConnectorTaskId
+
+_INT: Final = range(-(1 << 31), 1 << 31)
+
+
+class Call(Struct, frozen=True):
+    """A request for one resource.
+
+    Args:
+        names: What its path names, in order: a connector, a task.
+        target: Its path and query.
+        request: As it came.
+    """
+
+    names: tuple[str, ...]
+    target: Target
+    request: HttpRequest
+
+    @property
+    def connector(self) -> str:
+        """The connector that the path names."""
+        return self.names[0]
+
+    def task(self) -> ConnectorTaskId:
+        """The task that the path names.
+
+        Raises:
+            RestError: 404 when its number is none.
+        """
+        number = self.names[1]
+        digits = number.removeprefix("-").removeprefix("+")
+        if not digits.isascii() or not digits.isdigit() or int(number) not in _INT:
+            raise RestError(NOT_FOUND, status_text(NOT_FOUND))
+        return ConnectorTaskId(self.connector, int(number))
+
+    def forward(
+        self, *, body: bytes | None = None, query: tuple[tuple[str, str], ...] = ()
+    ) -> Forward:
+        """The same for another worker."""
+        return Forward(
+            method=self.request.method,
+            path=path_of(*self.target.segments),
+            query=query,
+            body=body,
+            headers=self.request.headers,
+            flag=self.target.flag("forward"),
+        )
+
+
+Resource = Callable[[Call], Blocking[HttpResponse]]
+"""Answers a request; may wait for the herder."""
+
+
+def do(
+    handler: RequestHandler, request: Request, call: Call, *, body: bytes | None = None
+) -> Blocking[HttpResponse]:
+    """Have it done here or elsewhere, and say no more."""
+    yield from handler.complete_or_forward(request, call.forward(body=body))
+    return empty_response(NO_CONTENT)

@@ -1,0 +1,296 @@
+"""What a worker knows of the states of connectors and tasks, and how it tells its own.
+
+A status counts only once it has been read back. A safe write is left out where another worker has
+written a newer status since.
+
+Source: kafka trunk, connect/runtime/.../storage/KafkaStatusBackingStore.java.
+"""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from coordinator_sim.clients.exceptions import RETRIABLE
+from coordinator_sim.connect.effects import RecordRun, TopicRecord
+from coordinator_sim.connect.stores.json_converter import JsonValue, from_json
+from coordinator_sim.connect.stores.status_records import (
+    CONNECTOR_STATUS_PREFIX,
+    TASK_STATUS_PREFIX,
+    TOPIC_STATUS_PREFIX,
+    State,
+    Status,
+    Subject,
+    TopicStatus,
+    parse_status,
+    parse_topic_status,
+    status_key,
+    status_value,
+    task_of_status_key,
+    topic_of_status_key,
+    topic_status_key,
+    topic_status_value,
+)
+from coordinator_sim.connect.stores.topic_log import InternalTopic, Spawn, TopicLog
+from coordinator_sim.connect.thread import Blocking, Outbox, Pending, Wait
+from coordinator_sim.errors import DataError
+from coordinator_sim.protocol.iteration_order import integer_hash, java_hash_order
+from coordinator_sim.protocol.resources import ConnectorTaskId
+
+
+class _CacheEntry:
+    """The last status read of a connector or task, and how often one was written."""
+
+    __slots__ = ("is_deleted", "sequence", "value")
+
+    def __init__(self) -> None:
+        self.value: Status | None = None
+        self.sequence = 0
+        self.is_deleted = False
+
+    def can_write_safely(self, status: Status) -> bool:
+        """Whether nobody else has written a newer one."""
+        value = self.value
+        return (
+            value is None
+            or value.worker_id == status.worker_id
+            or value.generation <= status.generation
+        )
+
+
+class _Sent(Struct, frozen=True):
+    """A record under way, and whether it is worth another try if it fails."""
+
+    pending: Pending[object]
+    key: str
+    value: bytes | None
+    is_wanted: Callable[[], bool]
+
+
+class StatusStore:
+    """The port of KafkaStatusBackingStore.
+
+    Args:
+        outbox: Of the worker.
+        spawn: Begins a thread of the worker.
+        topic: The status topic.
+        with_version: Whether statuses carry the plugin's version, as from 4.0 on.
+    """
+
+    __slots__ = (
+        "_changed",
+        "_connectors",
+        "_generation",
+        "_log",
+        "_sent",
+        "_spawn",
+        "_stopped",
+        "_tasks",
+        "_topics",
+        "_with_version",
+    )
+
+    def __init__(
+        self, outbox: Outbox, spawn: Spawn, *, topic: InternalTopic, with_version: bool = True
+    ) -> None:
+        self._log = TopicLog(outbox, spawn, topic=topic, consumed=self._read)
+        self._spawn = spawn
+        self._with_version = with_version
+        self._connectors: dict[str, _CacheEntry] = {}
+        self._tasks: dict[str, dict[int, _CacheEntry]] = {}
+        self._topics: dict[str, dict[str, TopicStatus]] = {}
+        self._generation = 0
+        self._sent: list[_Sent] = []
+        self._changed: Pending[object] = Pending()
+        self._stopped = False
+
+    @property
+    def log(self) -> TopicLog:
+        """The status topic; the worker hands it what is fetched."""
+        return self._log
+
+    def start(self) -> Blocking[None]:
+        """Read the topic to its end, then once more in the background.
+
+        Raises:
+            JavaException: as `TopicLog.start`.
+        """
+        yield from self._log.start()
+        self._spawn(self._retry())
+        yield from self._log.read_to_end()
+
+    def stop(self) -> Blocking[None]:
+        """End the reader and the retries."""
+        self._stopped = True
+        self._changed.complete()
+        yield from self._log.stop()
+
+    # -- writing ---------------------------------------------------------------------------
+
+    def put(self, status: Status) -> None:
+        """Write a status in any case. Returns before it is written."""
+        self._send(status, safe=False)
+
+    def put_safe(self, status: Status) -> None:
+        """Write a status unless another worker has written one of a later generation."""
+        self._send(status, safe=True)
+
+    def put_topic(self, status: TopicStatus) -> None:
+        """Write that a connector uses a topic."""
+        self._produce(
+            topic_status_key(status.topic, status.connector), topic_status_value(status), _always
+        )
+
+    def delete_topic(self, connector: str, topic: str) -> None:
+        """Write that a connector uses a topic no more."""
+        self._produce(topic_status_key(topic, connector), None, _always)
+
+    def flush(self) -> Blocking[None]:
+        """Wait until everything put so far is written or has failed."""
+        yield from self._log.flush()
+
+    def _send(self, status: Status, *, safe: bool) -> None:
+        self._generation = status.generation
+        entry = self._get_or_add(status.subject)
+        if safe and not entry.can_write_safely(status):
+            return
+        entry.sequence += 1
+        sequence = entry.sequence
+
+        def is_wanted() -> bool:
+            if entry.is_deleted or status.generation != self._generation:
+                return False
+            return not safe or (entry.can_write_safely(status) and entry.sequence == sequence)
+
+        value = status_value(status, with_version=self._with_version)
+        self._produce(status_key(status.subject), value, is_wanted)
+
+    def _produce(self, key: str, value: bytes | None, is_wanted: Callable[[], bool]) -> None:
+        pending = self._log.send(key.encode(), value)
+        self._sent.append(_Sent(pending, key, value, is_wanted))
+        self._changed.complete()
+
+    def _retry(self) -> Blocking[None]:
+        """The store's own retries: its producer has none."""
+        while not self._stopped:
+            done = [sent for sent in self._sent if sent.pending.done]
+            if not done:
+                self._changed = Pending()
+                yield Wait(self._changed, *(sent.pending for sent in self._sent))
+                continue
+            self._sent = [sent for sent in self._sent if not sent.pending.done]
+            for sent in done:
+                if sent.pending.error in RETRIABLE and sent.is_wanted():
+                    self._produce(sent.key, sent.value, sent.is_wanted)
+
+    # -- what has been read ----------------------------------------------------------------
+
+    def get(self, subject: Subject) -> Status | None:
+        """The status last read of a connector or task."""
+        if isinstance(subject, ConnectorTaskId):
+            entry = self._tasks.get(subject.connector, {}).get(subject.task)
+        else:
+            entry = self._connectors.get(subject)
+        return None if entry is None else entry.value
+
+    def get_all(self, connector: str) -> tuple[Status, ...]:
+        """The statuses of a connector's tasks, in the order of Java's map of task numbers."""
+        # UNSPECIFIED: 4.3.1 hands out a copy whose order is drawn anew by each JVM.
+        row = self._tasks.get(connector, {})
+        found = (row[task].value for task in java_hash_order(row, hash_of=integer_hash))
+        return tuple(status for status in found if status is not None)
+
+    def connectors(self) -> tuple[str, ...]:
+        """Connectors that have a status, or were given one here, in the order of Java's map."""
+        return tuple(java_hash_order(self._connectors))
+
+    def get_topic(self, connector: str, topic: str) -> TopicStatus | None:
+        """What was read of a connector's use of a topic."""
+        return self._topics.get(connector, {}).get(topic)
+
+    def get_all_topics(self, connector: str) -> tuple[TopicStatus, ...]:
+        """The topics that a connector uses, in the order of Java's map."""
+        used = self._topics.get(connector, {})
+        return tuple(used[topic] for topic in java_hash_order(used))
+
+    def _get_or_add(self, subject: Subject) -> _CacheEntry:
+        if isinstance(subject, ConnectorTaskId):
+            row = self._tasks.setdefault(subject.connector, {})
+            return row.setdefault(subject.task, _CacheEntry())
+        return self._connectors.setdefault(subject, _CacheEntry())
+
+    # -- reading ---------------------------------------------------------------------------
+
+    def _read(self, record: TopicRecord | RecordRun) -> None:
+        if isinstance(record, RecordRun):
+            return
+        key = (record.key or b"").decode(errors="replace")
+        if key.startswith(CONNECTOR_STATUS_PREFIX):
+            self._read_connector(key, record.value)
+        elif key.startswith(TASK_STATUS_PREFIX):
+            self._read_task(key, record.value)
+        elif key.startswith(TOPIC_STATUS_PREFIX):
+            self._read_topic(key, record.value)
+
+    def _read_connector(self, key: str, value: bytes | None) -> None:
+        connector = key.removeprefix(CONNECTOR_STATUS_PREFIX)
+        if not connector:
+            return
+        if value is None:
+            self._remove_connector(connector)
+            return
+        status = parse_status(connector, _parsed(value))
+        if status is not None:
+            self._get_or_add(connector).value = status
+
+    def _remove_connector(self, connector: str) -> None:
+        removed = [*self._tasks.pop(connector, {}).values()]
+        entry = self._connectors.pop(connector, None)
+        for each in removed if entry is None else (entry, *removed):
+            each.is_deleted = True
+
+    def _read_task(self, key: str, value: bytes | None) -> None:
+        task = task_of_status_key(key)
+        if task is None:
+            return
+        if value is None:
+            entry = self._tasks.get(task.connector, {}).pop(task.task, None)
+            if entry is not None:
+                entry.is_deleted = True
+            return
+        status = parse_status(task, _parsed(value))
+        if status is None:
+            return
+        entry = self._get_or_add(task)
+        known = entry.value
+        is_stale = (
+            status.state is State.UNASSIGNED
+            and known is not None
+            and known.state is State.RUNNING
+            and known.generation >= status.generation
+        )
+        if not is_stale:
+            entry.value = status
+
+    def _read_topic(self, key: str, value: bytes | None) -> None:
+        names = topic_of_status_key(key)
+        if names is None:
+            return
+        topic, connector = names
+        if value is None:
+            self._topics.get(connector, {}).pop(topic, None)
+            return
+        status = parse_topic_status(_parsed(value))
+        if status is not None:
+            self._topics.setdefault(connector, {})[topic] = status
+
+
+def _always() -> bool:
+    return True
+
+
+def _parsed(value: bytes) -> JsonValue:
+    """The value, or None where it is no JSON: both are no status."""
+    try:
+        return from_json(value)
+    except DataError:
+        return None
