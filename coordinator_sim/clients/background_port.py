@@ -8,11 +8,9 @@ port, requests and connections, metadata, and the queue of callbacks; no group l
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
-from coordinator_sim.assignors.contract import ConsumerAssignor
-from coordinator_sim.clients.background_requests import BackgroundRequests
-from coordinator_sim.clients.backoff import NO_JITTER, Jitter
+from coordinator_sim.clients.background_requests import BackgroundRequests, ConsumerSetup
 from coordinator_sim.clients.client_traits import ClientTraits
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.effects import (
@@ -30,9 +28,6 @@ from coordinator_sim.clients.network import (
 )
 from coordinator_sim.clients.port_core import AppCall
 from coordinator_sim.errors import InvariantViolation
-from coordinator_sim.protocol.messages import (
-    Node,
-)
 from coordinator_sim.protocol.requests import Response
 from coordinator_sim.protocol.resources import TopicPartition
 
@@ -61,28 +56,10 @@ class BackgroundPort(BackgroundRequests, ABC):
         "_wakeup_requested",
     )
 
-    def __init__(  # noqa: PLR0913 - everything a client is configured with, by keyword
-        self,
-        config: ConsumerConfig,
-        traits: ClientTraits,
-        *,
-        client_id: str,
-        group_id: str,
-        topics: Sequence[str],
-        assignors: Sequence[ConsumerAssignor],
-        bootstrap: tuple[Node, ...],
-        jitter: Jitter = NO_JITTER,
+    def __init__(
+        self, config: ConsumerConfig, traits: ClientTraits, **setup: Unpack[ConsumerSetup]
     ) -> None:
-        super().__init__(
-            config,
-            traits,
-            client_id=client_id,
-            group_id=group_id,
-            topics=topics,
-            assignors=assignors,
-            bootstrap=bootstrap,
-            jitter=jitter,
-        )
+        super().__init__(config, traits, **setup)
         self._callbacks: deque[PendingCallback] = deque()
         self._callback: PendingCallback | None = None
         self._callback_token = 0

@@ -4,9 +4,10 @@ The lowest layer of `background_port`.
 """
 
 from collections.abc import Sequence
+from typing import NotRequired, TypedDict
 
 from coordinator_sim.assignors.contract import AssignorMember, ConsumerAssignor, TopicRacks
-from coordinator_sim.clients.backoff import Jitter
+from coordinator_sim.clients.backoff import NO_JITTER, Jitter
 from coordinator_sim.clients.client_traits import ClientTraits
 from coordinator_sim.clients.cluster_metadata import ClusterMetadata
 from coordinator_sim.clients.config import ConsumerConfig, OffsetReset
@@ -25,6 +26,20 @@ from coordinator_sim.protocol.messages import (
 from coordinator_sim.protocol.requests import Request
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.consumer_protocol import decode_subscription
+
+
+class ConsumerSetup(TypedDict):
+    """What a model is made with besides its configuration; the arguments of `BackgroundRequests`.
+
+    The layers of a model hand it down as it is.
+    """
+
+    client_id: str
+    group_id: str
+    topics: Sequence[str]
+    assignors: Sequence[ConsumerAssignor]
+    bootstrap: tuple[Node, ...]
+    jitter: NotRequired[Jitter]
 
 
 class BackgroundRequests:
@@ -71,7 +86,7 @@ class BackgroundRequests:
         topics: Sequence[str],
         assignors: Sequence[ConsumerAssignor],
         bootstrap: tuple[Node, ...],
-        jitter: Jitter,
+        jitter: Jitter = NO_JITTER,
     ) -> None:
         if not assignors:
             raise ConfigError("partition.assignment.strategy is empty; name an assignor")

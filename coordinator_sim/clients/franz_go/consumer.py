@@ -9,8 +9,7 @@ Source: franz-go 1.22, pkg/kgo/consumer_group.go, manage, manageFailWait, joinAn
 handleJoinResp, leave, findNewAssignments; group_balancer.go, balanceGroup.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from typing import Final, Unpack
 
 from coordinator_sim.assignors.contract import (
     AssignmentFailed,
@@ -19,8 +18,7 @@ from coordinator_sim.assignors.contract import (
     RebalanceProtocol,
 )
 from coordinator_sim.assignors.user_data import encode_sticky_user_data
-from coordinator_sim.clients.background_requests import members_of
-from coordinator_sim.clients.backoff import NO_JITTER, Jitter
+from coordinator_sim.clients.background_requests import ConsumerSetup, members_of
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.franz_go.session import FranzGoSession
@@ -36,7 +34,6 @@ from coordinator_sim.protocol.messages import (
     LeaveGroupRequest,
     LeavingMember,
     MetadataResponse,
-    Node,
     SyncGroupAssignment,
     SyncGroupRequest,
     SyncGroupResponse,
@@ -83,26 +80,8 @@ class FranzGoConsumer(FranzGoSession):
         "_waiting_plan",
     )
 
-    def __init__(  # noqa: PLR0913 - everything a client is configured with, by keyword
-        self,
-        config: ConsumerConfig,
-        *,
-        client_id: str,
-        group_id: str,
-        topics: Sequence[str],
-        assignors: Sequence[ConsumerAssignor],
-        bootstrap: tuple[Node, ...],
-        jitter: Jitter = NO_JITTER,
-    ) -> None:
-        super().__init__(
-            config,
-            client_id=client_id,
-            group_id=group_id,
-            topics=topics,
-            assignors=assignors,
-            bootstrap=bootstrap,
-            jitter=jitter,
-        )
+    def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
+        super().__init__(config, **setup)
         self._is_managing = False
         self._is_backing_off = False
         self._is_leader = False

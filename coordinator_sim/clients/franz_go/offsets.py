@@ -9,10 +9,9 @@ loopCommit, commitOffsetsSync, commit, updateCommitted, fetchOffsets, defaultRev
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Unpack
 
-from coordinator_sim.assignors.contract import ConsumerAssignor
-from coordinator_sim.clients.backoff import NO_JITTER, Jitter
+from coordinator_sim.clients.background_requests import ConsumerSetup
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.effects import CommitCompleted
 from coordinator_sim.clients.exceptions import COMMIT_FAILED, TIMEOUT, exception_name
@@ -20,7 +19,6 @@ from coordinator_sim.clients.franz_go.requests import FranzGoRequests
 from coordinator_sim.clients.network import RequestKind
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
-    Node,
     OffsetCommitPartition,
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -65,26 +63,8 @@ class FranzGoOffsets(FranzGoRequests):
         "_uncommitted",
     )
 
-    def __init__(  # noqa: PLR0913 - everything a client is configured with, by keyword
-        self,
-        config: ConsumerConfig,
-        *,
-        client_id: str,
-        group_id: str,
-        topics: Sequence[str],
-        assignors: Sequence[ConsumerAssignor],
-        bootstrap: tuple[Node, ...],
-        jitter: Jitter = NO_JITTER,
-    ) -> None:
-        super().__init__(
-            config,
-            client_id=client_id,
-            group_id=group_id,
-            topics=topics,
-            assignors=assignors,
-            bootstrap=bootstrap,
-            jitter=jitter,
-        )
+    def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
+        super().__init__(config, **setup)
         self._uncommitted: dict[TopicPartition, Uncommitted] = {}
         self._is_joining = False
         self._commit_is_owed = False

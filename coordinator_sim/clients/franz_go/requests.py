@@ -10,13 +10,12 @@ maybeDeleteStaleCoordinator, validateCfg (retryTimeout); errors.go, isRetryableB
 
 import heapq
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import count
-from typing import Final
+from typing import Final, Unpack
 
-from coordinator_sim.assignors.contract import ConsumerAssignor
 from coordinator_sim.clients.background_port import BackgroundPort
-from coordinator_sim.clients.backoff import NO_JITTER, Jitter
+from coordinator_sim.clients.background_requests import ConsumerSetup
 from coordinator_sim.clients.client_traits import FRANZ_GO
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.network import FOREVER, PendingRequest, RequestKind
@@ -28,7 +27,6 @@ from coordinator_sim.protocol.messages import (
     JoinGroupResponse,
     LeaveGroupResponse,
     MetadataResponse,
-    Node,
     OffsetCommitResponse,
     OffsetFetchResponse,
     SyncGroupResponse,
@@ -78,27 +76,8 @@ class FranzGoRequests(BackgroundPort):
         "_timers",
     )
 
-    def __init__(  # noqa: PLR0913 - everything a client is configured with, by keyword
-        self,
-        config: ConsumerConfig,
-        *,
-        client_id: str,
-        group_id: str,
-        topics: Sequence[str],
-        assignors: Sequence[ConsumerAssignor],
-        bootstrap: tuple[Node, ...],
-        jitter: Jitter = NO_JITTER,
-    ) -> None:
-        super().__init__(
-            config,
-            FRANZ_GO,
-            client_id=client_id,
-            group_id=group_id,
-            topics=topics,
-            assignors=assignors,
-            bootstrap=bootstrap,
-            jitter=jitter,
-        )
+    def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
+        super().__init__(config, FRANZ_GO, **setup)
         self._asked: dict[int, Question] = {}
         self._awaiting_coordinator: list[Question] = []
         self._broken_nodes: dict[int, None] = {}

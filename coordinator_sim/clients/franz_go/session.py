@@ -9,18 +9,16 @@ assignRevokeSession, diffAssigned.
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Unpack
 
-from coordinator_sim.assignors.contract import ConsumerAssignor
-from coordinator_sim.clients.backoff import NO_JITTER, Jitter
+from coordinator_sim.clients.background_requests import ConsumerSetup
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.franz_go.offsets import FranzGoOffsets
 from coordinator_sim.clients.network import FOREVER, RequestKind
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import HeartbeatRequest, HeartbeatResponse, Node
+from coordinator_sim.protocol.messages import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.protocol.requests import Response
 from coordinator_sim.protocol.resources import TopicPartition
 
@@ -58,26 +56,8 @@ class FranzGoSession(FranzGoOffsets):
         "_session",
     )
 
-    def __init__(  # noqa: PLR0913 - everything a client is configured with, by keyword
-        self,
-        config: ConsumerConfig,
-        *,
-        client_id: str,
-        group_id: str,
-        topics: Sequence[str],
-        assignors: Sequence[ConsumerAssignor],
-        bootstrap: tuple[Node, ...],
-        jitter: Jitter = NO_JITTER,
-    ) -> None:
-        super().__init__(
-            config,
-            client_id=client_id,
-            group_id=group_id,
-            topics=topics,
-            assignors=assignors,
-            bootstrap=bootstrap,
-            jitter=jitter,
-        )
+    def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
+        super().__init__(config, **setup)
         self._session: Session | None = None
         self._cooperative = False
         self._is_leaving = False

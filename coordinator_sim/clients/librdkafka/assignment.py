@@ -11,17 +11,15 @@ rd_kafka_rebalance_op_incr, rd_kafka_cgrp_assignment_done.
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import partial
+from typing import Unpack
 
 from coordinator_sim.assignors.contract import ConsumerAssignor, RebalanceProtocol
-from coordinator_sim.clients.backoff import NO_JITTER, Jitter
+from coordinator_sim.clients.background_requests import ConsumerSetup
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.librdkafka.offsets import LibrdkafkaOffsets
 from coordinator_sim.clients.librdkafka.states import CoordinatorState, JoinState
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.protocol.messages import (
-    Node,
-)
 from coordinator_sim.protocol.resources import TopicPartition
 
 
@@ -38,28 +36,10 @@ class LibrdkafkaAssignment(LibrdkafkaOffsets):
         "_waits_for_leave",
     )
 
-    def __init__(  # noqa: PLR0913 - everything a client is configured with, by keyword
-        self,
-        config: ConsumerConfig,
-        *,
-        client_id: str,
-        group_id: str,
-        topics: Sequence[str],
-        assignors: Sequence[ConsumerAssignor],
-        bootstrap: tuple[Node, ...],
-        jitter: Jitter = NO_JITTER,
-    ) -> None:
-        super().__init__(
-            config,
-            client_id=client_id,
-            group_id=group_id,
-            topics=topics,
-            assignors=assignors,
-            bootstrap=bootstrap,
-            jitter=jitter,
-        )
-        if len(dict.fromkeys(max(a.supported_protocols) for a in assignors)) > 1:
-            names = ",".join(assignor.name for assignor in assignors)
+    def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
+        super().__init__(config, **setup)
+        if len(dict.fromkeys(max(a.supported_protocols) for a in self._assignors)) > 1:
+            names = ",".join(assignor.name for assignor in self._assignors)
             raise ConfigError(
                 f"partition.assignment.strategy={names}: librdkafka wants assignors of one "
                 "rebalance protocol; name cooperative-sticky alone, or none of it"

@@ -3,10 +3,9 @@
 Source: librdkafka 2.15, rdkafka_cgrp.c.
 """
 
-from collections.abc import Sequence
+from typing import Unpack
 
-from coordinator_sim.assignors.contract import ConsumerAssignor
-from coordinator_sim.clients.backoff import NO_JITTER, Jitter
+from coordinator_sim.clients.background_requests import ConsumerSetup
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.exceptions import exception_name
@@ -26,7 +25,6 @@ from coordinator_sim.protocol.messages import (
     LeaveGroupResponse,
     LeavingMember,
     MetadataResponse,
-    Node,
     OffsetCommitResponse,
     OffsetFetchResponse,
     SyncGroupResponse,
@@ -39,26 +37,8 @@ class LibrdkafkaConsumer(LibrdkafkaJoining):
 
     __slots__ = ("_heartbeat_in_flight",)
 
-    def __init__(  # noqa: PLR0913 - everything a client is configured with, by keyword
-        self,
-        config: ConsumerConfig,
-        *,
-        client_id: str,
-        group_id: str,
-        topics: Sequence[str],
-        assignors: Sequence[ConsumerAssignor],
-        bootstrap: tuple[Node, ...],
-        jitter: Jitter = NO_JITTER,
-    ) -> None:
-        super().__init__(
-            config,
-            client_id=client_id,
-            group_id=group_id,
-            topics=topics,
-            assignors=assignors,
-            bootstrap=bootstrap,
-            jitter=jitter,
-        )
+    def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
+        super().__init__(config, **setup)
         self._heartbeat_in_flight = False
 
     # Heartbeats.

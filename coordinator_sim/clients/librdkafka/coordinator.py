@@ -9,11 +9,9 @@ rd_kafka_thread_main; rdinterval.h.
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Final
+from typing import Final, Unpack
 
-from coordinator_sim.assignors.contract import ConsumerAssignor
-from coordinator_sim.clients.backoff import NO_JITTER, Jitter
+from coordinator_sim.clients.background_requests import ConsumerSetup
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.librdkafka.assignment import LibrdkafkaAssignment
 from coordinator_sim.clients.librdkafka.states import CoordinatorState, Interval, JoinState
@@ -24,7 +22,6 @@ from coordinator_sim.protocol.messages import (
     UNKNOWN_MEMBER_ID,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
-    Node,
 )
 
 _TICK_MS: Final = 1_000
@@ -54,26 +51,8 @@ class LibrdkafkaCoordinator(LibrdkafkaAssignment):
         "_wait_join",
     )
 
-    def __init__(  # noqa: PLR0913 - everything a client is configured with, by keyword
-        self,
-        config: ConsumerConfig,
-        *,
-        client_id: str,
-        group_id: str,
-        topics: Sequence[str],
-        assignors: Sequence[ConsumerAssignor],
-        bootstrap: tuple[Node, ...],
-        jitter: Jitter = NO_JITTER,
-    ) -> None:
-        super().__init__(
-            config,
-            client_id=client_id,
-            group_id=group_id,
-            topics=topics,
-            assignors=assignors,
-            bootstrap=bootstrap,
-            jitter=jitter,
-        )
+    def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
+        super().__init__(config, **setup)
         self._auto_commit_due_ms = FOREVER
         self._heartbeat_interval = Interval()
         self._join_interval = Interval()

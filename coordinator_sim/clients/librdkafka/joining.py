@@ -6,12 +6,11 @@ rd_kafka_cgrp_assignor_run, rd_kafka_cgrp_handle_SyncGroup.
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Unpack
 
-from coordinator_sim.assignors.contract import AssignmentFailed, AssignorMember, ConsumerAssignor
+from coordinator_sim.assignors.contract import AssignmentFailed, AssignorMember
 from coordinator_sim.assignors.user_data import encode_sticky_user_data
-from coordinator_sim.clients.background_requests import members_of
-from coordinator_sim.clients.backoff import NO_JITTER, Jitter
+from coordinator_sim.clients.background_requests import ConsumerSetup, members_of
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.librdkafka.coordinator import COORDINATOR_GONE, LibrdkafkaCoordinator
@@ -28,7 +27,6 @@ from coordinator_sim.protocol.messages import (
     JoinGroupResponse,
     MetadataRequest,
     MetadataResponse,
-    Node,
     SyncGroupAssignment,
     SyncGroupRequest,
     SyncGroupResponse,
@@ -58,26 +56,8 @@ class LibrdkafkaJoining(LibrdkafkaCoordinator):
         "_sticky_generation_id",
     )
 
-    def __init__(  # noqa: PLR0913 - everything a client is configured with, by keyword
-        self,
-        config: ConsumerConfig,
-        *,
-        client_id: str,
-        group_id: str,
-        topics: Sequence[str],
-        assignors: Sequence[ConsumerAssignor],
-        bootstrap: tuple[Node, ...],
-        jitter: Jitter = NO_JITTER,
-    ) -> None:
-        super().__init__(
-            config,
-            client_id=client_id,
-            group_id=group_id,
-            topics=topics,
-            assignors=assignors,
-            bootstrap=bootstrap,
-            jitter=jitter,
-        )
+    def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
+        super().__init__(config, **setup)
         self._leader_members: list[AssignorMember] = []
         self._leader_query: PendingRequest | None = None
         self._sticky_generation_id: int | None = None

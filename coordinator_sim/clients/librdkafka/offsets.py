@@ -6,11 +6,10 @@ rd_kafka_cgrp_op_handle_OffsetCommit.
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Unpack
 
-from coordinator_sim.assignors.contract import ConsumerAssignor
 from coordinator_sim.clients.background_port import BackgroundPort
-from coordinator_sim.clients.backoff import NO_JITTER, Jitter
+from coordinator_sim.clients.background_requests import ConsumerSetup
 from coordinator_sim.clients.client_traits import LIBRDKAFKA
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.effects import CommitCompleted
@@ -22,7 +21,6 @@ from coordinator_sim.protocol.messages import (
     NO_GENERATION_ID,
     UNKNOWN_MEMBER_ID,
     FetchedOffset,
-    Node,
     OffsetCommitPartition,
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -70,27 +68,8 @@ class LibrdkafkaOffsets(BackgroundPort):
         "_waiting_commit_count",
     )
 
-    def __init__(  # noqa: PLR0913 - everything a client is configured with, by keyword
-        self,
-        config: ConsumerConfig,
-        *,
-        client_id: str,
-        group_id: str,
-        topics: Sequence[str],
-        assignors: Sequence[ConsumerAssignor],
-        bootstrap: tuple[Node, ...],
-        jitter: Jitter = NO_JITTER,
-    ) -> None:
-        super().__init__(
-            config,
-            LIBRDKAFKA,
-            client_id=client_id,
-            group_id=group_id,
-            topics=topics,
-            assignors=assignors,
-            bootstrap=bootstrap,
-            jitter=jitter,
-        )
+    def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
+        super().__init__(config, LIBRDKAFKA, **setup)
         self._join_state = JoinState.INIT
         self._coordinator_state = CoordinatorState.QUERY_COORD
         self._assignment_lost = False
