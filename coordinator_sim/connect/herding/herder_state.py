@@ -82,34 +82,6 @@ class TickStage(Struct, frozen=True, gc=False):
     completed_ms: int | None = None
 
 
-class RebalanceMetrics:
-    """The group `connect-worker-rebalance-metrics`, as far as it counts."""
-
-    __slots__ = ("completed_count", "is_rebalancing", "last_ms", "max_ms", "started_ms", "sum_ms")
-
-    def __init__(self) -> None:
-        self.is_rebalancing = False
-        self.started_ms = 0
-        self.completed_count = 0
-        self.sum_ms = 0
-        self.max_ms = 0
-        self.last_ms: int | None = None
-
-    def started(self, now_ms: int) -> None:
-        """An assignment has arrived."""
-        self.started_ms = now_ms
-        self.is_rebalancing = True
-
-    def succeeded(self, now_ms: int) -> None:
-        """Its work has been started."""
-        duration_ms = max(0, now_ms - self.started_ms)
-        self.is_rebalancing = False
-        self.completed_count += 1
-        self.sum_ms += duration_ms
-        self.max_ms = max(self.max_ms, duration_ms)
-        self.last_ms = now_ms
-
-
 class ZombieFencing:
     """A round of fencing in progress.
 
@@ -195,7 +167,6 @@ class HerderState:
         "key_expiration_ms",
         "logger_levels",
         "member",
-        "metrics",
         "needs_reconfig_rebalance",
         "offset_store",
         "outbox",
@@ -245,7 +216,6 @@ class HerderState:
         )
         self.queue = RequestQueue()
         self.forward_requests = OneThread(parts.threads)
-        self.metrics = RebalanceMetrics()
         self.config_state: ClusterConfigState = EMPTY_CONFIG_STATE
         self.assignment: HeldAssignment | None = None
         self.running_assignment = HeldAssignment()

@@ -43,7 +43,6 @@ def handle_rebalance_completed(herder: HerderState) -> Blocking[bool]:
         herder.member.request_rejoin()
         return False
     yield from _start_work(herder, assignment)
-    herder.metrics.succeeded(herder.now_ms)
     herder.rebalance_resolved = True
     if assignment.revoked_connectors or assignment.revoked_tasks:
         # What was given up is dealt out by a rebalance of its own.

@@ -29,7 +29,6 @@ def on_assigned(herder: HerderState) -> Blocking[None]:
         herder.now_ms + assignment.delay_ms if assignment.delay_ms > 0 else FOREVER
     )
     herder.rebalance_resolved = False
-    herder.metrics.started(herder.now_ms)
     if herder.is_leader:
         # Only now: the generation before may have written UNASSIGNED of what it stopped.
         _purge_statuses(herder)

@@ -98,11 +98,6 @@ class RestServer:
         self._routes: dict[str, dict[str, Resource]] | None = None
         self._cluster_levels: dict[str, str] = {}
 
-    @property
-    def has_resources(self) -> bool:
-        """Whether requests reach resources yet."""
-        return self._routes is not None
-
     def initialize_resources(
         self, herder: RestHerder, plugins: InstalledPlugins, *, cluster_id: str
     ) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, unique
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError
@@ -117,23 +116,6 @@ class ConfigDef:
     def with_keys(self, keys: Iterable[ConfigKey]) -> "ConfigDef":
         """These definitions and more."""
         return ConfigDef((*self.keys.values(), *keys))
-
-    def prefixed(self, prefix: str, group: str, order: int) -> "ConfigDef":
-        """The same definitions under a prefix, in a group of their own.
-
-        Args:
-            prefix: Put before each name, as it is.
-            group: Their group.
-            order: Where in the group they begin.
-
-        Source: ConfigDef.embed.
-        """
-        return ConfigDef(
-            msgspec.structs.replace(
-                key, name=prefix + key.name, group=group, order_in_group=order + index
-            )
-            for index, key in enumerate(self.keys.values())
-        )
 
     def parse(self, props: Properties, class_of: ClassLookup = itself) -> dict[str, ConfigInput]:
         """The value of every defined setting, given or by default.
