@@ -9,6 +9,7 @@ from typing import Final
 from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.records import LogBatch
 from coordinator_sim.replay.names import split_member_id
@@ -71,6 +72,8 @@ class RecordedDriver:
         self._coordinators: dict[int, GroupCoordinator] = {}
         self._logs: dict[int, list[LogBatch]] = {}
         self._epochs: dict[int, int] = {}
+        self._catch_ups: list[tuple[int, int]] = []
+        """When replicas that do not follow have caught up, and of which offsets partition."""
 
     def run(self) -> list[TraceEvent]:
         """Drive the whole recording and give what the coordinators told, in order."""
@@ -78,7 +81,8 @@ class RecordedDriver:
         for position, event in enumerate(self._recording.events):
             now_ms = event.ts_us // 1000
             if event.event in REQUESTS:
-                self._ring(now_ms - 1)
+                # Timers count in whole milliseconds: those of this one were due before its rest.
+                self._ring((event.ts_us - 1) // 1000)
                 self._ask(position, event, now_ms)
             else:
                 self._ring(now_ms if event.event in _BY_ALARM else now_ms - 1)
@@ -115,8 +119,25 @@ class RecordedDriver:
                 self._take(self._coordinator(broker_id).unload(partition, None, now_ms))
             case Event.FAULT if event.reason_text == "CrashBroker":
                 self._coordinators.pop(int(event.attrs.get("broker", "-1")), None)
+            case Event.FAULT if event.reason_text == "HoldReplication":
+                self._hold(event.attrs, now_ms)
             case _:
                 pass
+
+    def _hold(self, attrs: dict[str, str], now_ms: int) -> None:
+        """From now on nothing is committed that its leader appends to a group's partition."""
+        partition = partition_for(attrs["group_id"], self._recording.partition_count)
+        for coordinator in self._coordinators.values():
+            coordinator.hold_high_watermark(hold=True, partition=partition)
+        self._catch_ups.append((now_ms + int(attrs["for_ms"]), partition))
+
+    def _catch_up(self, at_ms: int, partition: int) -> None:
+        """The replicas of a partition follow again: what waited for them is answered."""
+        self._catch_ups.remove((at_ms, partition))
+        for coordinator in self._coordinators.values():
+            coordinator.hold_high_watermark(hold=False, partition=partition)
+            end = coordinator.end_offset(partition)
+            self._take(coordinator.advance_high_watermark(partition, end, at_ms))
 
     def _load(self, broker_id: int, partition: int, now_ms: int) -> None:
         self._take(self._coordinator(broker_id).begin_load(partition, 0, now_ms))
@@ -168,16 +189,22 @@ class RecordedDriver:
 
     def _ring(self, now_ms: int) -> None:
         """Fire the timers that are due, in order of time, over all brokers."""
-        while True:
-            due = [
-                (deadline, broker_id)
-                for broker_id, coordinator in self._coordinators.items()
-                if (deadline := coordinator.wake_up_ms()) is not None and deadline <= now_ms
-            ]
-            if not due:
-                return
-            deadline, broker_id = min(due)
-            self._take(self._coordinators[broker_id].expire(deadline))
+        while (due_ms := self._due_ms()) is not None and due_ms <= now_ms:
+            caught_up = [each for each in self._catch_ups if each[0] <= due_ms]
+            if caught_up:
+                self._catch_up(*min(caught_up))
+                continue
+            for coordinator in list(self._coordinators.values()):
+                if coordinator.wake_up_ms() == due_ms:
+                    self._take(coordinator.expire(due_ms))
+                    break
+
+    def _due_ms(self) -> int | None:
+        """The next instant at which a timer fires or replicas have caught up; None for never."""
+        alarms = [coordinator.wake_up_ms() for coordinator in self._coordinators.values()]
+        times = [at_ms for at_ms in alarms if at_ms is not None]
+        times.extend(at_ms for at_ms, _ in self._catch_ups)
+        return min(times, default=None)
 
     def _take(self, result: CoordinatorResult) -> None:
         for batch in result.batches:
