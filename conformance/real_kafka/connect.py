@@ -3,22 +3,24 @@
 import os
 import shutil
 import subprocess
-import time
 import urllib.request
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 from urllib.error import URLError
 
-from conformance.real_kafka.kafka import HERE, JARS_VARIABLE, JVM, free_ports, resolve_jars
+from conformance.real_kafka.kafka import (
+    HERE,
+    JARS_VARIABLE,
+    JavaServer,
+    free_ports,
+    resolve_jars,
+    write_properties,
+)
 from coordinator_sim.errors import DataError
 
 CONNECT_VERSION: Final = "4.3.1"
 """The newest release of which Connect is published."""
 
-_BOOT_TIMEOUT_S: Final = 60
-_STOP_TIMEOUT_S: Final = 60
-_POLL_S: Final = 0.1
 _STRINGS: Final = "org.apache.kafka.connect.storage.StringConverter"
 
 
@@ -79,7 +81,7 @@ def install_nap_connector(plugins: Path) -> None:
             raise DataError(f"{command[0]}: {(done.stdout + done.stderr).strip()[-1000:]}")
 
 
-class RealWorker:
+class RealWorker(JavaServer):
     """A Connect worker in a JVM, on a free port of this machine.
 
     Args:
@@ -96,7 +98,7 @@ class RealWorker:
         group_id: str,
         properties: dict[str, str] | None = None,
     ) -> None:
-        self.directory = directory
+        super().__init__(directory, "connect.log")
         self.port = free_ports()[0]
         self._properties = {
             **worker_properties(group_id, self.port),
@@ -104,17 +106,11 @@ class RealWorker:
             "plugin.path": str((directory / "plugins").resolve()),
             **(properties or {}),
         }
-        self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
         """Of its REST API, without a slash at the end."""
         return f"http://127.0.0.1:{self.port}"
-
-    @property
-    def log(self) -> Path:
-        """What it prints."""
-        return self.directory / "connect.log"
 
     def start(self) -> None:
         """Boot it and wait until it answers.
@@ -128,65 +124,10 @@ class RealWorker:
         for jar in lib.glob("connect-file-*.jar"):
             shutil.copy(jar, plugins)
         settings = self.directory / "connect.properties"
-        lines = (f"{key}={value}\n" for key, value in self._properties.items())
-        settings.write_text("".join(lines), encoding="utf-8")
-        level = "-Dorg.slf4j.simpleLogger.defaultLogLevel=info"
-        main = "org.apache.kafka.connect.cli.ConnectDistributed"
-        command = ["java", *JVM, level, "-cp", f"{lib}{os.sep}*", main, str(settings)]
-        with self.log.open("wb") as out:
-            self._process = subprocess.Popen(  # noqa: S603 - our own command line
-                command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
-            )
-        self._await_start()
+        write_properties(settings, self._properties)
+        self._boot(lib, "org.apache.kafka.connect.cli.ConnectDistributed", settings)
 
-    def kill(self) -> None:
-        """End it at once, as `kill -9` does."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.wait()
-
-    def stop(self) -> None:
-        """Shut it down and wait for its end; nothing happens when it does not run."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        process.terminate()
-        try:
-            process.wait(_STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-    def __enter__(self) -> Self:
-        """The worker, started."""
-        try:
-            self.start()
-        except BaseException:
-            self.kill()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Stop it."""
-        self.stop()
-
-    def _await_start(self) -> None:
-        deadline_s = time.monotonic() + _BOOT_TIMEOUT_S
-        while not self._answers():
-            died = self._process is None or self._process.poll() is not None
-            if died or time.monotonic() > deadline_s:
-                self.kill()
-                text = self.log.read_text(encoding="utf-8", errors="replace")
-                raise DataError(f"the worker did not start: {text.strip()[-1000:]}")
-            time.sleep(_POLL_S)
-
-    def _answers(self) -> bool:
+    def _serves(self) -> bool:
         try:
             with urllib.request.urlopen(f"{self.url}/connectors", timeout=5):  # noqa: S310 - http
                 return True

@@ -8,6 +8,8 @@ import shutil
 import socket
 import subprocess
 import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -114,7 +116,86 @@ def run_client(command: str, bootstrap: str, *arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-class Broker:
+class JavaServer(ABC):
+    """A process of Kafka in a JVM, to be used as a context.
+
+    Args:
+        directory: For its data, settings and log; made if absent.
+        log: What it prints, a file there.
+    """
+
+    def __init__(self, directory: Path, log: str) -> None:
+        self.directory = directory
+        self.log = directory / log
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @abstractmethod
+    def start(self) -> None:
+        """Boot it and wait until it serves.
+
+        Raises:
+            DataError: It did not start; the message holds the end of its log.
+        """
+
+    @abstractmethod
+    def _serves(self) -> bool:
+        """Whether it has started."""
+
+    def kill(self) -> None:
+        """End it at once, as `kill -9` does."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+
+    def stop(self) -> None:
+        """Shut it down and wait for its end; nothing happens when it does not run."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(_STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def __enter__(self) -> Self:
+        """The server, started."""
+        try:
+            self.start()
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop it."""
+        self.stop()
+
+    def _boot(self, jars: Path, main: str, settings: Path) -> None:
+        """Run its main class with these settings, and wait until it serves."""
+        level = "-Dorg.slf4j.simpleLogger.defaultLogLevel=info"
+        command = ["java", *JVM, level, "-cp", f"{jars}{os.sep}*", main, str(settings)]
+        with self.log.open("wb") as out:
+            self._process = subprocess.Popen(  # noqa: S603 - our own command line
+                command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
+            )
+        deadline_s = time.monotonic() + _BOOT_TIMEOUT_S
+        while not self._serves():
+            if self._process.poll() is not None or time.monotonic() > deadline_s:
+                self.kill()
+                text = self.log.read_text(encoding="utf-8", errors="replace")
+                raise DataError(f"{main} did not start: {text.strip()[-1000:]}")
+            time.sleep(_POLL_S)
+
+
+class Broker(JavaServer):
     """A broker and controller in one process, on free ports of this machine.
 
     It keeps its data between `stop` and `start`.
@@ -131,10 +212,9 @@ class Broker:
         properties: dict[str, str] | None = None,
         version: str = BROKER_VERSION,
     ) -> None:
-        self.directory = directory
+        super().__init__(directory, "broker.log")
         self._version = version
         self._properties = properties or {}
-        self._process: subprocess.Popen[bytes] | None = None
         self._port, self._controller_port = free_ports()
 
     @property
@@ -148,60 +228,24 @@ class Broker:
         return self.directory / "data"
 
     def start(self) -> None:
-        """Boot it and wait until it serves.
+        """Format its data if there is none, boot it and wait until it serves.
 
         Raises:
             DataError: It did not start; the message holds the end of its log.
         """
         self.directory.mkdir(parents=True, exist_ok=True)
         settings = self.directory / "server.properties"
-        lines = (f"{key}={value}\n" for key, value in self._settings().items())
-        settings.write_text("".join(lines), encoding="utf-8")
+        write_properties(settings, self._settings())
         if not (self.data / "meta.properties").exists():
             cluster = ("-t", "4L6g3nShT-eMCtK--X86sw")
             tool = ("kafka.tools.StorageTool", "format", *cluster, "-c", str(settings))
             done = run_java(self._version, *tool)
             if done.returncode:
                 raise DataError(f"format: {(done.stdout + done.stderr).strip()[-1000:]}")
-        log = self.directory / "broker.log"
-        classpath = f"{jars_of(self._version)}{os.sep}*"
-        level = "-Dorg.slf4j.simpleLogger.defaultLogLevel=info"
-        command = ["java", *JVM, level, "-cp", classpath, "kafka.Kafka", str(settings)]
-        with log.open("wb") as out:
-            self._process = subprocess.Popen(  # noqa: S603 - our own command line
-                command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
-            )
-        self._await_start(log)
+        self._boot(jars_of(self._version), "kafka.Kafka", settings)
 
-    def stop(self) -> None:
-        """Shut it down and wait for its end; nothing happens when it does not run."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        process.terminate()
-        try:
-            process.wait(_STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-    def __enter__(self) -> Self:
-        """The broker, started."""
-        try:
-            self.start()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Stop it."""
-        self.stop()
+    def _serves(self) -> bool:
+        return _STARTED in self.log.read_text(encoding="utf-8", errors="replace")
 
     def _settings(self) -> dict[str, str]:
         listeners = f"PLAINTEXT://{self.bootstrap},CONTROLLER://127.0.0.1:{self._controller_port}"
@@ -222,14 +266,11 @@ class Broker:
             **self._properties,
         }
 
-    def _await_start(self, log: Path) -> None:
-        deadline_s = time.monotonic() + _BOOT_TIMEOUT_S
-        while _STARTED not in (text := log.read_text(encoding="utf-8", errors="replace")):
-            died = self._process is None or self._process.poll() is not None
-            if died or time.monotonic() > deadline_s:
-                self.stop()
-                raise DataError(f"the broker did not start: {text.strip()[-1000:]}")
-            time.sleep(_POLL_S)
+
+def write_properties(path: Path, properties: Mapping[str, str]) -> None:
+    """Write settings as a file of Java's."""
+    lines = (f"{key}={value}\n" for key, value in properties.items())
+    path.write_text("".join(lines), encoding="utf-8")
 
 
 def free_ports() -> tuple[int, int]:
