@@ -124,7 +124,11 @@ class FileSource:
         self._position = position or 0
 
     def poll(self) -> tuple[tuple[SourceRecord, ...], float]:
-        """The lines that are there; a file that does not exist yet is waited for."""
+        """The lines that are there; a file that does not exist yet is waited for.
+
+        Raises:
+            DataError: the file cannot be opened; the message is the task's trace.
+        """
         lines = self._reader()
         if lines is None or self._stream is None:
             return (), WAIT_MS / 1000
@@ -152,8 +156,13 @@ class FileSource:
         if self._lines is None and self._file is not None:
             try:
                 self._stream = Path(self._file).open("rb")  # noqa: SIM115 - until `close`
-            except FileNotFoundError:
-                return None
+            except (FileNotFoundError, IsADirectoryError):
+                return None  # Java opens a directory, and reads nothing from it
+            except OSError as error:
+                raise DataError(
+                    f"{_CONNECT_ERROR}java.nio.file.FileSystemException: {self._file}: "
+                    f"{error.strerror}"
+                ) from None
             self._stream.seek(self._position)
             self._lines = LineReader(self._position, batch_size=self._batch_size)
         return self._lines

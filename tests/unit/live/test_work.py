@@ -4,7 +4,10 @@ import asyncio
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
+
 from coordinator_sim.connect.plugins.manifests import WorkSpec
+from coordinator_sim.errors import DataError
 from coordinator_sim.live.sink_tasks import FileSink
 from coordinator_sim.live.source_offsets import SourceOffsets
 from coordinator_sim.live.source_tasks import FileSource, SteadySource, TellingSource
@@ -73,6 +76,20 @@ def test_a_file_source_without_a_file_reads_nothing() -> None:
     assert source.poll() == ((), 1.0)
 
 
+def test_a_file_source_fails_where_its_file_cannot_be_opened(tmp_path: Path) -> None:
+    """Only a file that does not exist is waited for; nothing is read from a directory."""
+    file = tmp_path / "in.txt"
+    file.touch()
+    source = FileSource({"file": str(file / "below"), "topic": "lines"})
+    opened(source, None)
+    with pytest.raises(DataError, match=r"FileSystemException: .*in.txt/below: Not a directory"):
+        source.poll()
+
+    folder = FileSource({"file": str(tmp_path), "topic": "lines"})
+    opened(folder, None)
+    assert folder.poll() == ((), 1.0)
+
+
 def test_a_source_tells_of_its_topic_once(tmp_path: Path) -> None:
     """When there is a first record, not before."""
     file = tmp_path / "in.txt"
@@ -111,10 +128,20 @@ def test_a_file_sink_appends_a_line_for_every_value(tmp_path: Path) -> None:
             {"file": str(file)}, lambda value: None if value is None else value.decode()
         )
         sink.put([b"one", None])
-        sink.flush()
+        assert file.read_text().endswith("one\nnull\n")
         sink.close()
 
     assert file.read_text() == "one\nnull\n" * 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full device")
+def test_a_file_sink_fails_when_the_disk_is_full() -> None:
+    """The task must not go on and commit what was not written."""
+    sink = FileSink({"file": "/dev/full"}, lambda _value: "line")
+
+    with pytest.raises(DataError, match="/dev/full: No space left"):
+        sink.put([b"one"])
+    sink.close()
 
 
 def test_a_sink_subscribes_to_names_or_to_a_pattern() -> None:
