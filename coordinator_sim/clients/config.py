@@ -124,11 +124,14 @@ class ConsumerConfig(GroupConfig, frozen=True, kw_only=True):
         Raises:
             ConfigError: an unknown key, a value of the wrong kind, or one out of bounds.
         """
-        return msgspec.convert(_parse(settings, _CONSUMER_SETTINGS), cls)
+        return msgspec.convert(_parse(settings), cls)
 
 
 class WorkerConfig(GroupConfig, frozen=True, kw_only=True):
-    """A Connect worker's settings; workers never have static membership."""
+    """A Connect worker's settings of its membership; workers never have a static one.
+
+    They are read and checked by `connect.settings.worker_config`.
+    """
 
     session_timeout_ms: int = 10_000
     rebalance_timeout_ms: int = 60_000
@@ -138,17 +141,6 @@ class WorkerConfig(GroupConfig, frozen=True, kw_only=True):
     worker_sync_timeout_ms: int = 3_000
     worker_unsync_backoff_ms: int = 300_000
     task_shutdown_graceful_timeout_ms: int = 5_000
-    offset_flush_interval_ms: int = 60_000
-    exactly_once_source_support: str = "disabled"
-
-    @classmethod
-    def from_settings(cls, settings: Mapping[str, str]) -> Self:
-        """Build from Kafka's setting names; what is absent keeps Kafka's default.
-
-        Raises:
-            ConfigError: an unknown key, a value of the wrong kind, or one out of bounds.
-        """
-        return msgspec.convert(_parse(settings, _WORKER_SETTINGS), cls)
 
 
 class _IntSetting(Struct, frozen=True):
@@ -165,17 +157,13 @@ class _TextSetting(Struct, frozen=True):
     field: str
 
 
-class _ProtocolSetting(Struct, frozen=True):
-    field: str
-
-
 class _ResetSetting(Struct, frozen=True):
     field: str
 
 
-_Setting = _IntSetting | _BoolSetting | _TextSetting | _ProtocolSetting | _ResetSetting
+_Setting = _IntSetting | _BoolSetting | _TextSetting | _ResetSetting
 
-_GROUP_SETTINGS: Final[dict[str, _Setting]] = {
+_CONSUMER_SETTINGS: Final[dict[str, _Setting]] = {
     "session.timeout.ms": _IntSetting("session_timeout_ms", 0),
     "heartbeat.interval.ms": _IntSetting("heartbeat_interval_ms", 0),
     "retry.backoff.ms": _IntSetting("retry_backoff_ms", 0),
@@ -188,9 +176,6 @@ _GROUP_SETTINGS: Final[dict[str, _Setting]] = {
     "socket.connection.setup.timeout.max.ms": _IntSetting(
         "socket_connection_setup_timeout_max_ms", 0
     ),
-}
-_CONSUMER_SETTINGS: Final[dict[str, _Setting]] = {
-    **_GROUP_SETTINGS,
     "max.poll.interval.ms": _IntSetting("rebalance_timeout_ms", 1),
     "default.api.timeout.ms": _IntSetting("default_api_timeout_ms", 0),
     "enable.auto.commit": _BoolSetting("enable_auto_commit"),
@@ -201,27 +186,15 @@ _CONSUMER_SETTINGS: Final[dict[str, _Setting]] = {
     "internal.leave.group.on.close": _BoolSetting("leave_group_on_close"),
     "client.rack": _TextSetting("client_rack"),
 }
-_WORKER_SETTINGS: Final[dict[str, _Setting]] = {
-    **_GROUP_SETTINGS,
-    "rebalance.timeout.ms": _IntSetting("rebalance_timeout_ms", 0),
-    "connect.protocol": _ProtocolSetting("connect_protocol"),
-    "scheduled.rebalance.max.delay.ms": _IntSetting("scheduled_rebalance_max_delay_ms", 0),
-    "worker.sync.timeout.ms": _IntSetting("worker_sync_timeout_ms", 0),
-    "worker.unsync.backoff.ms": _IntSetting("worker_unsync_backoff_ms", 0),
-    "task.shutdown.graceful.timeout.ms": _IntSetting("task_shutdown_graceful_timeout_ms", 0),
-    "offset.flush.interval.ms": _IntSetting("offset_flush_interval_ms", 1),
-    "exactly.once.source.support": _TextSetting("exactly_once_source_support"),
-}
 
 
-def _parse(
-    settings: Mapping[str, str], known: Mapping[str, _Setting]
-) -> dict[str, int | bool | str]:
+def _parse(settings: Mapping[str, str]) -> dict[str, int | bool | str]:
     parsed: dict[str, int | bool | str] = {}
     for name, text in settings.items():
-        setting = known.get(name)
+        setting = _CONSUMER_SETTINGS.get(name)
         if setting is None:
-            raise ConfigError(f"setting {name!r} is unknown; known are {', '.join(sorted(known))}")
+            known = ", ".join(sorted(_CONSUMER_SETTINGS))
+            raise ConfigError(f"setting {name!r} is unknown; known are {known}")
         parsed[setting.field] = _parse_value(name, text, setting)
     return parsed
 
@@ -234,8 +207,6 @@ def _parse_value(name: str, text: str, setting: _Setting) -> int | bool | str:
             if text not in ("true", "false"):
                 raise ConfigError(f"{name}={text!r} is no boolean; write true or false")
             return text == "true"
-        case _ProtocolSetting(_):
-            return _parse_protocol(name, text)
         case _ResetSetting(_):
             return _parse_reset(name, text)
     return text
@@ -256,11 +227,3 @@ def _parse_int(name: str, text: str, *, low: int, high: int) -> int:
     if not low <= value <= high:
         raise ConfigError(f"{name}={value} is out of bounds; write {low} to {high}")
     return value
-
-
-def _parse_protocol(name: str, text: str) -> int:
-    modes = {member.name.lower(): member for member in ConnectProtocolCompatibility}
-    mode = modes.get(text.lower())
-    if mode is None:
-        raise ConfigError(f"{name}={text!r} is unknown; write one of {', '.join(modes)}")
-    return int(mode)

@@ -26,7 +26,7 @@ class Always:
 
 def test_defaults_are_kafkas() -> None:
     """Without settings a consumer and a worker have Kafka's defaults."""
-    consumer, worker = ConsumerConfig.from_settings({}), WorkerConfig.from_settings({})
+    consumer, worker = ConsumerConfig.from_settings({}), WorkerConfig()
 
     assert (consumer.session_timeout_ms, consumer.rebalance_timeout_ms) == (45_000, 300_000)
     assert (consumer.enable_auto_commit, consumer.auto_commit_interval_ms) == (True, 5_000)
@@ -47,13 +47,11 @@ def test_settings_go_by_kafkas_names() -> None:
             "internal.leave.group.on.close": "false",
         }
     )
-    worker = WorkerConfig.from_settings({"connect.protocol": "EAGER"})
 
     assert consumer.rebalance_timeout_ms == 1_000
     assert not consumer.enable_auto_commit
     assert consumer.group_instance_id == "one"
     assert not consumer.leave_group_on_close
-    assert worker.connect_protocol is ConnectProtocolCompatibility.EAGER
 
 
 @pytest.mark.parametrize(
@@ -78,8 +76,6 @@ def test_bad_consumer_settings_are_refused(settings: dict[str, str], message: st
 
 def test_unknown_connect_protocol_is_refused() -> None:
     """The error lists the protocols there are."""
-    with pytest.raises(ConfigError, match="write one of eager, compatible, sessioned"):
-        WorkerConfig.from_settings({"connect.protocol": "fast"})
     with pytest.raises(ConfigError, match="known are default, compatible, sessioned"):
         ConnectProtocolCompatibility.from_protocol_name("fast")
 
