@@ -5,6 +5,7 @@ from the behaviour profiles, requirements.md from the registry of the conformanc
 """
 
 import argparse
+import ast
 import inspect
 import re
 import sys
@@ -55,27 +56,45 @@ def state_machine_page() -> str:
 
 
 def tagged_comments() -> Iterator[tuple[str, str, str]]:
-    """(tag, place, text) of every tagged comment, in file order."""
+    """(tag, place, text) of every tag in a comment or docstring, in file order."""
+    for path in sorted((ROOT / "coordinator_sim").rglob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        place = path.relative_to(ROOT).as_posix()
+        found = [*tags_of_comments(source), *tags_of_docstrings(source)]
+        for _, tag, text in sorted(found):
+            yield tag, place, " ".join(text.split())
+
+
+def tags_of_comments(source: str) -> Iterator[tuple[int, str, str]]:
+    """(line, tag, text): from the tag to the end of the comment."""
     opening = re.compile(r"^\s*#\s*(" + "|".join(TAGS) + r"):\s*(.*)$")
     going_on = re.compile(r"^\s*#\s?(.*)$")
-    for path in sorted((ROOT / "coordinator_sim").rglob("*.py")):
-        lines = path.read_text(encoding="utf-8").splitlines()
-        for number, line in enumerate(lines, 1):
-            match = opening.match(line)
-            if match is None:
-                continue
-            text = [match[2]]
-            for following in lines[number:]:
-                more = going_on.match(following)
-                if more is None or opening.match(following):
-                    break
-                text.append(more[1])
-            place = path.relative_to(ROOT).as_posix()
-            yield match[1], place, " ".join(" ".join(text).split())
+    lines = source.splitlines()
+    for number, line in enumerate(lines, 1):
+        match = opening.match(line)
+        if match is None:
+            continue
+        text = [match[2]]
+        for following in lines[number:]:
+            more = going_on.match(following)
+            if more is None or opening.match(following):
+                break
+            text.append(more[1])
+        yield number, match[1], " ".join(text)
+
+
+def tags_of_docstrings(source: str) -> Iterator[tuple[int, str, str]]:
+    """(line, tag, text): from the tag to the end of the paragraph."""
+    tagged = re.compile(r"\b(" + "|".join(TAGS) + r"): ((?:.+\n?)*)")
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                for match in tagged.finditer(text):
+                    yield node.lineno + text.count("\n", 0, match.start()), match[1], match[2]
 
 
 def fidelity_page() -> str:
-    """The comment tags by kind."""
+    """The tags by kind."""
     lines = [
         HEADER.format(source="the comment tags"),
         "# Fidelity\n\n",

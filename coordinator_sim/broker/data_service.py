@@ -235,8 +235,9 @@ class DataService:
     def _write_markers(self, transactional_id: str, marker: WritableMarker, now_ms: int) -> None:
         """End the transaction in the logs of its partitions.
 
-        DEVIATION: at once and whoever leads them; Kafka's coordinator sends the markers to the
-        leaders, and a reader of committed records waits as long as that takes.
+        DEVIATION: a transaction ends in all its logs at once, whoever leads them; Kafka's
+        coordinator sends the markers to the leaders, and a reader of committed records waits as
+        long as that takes.
         """
         outcomes: dict[TopicPartition, ErrorCode] = {}
         for topic, partitions in marker.topics:

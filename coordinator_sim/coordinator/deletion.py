@@ -157,7 +157,8 @@ class DeletionUnderWay:
 class ShareGroupsFirst:
     """A write without records that deletes the share groups of one partition: there are none.
 
-    QUIRK: so a deletion waits for the writes before it, though it has not begun.
+    QUIRK: for its sake a deletion of groups waits for the writes before it, though it has not
+    begun.
     Source: GroupCoordinatorService.deleteShareGroups, 4.1.
     """
 

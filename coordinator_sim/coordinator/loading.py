@@ -248,7 +248,8 @@ def _cancel_timers(runtime: Runtime, partition: Partition) -> None:
 def _orphan_timers(runtime: Runtime, partition: Partition) -> None:
     """The follow-up of a write that failed with the unload may have armed timers again.
 
-    QUIRK: they run on, whoever leads the partition by then, and find a Dead group.
+    QUIRK: timers armed in an unload run on, whoever leads the partition by then, and find a Dead
+    group.
     Source: CoordinatorContext.unload cancels the timers before it fails the writes.
     """
     for timer in _group_timers(runtime, partition):

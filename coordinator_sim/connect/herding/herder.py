@@ -205,7 +205,7 @@ def tick(herder: HerderState) -> Blocking[None]:  # noqa: C901 - DistributedHerd
     if herder.scheduled_rebalance_ms < FOREVER:
         scheduled_tick_ms = min(scheduled_tick_ms, herder.scheduled_rebalance_ms)
         # QUIRK: the completion is handled once more, now and after the poll; nothing is started
-        # twice, but one more rebalance counts as succeeded.
+        # twice, but Kafka's metrics count one more rebalance.
         herder.rebalance_resolved = False
     if herder.is_leader and is_request_validation_enabled(herder):
         scheduled_tick_ms = min(scheduled_tick_ms, herder.key_expiration_ms)

@@ -56,7 +56,8 @@ class RestError(CoordinatorSimError):
 class UnmatchedRequest(RestError):
     """A request that reaches no resource: unknown path, other method, other content type.
 
-    QUIRK: its answer is JSON that does not say so, for only a resource knows what it produces.
+    QUIRK: the answer to a request that reaches no resource is JSON that does not say so, for only
+    a resource knows what it produces.
     """
 
 
@@ -206,7 +207,7 @@ def status_text(status: int) -> str:
 def server_page(status: int, uri: str, reason: str) -> HttpResponse:
     """The page with which the server itself answers, when a request reaches no resource at all.
 
-    DEVIATION: the real one has a footer that names the server and its release.
+    DEVIATION: the page that Jetty itself answers has a footer there, with its name and release.
     """
     body = (
         "<html>\n<head>\n"
