@@ -91,6 +91,7 @@ class Driver:
             group_max_size=settings.group_max_size or _max_size(plan),
             # A log does not tell of the offsets that keep an empty group alive.
             offsets_retention_check_interval_ms=NEVER_MS,
+            offsets_commit_timeout_ms=plan.commit_timeout_ms or NEVER_MS,
         )
         self._partition = partition_for(self._group_id, config.offsets_topic_num_partitions)
         self._ids = NamedIds()
@@ -397,7 +398,9 @@ class Driver:
         def act() -> None:
             if player.generation != generation or player.is_over:
                 return
-            self._failures.fails = is_leader and script is not None and script.fails_to_store
+            if is_leader and script is not None:
+                self._failures.fails = script.fails_to_store and not script.waits_for_replicas
+                self._stall(stalls=script.waits_for_replicas)
             self._send(player, requests.sync(player, self._group_id, member_ids), SYNC_VERSION)
             self._failures.fails = False
 
@@ -405,6 +408,14 @@ class Driver:
             self._at(max(sync_ms, self._now_ms), _LEADER_SYNC, act)
         else:
             self._at(self._now_ms, _FOLLOWER_SYNC, act)
+
+    def _stall(self, *, stalls: bool) -> None:
+        """From now on, whether replicas do not follow; once they do, all that waits is stored."""
+        coordinator, partition = self._coordinator, self._partition
+        coordinator.hold_high_watermark(hold=stalls, partition=partition)
+        if not stalls:
+            end = coordinator.end_offset(partition)
+            self._take(coordinator.advance_high_watermark(partition, end, self._now_ms))
 
     def _sync_ms(self, player: Player) -> int | None:
         """When the leader assigns in the generation that began now; None when nobody syncs."""

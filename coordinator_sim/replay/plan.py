@@ -100,6 +100,7 @@ class Script:
         synced: Those of them that send SyncGroup.
         sync_ms: When the leader's assignment comes; None when it never does.
         fails_to_store: The append of the assignment fails.
+        waits_for_replicas: It fails because no replica follows until the commit times out.
         rebalance_timeout_ms: Its join timer, chosen to fire at `done_ms` when it kicks members.
         sync_timeout_ms: Its sync timer, chosen to fire where members are evicted for it.
     """
@@ -113,6 +114,7 @@ class Script:
     synced: tuple[int, ...] = ()
     sync_ms: int | None = None
     fails_to_store: bool = False
+    waits_for_replicas: bool = False
     rebalance_timeout_ms: int = NEVER_MS
     sync_timeout_ms: int = NEVER_MS
 
@@ -127,6 +129,8 @@ class GroupPlan:
         assumed: What the episode does not tell and replay had to choose, one sentence each.
         unexplained: Lines that no choice of members explains, one sentence each.
         is_over_capacity: It is loaded with one member more than `group.max.size`.
+        commit_timeout_ms: How long an assignment that cannot be stored waits for replicas; None
+            where none waits.
         assumed_session_timeout_ms: Of members that fail, where no line tells it.
     """
 
@@ -141,3 +145,4 @@ class GroupPlan:
     unexplained: list[str] = field(default_factory=list)
     assumed_session_timeout_ms: int | None = None
     is_over_capacity: bool = False
+    commit_timeout_ms: int | None = None

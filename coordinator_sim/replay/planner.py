@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Final
 
 from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.replay.casting import cast
 from coordinator_sim.replay.history import LINE_SKEW_MS, Episode, Rebalance
 from coordinator_sim.replay.names import instance_of, members_of, old_member_of
 from coordinator_sim.replay.plan import NEVER_MS, Actor, Ending, GroupPlan, Script, Step, StepKind
@@ -56,7 +57,7 @@ def plan_episode(episode: Episode) -> GroupPlan:
     )
     if episode.rebalances and episode.generation is not None:
         _Planner(plan).run()
-        _cast(plan)
+        cast(plan)
         fit_timeouts(plan)
         plan.steps.sort(key=lambda step: (step.at_ms, _STEP_ORDER[step.kind]))
         _say_what_is_assumed(plan)
@@ -77,7 +78,6 @@ class _Planner:
         self._starts = {id(each.first_line): each for each in plan.episode.rebalances}
         lines = plan.episode.lines
         self._roster = Roster(plan, _mentions(lines), _never_members(lines))
-        self._rejoined: set[int] = set()
         self._index = 0
 
     def run(self) -> None:
@@ -140,7 +140,7 @@ class _Planner:
         roster = self._roster
         at_ms = rebalance.first_line.ts_us // 1000
         roster.is_open = False
-        self._rejoined.clear()
+        self._roster.rejoined.clear()
         self._trigger(rebalance, at_ms)
         self._plan.scripts.append(Script(rebalance=rebalance, start_ms=at_ms))
         roster.position += 1
@@ -182,9 +182,12 @@ class _Planner:
                 self._overflow(at_ms)
             case _ if rebalance.start is None and rebalance.empty is rebalance.first_line:
                 self._leave_all(at_ms)
+            case _ if roster.changed_near(at_ms):
+                pass
+            case _ if rebalance.empty is not None:
+                self._go_away(rebalance.empty.ts_us // 1000, at_ms)
             case _:
-                if not roster.changed_near(at_ms):
-                    self._rejoin(None, at_ms)
+                self._rejoin(None, at_ms)
 
     def _overflow(self, at_ms: int) -> None:
         """The group was loaded with more members than it may have: here with one too many."""
@@ -193,6 +196,21 @@ class _Planner:
         for _ in range(2 - len(self._roster.present)):
             if self._roster.may_add:
                 self._roster.add()
+
+    def _go_away(self, empty_ms: int, at_ms: int) -> None:
+        """A group that empties in the end began to when somebody left; the others never came back.
+
+        Without a reason that is all that a log tells: whoever rejoins would be a member after it.
+        """
+        roster = self._roster
+        if empty_ms - at_ms <= LINE_SKEW_MS:
+            self._leave_all(at_ms)
+            return
+        for _ in range(2 - len(roster.present)):
+            if roster.may_add:
+                roster.add()
+        if roster.present:
+            roster.go(roster.present[0], at_ms, Ending.LEFT)
 
     def _leave_all(self, at_ms: int) -> None:
         """The group is seen when it empties: whoever was there left."""
@@ -220,7 +238,7 @@ class _Planner:
         if actor is None:
             roster.admit((None,), at_ms)
             return
-        self._rejoined.add(actor.index)
+        roster.rejoined.add(actor.index)
         self._plan.steps.append(Step(at_ms=at_ms, kind=StepKind.REJOIN, actors=(actor.index,)))
 
     def _replace(self, line: TraceEvent, at_ms: int, *, rebalances: bool) -> None:
@@ -253,6 +271,7 @@ class _Planner:
         count = script.rebalance.members
         surplus = 1 if self._plan.is_over_capacity and roster.position == 0 else 0
         self._seat_leader(script)
+        self._dethrone(script, at_ms)
         last_ms = script.start_ms if self._has_rejoiner() else at_ms
         missing = None if count is None else max(0, count - len(roster.present))
         roster.admit_waiting(script.start_ms, last_ms, missing)
@@ -261,6 +280,8 @@ class _Planner:
             roster.kick(len(roster.present) - count, at_ms)
             roster.counted()
         else:
+            # Nobody counts, but a join phase without members would have left the group Empty.
+            self._fill(1 - len(roster.present), script)
             self._explain_waiting(script, at_ms)
             roster.kick(surplus, at_ms)
         roster.is_open = False
@@ -282,6 +303,36 @@ class _Planner:
                 roster.admit((leader,), script.start_ms)
         else:
             self._plan.unexplained.append(f"{leader} leads, but is no member by the counts")
+
+    def _dethrone(self, script: Script, at_ms: int) -> None:
+        """A leader stays one as long as it comes back: where another leads, it did not.
+
+        Source: ClassicGroup.maybeElectNewJoinedLeader.
+        """
+        roster = self._roster
+        leader = roster.member(script.rebalance.leader_id or "")
+        if leader is None or roster.last_gone == roster.position:
+            return
+        former = self._former_leader(script, leader)
+        if former is None:
+            return
+        if at_ms - script.start_ms <= LINE_SKEW_MS:
+            roster.go(former, script.start_ms, Ending.LEFT)
+        else:
+            roster.go(former, at_ms, Ending.KICKED)
+
+    def _former_leader(self, script: Script, leader: Actor) -> Actor | None:
+        """Who led before and can be gone by the counts; None when nobody else needs to have led."""
+        roster = self._roster
+        count = script.rebalance.members or NEVER_MS
+        if roster.position > 0:
+            name = self._plan.scripts[-2].rebalance.leader_id
+            former = roster.member(name) if name is not None else None
+            return former if former is not leader and len(roster.present) > count else None
+        is_new = leader.joined == roster.position and self._plan.load_generation is not None
+        newcomers = sum(actor.joined == roster.position for actor in roster.present)
+        unseen = is_new and roster.may_add_before and newcomers < count < NEVER_MS
+        return roster.add() if unseen else None
 
     def _fill(self, count: int, script: Script) -> None:
         """Add members that no line names, to the loaded generation while that is possible."""
@@ -314,7 +365,7 @@ class _Planner:
         return any(
             actor.joined is not None
             and actor.joined < position
-            and actor.index not in self._rejoined
+            and actor.index not in self._roster.rejoined
             for actor in self._roster.present
         )
 
@@ -361,77 +412,6 @@ def _never_members(lines: list[TraceEvent]) -> frozenset[str]:
     )
 
 
-def _cast(plan: GroupPlan) -> None:
-    """Give every script its members, now that all of them are known."""
-    joining: dict[int, list[Actor]] = {}
-    ending: dict[int, list[Actor]] = {}
-    for actor in plan.actors:
-        if actor.joined is not None:
-            joining.setdefault(actor.joined, []).append(actor)
-            ending.setdefault(-1 if actor.ended is None else actor.ended, []).append(actor)
-    rejoined: dict[int, set[int]] = {}
-    for step in plan.steps:
-        if step.kind is StepKind.REJOIN:
-            rejoined.setdefault(step.at_ms, set()).update(step.actors)
-    first = joining.get(-1, [])
-    loaded = [actor for actor in first if actor.is_loaded]
-    plan.loaded = tuple(actor.index for actor in sorted(loaded, key=_leads_first(plan)))
-    present = {actor.index: actor for actor in first}
-    for position, script in enumerate(plan.scripts):
-        script.is_initial = not present and script.rebalance.start is not None
-        for actor in ending.get(position, ()):
-            present.pop(actor.index, None)
-        triggers = rejoined.get(script.start_ms, set())
-        script.rejoiners = tuple(index for index in present if index not in triggers)
-        for actor in joining.get(position, ()):
-            if actor.ended is None or actor.ended > position:
-                present[actor.index] = actor
-        script.members = tuple(present)
-        _assign_syncs(plan, position, list(present.values()))
-
-
-def _assign_syncs(plan: GroupPlan, position: int, members: list[Actor]) -> None:
-    """Say when the assignment comes and who asks for it."""
-    script = plan.scripts[position]
-    if script.fails_to_store:
-        script.sync_ms = plan.scripts[position + 1].start_ms
-        script.synced = script.members
-    elif script.sync_ms is not None:
-        script.synced = tuple(
-            actor.index for actor in members if _lives_until(actor, script.sync_ms)
-        )
-
-
-def _lives_until(actor: Actor, sync_ms: int) -> bool:
-    return actor.ends_ms is None or actor.ends_ms > sync_ms
-
-
-def _leads_first(plan: GroupPlan) -> "_LeadsFirst":
-    first = plan.scripts[0].rebalance
-    names: list[str | None] = []
-    if first.reason is RebalanceReason.LEADER_REJOIN and first.start is not None:
-        names.extend(members_of(first.start))
-    names.append(first.leader_id)
-    follower = None
-    if first.reason is RebalanceReason.METADATA_CHANGED and first.start is not None:
-        follower = members_of(first.start)[0]
-    return _LeadsFirst([name for name in names if name], follower)
-
-
-class _LeadsFirst:
-    """Sorts the member that led the loaded generation first, as far as lines tell."""
-
-    def __init__(self, leaders: list[str], follower: str | None) -> None:
-        self._leaders = leaders
-        self._follower = follower
-
-    def __call__(self, actor: Actor) -> int:
-        """0 for the leader, 1 for those who may have led, 2 for one that did not."""
-        if actor.name in self._leaders:
-            return 0
-        return 2 if actor.name is not None and actor.name == self._follower else 1
-
-
 def _say_what_is_assumed(plan: GroupPlan) -> None:
     """List what the lines do not tell."""
     if plan.load_generation is not None:
@@ -451,6 +431,11 @@ def _say_what_is_assumed(plan: GroupPlan) -> None:
     if any(script.is_initial for script in plan.scripts):
         plan.assumed.append(
             "the initial delay ends where a join phase of a group that was Empty ends"
+        )
+    if plan.commit_timeout_ms is not None:
+        plan.assumed.append(
+            "an assignment that fails long after it came waits for replicas in vain: "
+            f"offsets.commit.timeout.ms={plan.commit_timeout_ms}"
         )
     if plan.assumed_session_timeout_ms is not None:
         plan.assumed.append(

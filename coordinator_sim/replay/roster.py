@@ -24,6 +24,8 @@ class Roster:
         position: Index of the running or last rebalance; -1 before the first.
         is_open: Whether that rebalance's join phase is running.
         last_gone: Index of the last rebalance that somebody of before it did not survive.
+        rejoined: Members that came back of their own in the running rebalance, by index: parked,
+            they cannot fail before it is over.
         open_since: Index of the first rebalance after the last counted one, -1 for the loaded
             generation: members may still be added to it.
     """
@@ -35,6 +37,7 @@ class Roster:
         self.position = -1
         self.is_open = False
         self.last_gone = -1
+        self.rejoined: set[int] = set()
         self.open_since = 0 if plan.load_generation is None else -1
         self._plan = plan
         self._mentions = mentions
@@ -290,24 +293,35 @@ class Roster:
                 self._ask_step(actor)
             else:
                 self._come(actor, max(actor.asked_ms or at_ms, at_ms - LINE_SKEW_MS))
-        actor = actor or self.bind(name)
+        actor = actor or self.bind(name, fails=ending is Ending.FAILED)
         if actor is None:
             self._plan.unexplained.append(
                 f"{name} {ending.value}, who by the counts before was no member"
             )
         return actor
 
-    def bind(self, name: str) -> Actor | None:
-        """Find the unnamed member that is meant by a name not heard before."""
+    def bind(self, name: str, *, fails: bool = False) -> Actor | None:
+        """Find the unnamed member that is meant by a name not heard before.
+
+        One that `fails` is not waiting for the running rebalance, if there can be another.
+        """
         if name in self._names:
             return None
-        actor = next((actor for actor in self.present if actor.name is None), None)
+        unnamed = [actor for actor in self.present if actor.name is None]
+        if fails and self.is_open:
+            idle = [actor for actor in unnamed if not self._waits(actor)]
+            unnamed = idle if idle or self.may_add_before else unnamed
+        actor = unnamed[0] if unnamed else None
         if actor is not None:
             actor.name = name
             self._names.add(name)
         elif self.may_add:
             actor = self.add(name)
         return actor
+
+    def _waits(self, actor: Actor) -> bool:
+        """Whether its JoinGroup is parked in the running rebalance since it began."""
+        return actor.joined == self.position or actor.index in self.rejoined
 
     def _anyone(self) -> Actor | None:
         if self.present:

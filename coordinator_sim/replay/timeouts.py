@@ -20,6 +20,9 @@ def fit_timeouts(plan: GroupPlan) -> None:
     for actor in plan.actors:
         if actor.ending is Ending.ID_EXPIRED and actor.asked_ms is not None:
             actor.session_timeout_ms = max(1, (actor.ends_ms or 0) - actor.asked_ms)
+    for actor in plan.actors:
+        if _begins_unseen(plan, actor):
+            _let_leave(plan, actor)
     for position, kicked in sorted(_kicked(plan).items()):
         script = plan.scripts[position]
         length_ms = (script.done_ms or 0) - script.start_ms
@@ -28,9 +31,23 @@ def fit_timeouts(plan: GroupPlan) -> None:
         else:
             # The same timeout bounds the sync phase before, which took longer: so they left.
             for actor in kicked:
-                actor.ending = Ending.LEFT
-                step = Step(at_ms=actor.ends_ms or 0, kind=StepKind.LEAVE, actors=(actor.index,))
-                plan.steps.append(step)
+                _let_leave(plan, actor)
+
+
+def _begins_unseen(plan: GroupPlan, actor: Actor) -> bool:
+    """Whether it is removed in a rebalance whose beginning, and so its length, no line tells."""
+    position = actor.ended
+    if actor.ending is not Ending.KICKED or position is None or position >= len(plan.scripts):
+        return False
+    script = plan.scripts[position]
+    return script.rebalance.start is None and (actor.ends_ms or 0) <= script.start_ms
+
+
+def _let_leave(plan: GroupPlan, actor: Actor) -> None:
+    """Let a member that was removed leave instead, at the same line."""
+    actor.ending = Ending.LEFT
+    step = Step(at_ms=actor.ends_ms or 0, kind=StepKind.LEAVE, actors=(actor.index,))
+    plan.steps.append(step)
 
 
 def _fit_sessions(plan: GroupPlan) -> None:

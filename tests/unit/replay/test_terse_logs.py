@@ -1,0 +1,142 @@
+"""What must have been although no line tells it: small logs of one group each."""
+
+from coordinator_sim.replay.history import episodes_of
+from coordinator_sim.replay.logs import replay_log
+from coordinator_sim.replay.plan import Ending, GroupPlan
+from coordinator_sim.replay.planner import plan_episode
+from coordinator_sim.replay.report import GroupFidelity
+from coordinator_sim.trace.events import Event, RebalanceReason, RunInfo, Source, TraceEvent
+
+INFO = RunInfo(
+    trace_id="hand-made", source=Source.BROKER_LOG, cluster_id="c", version="0", profile="ingested"
+)
+Line = tuple[int, Event, dict[str, object]]
+
+
+def log_of(*lines: Line) -> list[TraceEvent]:
+    """The lines of the group `g`: milliseconds, event, columns."""
+    return [
+        TraceEvent(event=event, ts_us=at_ms * 1000, seq=seq, group_id="g", **columns)
+        for seq, (at_ms, event, columns) in enumerate(lines)
+    ]
+
+
+def prepare(
+    at_ms: int, generation: int, reason: str = "UNKNOWN", member: str | None = None
+) -> Line:
+    """The group leaves that generation."""
+    columns = {
+        "generation": generation,
+        "reason": RebalanceReason[reason],
+        "member_id": member,
+    }
+    return at_ms, Event.PREPARE_REBALANCE, columns
+
+
+def done(
+    at_ms: int, generation: int, members: int | None = None, leader: str | None = None
+) -> tuple[Line, Line]:
+    """A join phase ends and the leader assigns a millisecond later."""
+    sync = {"generation": generation, "leader_id": leader}
+    return (
+        (at_ms, Event.JOIN_COMPLETE, {"generation": generation, "members": members}),
+        (at_ms + 1, Event.SYNC_LEADER, sync),
+    )
+
+
+def empty(at_ms: int, generation: int) -> Line:
+    """Nobody is left."""
+    return at_ms, Event.GROUP_EMPTY, {"generation": generation}
+
+
+def gone(at_ms: int, event: Event, member: str) -> Line:
+    """A member fails or is removed."""
+    return at_ms, event, {"member_id": member}
+
+
+def judged(events: list[TraceEvent]) -> tuple[GroupPlan, GroupFidelity]:
+    """The plan of the log's one episode, and how faithful its replay is."""
+    (episode,) = episodes_of("g", events)
+    (fidelity,) = replay_log(events, INFO).report.groups
+    return plan_episode(episode), fidelity
+
+
+def test_assignment_that_fails_long_after_it_came_waits_for_replicas() -> None:
+    """The append is held until the commit timeout that the lines tell, and that is said."""
+    events = log_of(
+        prepare(1000, 0, "MEMBER_JOINED", "a-1"),
+        *done(4000, 1, 1, "a-1"),
+        prepare(9001, 1, "STORE_ERROR"),
+        *done(9002, 2, 1, "a-1"),
+    )
+    plan, fidelity = judged(events)
+    assert plan.commit_timeout_ms == 5_000
+    assert fidelity.is_reproduced
+    assert any("offsets.commit.timeout.ms=5000" in text for text in fidelity.assumed)
+
+
+def test_group_that_empties_at_once_without_a_reason_was_left() -> None:
+    """Whoever had rejoined would be a member: so the members left, and did not rejoin."""
+    events = log_of(
+        prepare(1000, 0),
+        *done(4000, 1),
+        prepare(9000, 1),
+        empty(9000, 2),
+        prepare(20_000, 2),
+        *done(23_000, 3),
+    )
+    plan, fidelity = judged(events)
+    assert fidelity.is_reproduced
+    assert [actor.ending for actor in plan.actors] == [Ending.LEFT, None]
+
+
+def test_group_that_empties_later_without_a_reason_loses_two() -> None:
+    """One began it by leaving, another was waited for until the join timer removed it."""
+    plan, fidelity = judged(log_of(prepare(9000, 4), empty(19_000, 5)))
+    assert fidelity.is_reproduced
+    assert {actor.ending for actor in plan.actors} == {Ending.LEFT, Ending.KICKED}
+
+
+def test_join_phase_that_all_known_members_fail_in_has_another() -> None:
+    """A join phase ends with members, and one whose JoinGroup is parked does not fail."""
+    events = log_of(
+        prepare(1000, 0),
+        *done(4000, 1),
+        prepare(60_000, 1),
+        gone(69_000, Event.MEMBER_FAILED, "a-1"),
+        gone(69_000, Event.MEMBER_FAILED, "b-1"),
+        *done(69_000, 2),
+    )
+    plan, fidelity = judged(events)
+    assert fidelity.is_reproduced
+    assert sum(actor.ending is None for actor in plan.actors) == 1
+
+
+def test_leader_that_another_succeeds_did_not_come_back() -> None:
+    """By the counts one member is removed: it is the one that led, or it would lead still."""
+    events = log_of(
+        prepare(1000, 0, "MEMBER_JOINED", "a-1"),
+        *done(4000, 1, 2, "a-1"),
+        prepare(30_000, 1, "MEMBER_JOINED", "c-1"),
+        *done(45_000, 2, 2, "c-1"),
+    )
+    plan, _ = judged(events)
+    endings = {actor.name: actor.ending for actor in plan.actors}
+    assert endings["a-1"] is Ending.KICKED
+    assert endings["c-1"] is None
+
+
+def test_new_member_that_leads_others_succeeds_one_that_was_never_seen() -> None:
+    """The loaded generation had a leader, who did not come back while the others did."""
+    events = log_of(prepare(30_000, 1, "MEMBER_JOINED", "c-1"), *done(45_000, 2, 2, "c-1"))
+    plan, _ = judged(events)
+    assert len(plan.loaded) == 2
+    assert plan.actors[plan.loaded[0]].ending is Ending.KICKED
+
+
+def test_member_removed_before_the_first_seen_rebalance_left() -> None:
+    """The length of its join phase is not told, so nothing but its going can have ended it."""
+    events = log_of(gone(45_000, Event.MEMBER_KICKED, "a-1"), *done(45_000, 2, 2, "c-1"))
+    plan, fidelity = judged(events)
+    assert fidelity.tallies["generations"].reproduced == 1
+    assert next(each for each in plan.actors if each.name == "a-1").ending is Ending.LEFT
