@@ -54,6 +54,12 @@ SetOption = Annotated[
         help="A client's or worker's setting, such as session.timeout.ms=10000; may be repeated.",
     ),
 ]
+ForOption = Annotated[
+    float,
+    typer.Option(
+        "--for", min=0, help="Leave after so many seconds; 0: when told.", metavar="SECONDS"
+    ),
+]
 LogOption = Annotated[
     Path | None, typer.Option(help="Write every frame to this file, one JSON object a line.")
 ]
@@ -80,9 +86,7 @@ def member(
     manifests: ManifestsOption = None,
     set_: SetOption = None,
     protocol_log: LogOption = None,
-    for_: Annotated[
-        float, typer.Option("--for", help="Leave after so many seconds.", metavar="SECONDS")
-    ] = 0,
+    for_: ForOption = 0,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object a line instead of sentences.")
     ] = False,
@@ -230,7 +234,7 @@ def _reader(options: "ConsumerOptions", narrator: Narrator) -> "RecordReader | N
     try:
         from coordinator_sim.live.records import RecordReader
     except ImportError:
-        text = "membership only: no records are read without coordinator-sim[clients]"
+        text = "membership only: no records are read without coordinator-sim[live]"
         narrator.event(MemberEvent(kind="MEMBERSHIP_ONLY", text=text, details={}))
         return None
     bootstrap = ",".join(f"{node.host}:{node.port}" for node in options.bootstrap)

@@ -11,15 +11,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 log = typer.Typer(
-    help="Look into the offsets log: the segments of __consumer_offsets.",
-    no_args_is_help=True,
+    short_help="Look into the offsets log: the segments of __consumer_offsets.",
     rich_markup_mode=None,
 )
 
 
 @log.callback()
 def options() -> None:
-    """Look into the offsets log: the segments of __consumer_offsets."""
+    """Look into the offsets log: the segments of __consumer_offsets.
+
+    Example: coordinator-sim log dump out/offsets
+    """
 
 
 @log.command(short_help="Print segments as kafka-dump-log --offsets-decoder does.")

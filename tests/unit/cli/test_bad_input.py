@@ -49,6 +49,8 @@ def test_unknown_scenario_names_the_close_ones() -> None:
         (("run", "--sed", "3"), ("--sed", "--seed", "coordinator_sim run --help")),
         (("run",), ("missing argument", "SCENARIO")),
         (("run", "member-crash", "--seed", "x"), ("--seed", "integer")),
+        (("log",), ("missing command", "coordinator_sim log --help")),
+        (("member", "--bootstrap", "a:1", "--for", "-3"), ("--for", "equal to 0")),
     ],
 )
 def test_wrong_command_line_is_one_line(arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
