@@ -13,6 +13,9 @@ PUSH_SIZES = {"kafka-4.4.0": 50_000, "kafka-3.9.2": 20_000}
 NIGHTLY_SIZES = {"kafka-4.4.0": 1_000_000, "kafka-4.3.1": 300_000, "kafka-3.9.2": 300_000}
 """Operations compared with each reference."""
 
+ON_EVERY_PROCESSOR = ("-n", "auto", "--maxprocesses", "8", "--dist", "worksteal")
+"""Each process begins with neighbours in the tests' order, which share what is made once."""
+
 
 @nox.session
 def demo(session: nox.Session) -> None:
@@ -22,16 +25,20 @@ def demo(session: nox.Session) -> None:
 
 @nox.session
 def test(session: nox.Session) -> None:
-    """The default test suite; needs nothing but Python, and Java for the Spark part."""
+    """The default test suite; needs nothing but Python, and Java for the Spark part.
+
+    `-- -n 0` runs it in one process, as a debugger wants it.
+    """
     others = ("property", "oracle", "nightly", "real_kafka")
     chosen = " and ".join(f"not {marker}" for marker in others)
-    session.run("pytest", "-m", chosen, *session.posargs)
+    session.run("pytest", *ON_EVERY_PROCESSOR, "-m", chosen, *session.posargs)
 
 
 @nox.session(name="property")
 def property_(session: nox.Session) -> None:
     """Property tests; `-- --hypothesis-profile nightly` for the long run."""
-    session.run("pytest", "-m", "property", *(session.posargs or ["--hypothesis-profile", "ci"]))
+    wanted = session.posargs or ("--hypothesis-profile", "ci")
+    session.run("pytest", *ON_EVERY_PROCESSOR, "-m", "property", *wanted)
 
 
 @nox.session
@@ -63,7 +70,8 @@ def conformance(session: nox.Session) -> None:
 @nox.session
 def nightly(session: nox.Session) -> None:
     """The same suites with larger numbers, then the benchmarks. Hours."""
-    session.run("pytest", "-m", "property", "--hypothesis-profile", "nightly")
+    long = ("--hypothesis-profile", "nightly")
+    session.run("pytest", *ON_EVERY_PROCESSOR, "-m", "property", *long)
     session.run("pytest", "-m", "nightly")
     for reference, steps in NIGHTLY_SIZES.items():
         wanted = ("--reference", reference, "--steps", str(steps))
