@@ -20,6 +20,7 @@ from coordinator_sim.connect.effects import (
     Fetched,
     HttpRequest,
     Listen,
+    ReadToEnd,
     Ready,
     StartConnector,
     StartTask,
@@ -33,7 +34,7 @@ from coordinator_sim.connect.plugins.standard_plugins import standard_plugins
 from coordinator_sim.connect.settings.worker_config import DistributedConfig
 from coordinator_sim.connect.start_up import AT_ONCE
 from coordinator_sim.connect.worker import ConnectWorker, WorkerParts
-from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim.errors import ConfigError, DataError, InvariantViolation
 from coordinator_sim.live.background import in_thread
 from coordinator_sim.live.chance import SystemChance
 from coordinator_sim.live.data_plane import DataEffect, DataPlane
@@ -199,6 +200,8 @@ class ConnectMember(PortLoop):
             self._work.carry_out(effect)
         elif isinstance(effect, DataEffect):
             self._plane.carry_out(effect)
+        elif not isinstance(effect, ReadToEnd):  # which is for the record alone
+            raise InvariantViolation(f"{type(effect).__name__} is not asked of a driver")
 
     def _tell_of_work(self, effect: WorkerEffect) -> None:
         match effect:
