@@ -25,6 +25,7 @@ from coordinator_sim.protocol.records import (
 )
 from coordinator_sim.protocol.requests import GroupRequest
 from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.protocol.table_order import TABLE_ORDERS
 from coordinator_sim.replay import players as requests
 from coordinator_sim.replay.history import LINE_SKEW_MS
 from coordinator_sim.replay.plan import NEVER_MS, Ending, GroupPlan, Script, Step, StepKind
@@ -99,7 +100,9 @@ class Driver:
         self._coordinator = GroupCoordinator(
             config, profile, ids=self._ids, append_policy=self._failures
         )
-        self._players = [player_of(actor) for actor in plan.actors]
+        self._players = [
+            player_of(actor, TABLE_ORDERS[profile.hash_order]) for actor in plan.actors
+        ]
         self._queue: list[tuple[int, int, int, _Action]] = []
         self._order = 0
         self._now_ms = plan.load_ms

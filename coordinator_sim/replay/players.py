@@ -15,7 +15,9 @@ from coordinator_sim.protocol.messages import (
     SyncGroupAssignment,
     SyncGroupRequest,
 )
+from coordinator_sim.protocol.partitioning import java_string_hash
 from coordinator_sim.protocol.records import GroupMetadataMember
+from coordinator_sim.protocol.table_order import TableOrder
 from coordinator_sim.replay.names import split_member_id
 from coordinator_sim.replay.plan import Actor
 
@@ -31,6 +33,11 @@ HEARTBEAT_VERSION: Final = 4
 LEAVE_VERSION: Final = 5
 NO_PARTITIONS: Final = b"\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff"
 """A ConsumerProtocol subscription or assignment of version 0: nothing, no user data."""
+
+_UNNAMED: Final = "unnamed"
+_SALTS: Final = 64
+_CAPACITIES: Final = (16, 32, 64)
+"""Buckets of a Java table of up to 12, 24 and 48 members."""
 
 
 class NamedIds:
@@ -91,20 +98,35 @@ class Player:
         return tuple(JoinGroupProtocol(name, self.subscription()) for name in names)
 
 
-def player_of(actor: Actor) -> Player:
-    """The player of an actor, with the id that the trace names or one of its own."""
+def player_of(actor: Actor, order: TableOrder) -> Player:
+    """The player of an actor, with the id that the trace names or one of its own.
+
+    Args:
+        actor: Who is played.
+        order: Of the coordinator's table of members: an id of its own comes up late in it, because
+            a member that no line names does not lead.
+    """
     parts = split_member_id(actor.name) if actor.name is not None else None
-    client_id, uuid = parts or (
-        actor.name or "unnamed",
-        f"00000000-0000-4000-8000-{actor.index:012d}",
-    )
     instance_id = actor.group_instance_id
+    client_id, uuid = parts or (actor.name or _UNNAMED, _late_uuid(actor, order))
     if instance_id and actor.name is not None and actor.name.startswith(f"{instance_id}-"):
         uuid = actor.name.removeprefix(f"{instance_id}-")
     player = Player(actor=actor, client_id=client_id, uuid=uuid)
     if actor.is_loaded:
         player.member_id = actor.name or f"{client_id}-{uuid}"
     return player
+
+
+def _late_uuid(actor: Actor, order: TableOrder) -> str:
+    """Of some random parts for the actor's id, one that tables of usual sizes hand out late."""
+    prefix = actor.group_instance_id or actor.name or _UNNAMED
+    uuids = (f"00000000-{salt:04x}-4000-8000-{actor.index:012d}" for salt in range(_SALTS))
+
+    def places(uuid: str) -> list[tuple[int, int]]:
+        hashed = java_string_hash(f"{prefix}-{uuid}")
+        return [order.place(hashed, capacity) for capacity in _CAPACITIES]
+
+    return max(uuids, key=places)
 
 
 def stored(

@@ -140,3 +140,10 @@ def test_member_removed_before_the_first_seen_rebalance_left() -> None:
     plan, fidelity = judged(events)
     assert fidelity.tallies["generations"].reproduced == 1
     assert next(each for each in plan.actors if each.name == "a-1").ending is Ending.LEFT
+
+
+def test_member_that_no_line_names_does_not_lead_before_one_that_is_named() -> None:
+    """Whoever a line says leads comes before invented ids in the table that leaders come from."""
+    for leader in ("c-1", "c-2", "c-3", "c-4", "c-5", "c-6"):
+        events = log_of(prepare(30_000, 1, "MEMBER_JOINED", leader), *done(45_000, 2, 3, leader))
+        assert judged(events)[1].is_reproduced
