@@ -201,6 +201,24 @@ def test_a_connector_is_created_run_and_shown() -> None:
     assert shown(again) == exchanges()["create again"]["response"]
 
 
+def test_a_connector_that_asks_has_only_other_tasks_written() -> None:
+    """Equal task configurations are not written: that ends a loop of reconfigurations."""
+    bench = running()
+    bench.ask(request("POST", "/connectors", {"name": "src", "config": SOURCE}))
+    bench.run(5_000)
+    configs = bench.topics["connect-configs"]
+    written = len(configs)
+    bench.ask_for_tasks("src")
+    bench.run(5_000)
+    assert len(configs) == written
+    bench.write("connect-configs", b"task-src-0", b'{"properties":{"file":"another"}}')
+    bench.write("connect-configs", b"commit-src", b'{"tasks":1}')
+    bench.run(5_000)
+    bench.ask_for_tasks("src")
+    bench.run(5_000)
+    assert [record.key for record in configs[written + 2 :]] == [b"task-src-0", b"commit-src"]
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -137,6 +137,10 @@ class WorkerBench:
         """The answer to a request that is answered at once."""
         return self.answers[self.send(request)]
 
+    def ask_for_tasks(self, connector: str) -> None:
+        """A running connector wants its tasks configured anew."""
+        self._carry_out(self.worker.reconfiguration_asked(connector, self.now_ms))
+
     def write(self, topic: str, key: bytes | None, value: bytes | None) -> None:
         """Append a record as another worker does."""
         self._append(topic, key, value)
