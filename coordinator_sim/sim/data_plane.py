@@ -117,6 +117,10 @@ class DataPlane(Alarmed):
         if isinstance(effect, ReadToEnd):
             self._tell_of_end(effect.topic)
             return True
+        if isinstance(effect, CloseProducer):
+            # Now, not when the process may next send: its successor has the same name.
+            self._close_producer(effect.transactional_id)
+            return True
         main = self._main_of(effect)
         if main is None:
             return False
@@ -164,8 +168,6 @@ class DataPlane(Alarmed):
                 return self._new_transactional(transactional_id).init_transactions(token)
             case ProduceInTransaction(transactional_id=transactional_id):
                 return self._transactional[transactional_id].produce(effect)
-            case CloseProducer(transactional_id=transactional_id):
-                return self._close_producer(transactional_id)
             case _:
                 return self._admin_call(effect)
 
@@ -283,12 +285,11 @@ class DataPlane(Alarmed):
             self._clients.pop(f"{topic}-consumer")
         yield from ()
 
-    def _close_producer(self, transactional_id: str) -> Blocking[None]:
+    def _close_producer(self, transactional_id: str) -> None:
         writer = self._transactional.pop(transactional_id, None)
         if writer is not None:
             writer.close()
             self._clients.pop(transactional_id)
-        yield from ()
 
     def _writer(self, topic: str) -> TopicWriter:
         writer = self._writers.get(topic)

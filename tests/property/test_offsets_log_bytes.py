@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
@@ -181,6 +181,25 @@ def flat(groups: tuple[FetchedGroup, ...]) -> list[tuple[object, ...]]:
     )
 
 
+def deletes_what_is_pending(script: list[Step]) -> bool:
+    """Whether a tombstone comes between an offset of a transaction and the transaction's end.
+
+    The cleaner then drops the offset for the tombstone's sake, also in Kafka; a load without
+    cleaning brings the offset back with the end of the transaction.
+    """
+    pending: dict[int, set[object]] = {}
+    for kind, producer_id, records in script:
+        if kind == "txn":
+            pending.setdefault(producer_id, set()).update(one.key for one in records)
+        elif kind != "plain":
+            pending.pop(producer_id, None)
+        elif any(
+            one.value is None and one.key in keys for keys in pending.values() for one in records
+        ):
+            return True
+    return False
+
+
 @given(steps, st.lists(st.integers(0, 3 * DAY_MS), min_size=1, max_size=3))
 def test_cleaning_does_not_change_the_loaded_offsets(
     script: list[Step], after_ms: list[int]
@@ -196,6 +215,7 @@ def test_cleaning_does_not_change_the_loaded_offsets(
         for kind, producer, records in offsets_only
         if records or kind != "plain"
     ]
+    assume(not deletes_what_is_pending(one_version))
     log = log_of([step for step in one_version if step[2] or step[0] != "txn"], closed=True)
     stored = [
         one.decoded() for batch in log for one in SegmentReader(encode_batch(batch, BatchForm()))

@@ -303,6 +303,23 @@ def test_an_open_transaction_is_aborted_by_the_next_of_its_id() -> None:
     assert bench.values() == [b"whole"]
 
 
+def test_a_producer_closed_in_a_frozen_process_has_a_successor() -> None:
+    """The close is of the producer there was, not of the next one of its transactional id."""
+    bench = Bench(brokers=1)
+    bench.topic("t")
+    bench.plane.carry_out(InitTransactions(1, "x"))
+    bench.run(20)
+    bench.plane.pause()
+    bench.plane.carry_out(CloseProducer("x"))
+    bench.plane.carry_out(InitTransactions(2, "x"))
+    bench.plane.resume()
+    assert bench.run(20) == [(2, None, None)]
+    bench.plane.carry_out(
+        ProduceInTransaction(token=3, transactional_id="x", topic="t", records=((b"a", b"1"),))
+    )
+    assert bench.run(20) == [(3, None, None)]
+
+
 def test_a_frozen_process_hears_everything_afterwards() -> None:
     """What the network brought meanwhile is handled at the end, and then what was asked."""
     bench = Bench()
