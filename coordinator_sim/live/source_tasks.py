@@ -33,6 +33,8 @@ from coordinator_sim.live.source_offsets import SourceOffsets
 from coordinator_sim.protocol.resources import ConnectorTaskId
 
 _CONNECT_ERROR: Final = "org.apache.kafka.connect.errors.ConnectException: "
+# DEVIATION: records are waited for so long after each poll, before their offsets are told of; Java
+# waits for them when it commits, for `offset.flush.timeout.ms`, and commits what is through.
 _FLUSH_S: Final = 120.0
 _READ_BYTES: Final = 1 << 16
 _POLL_S: Final = 0.1

@@ -94,10 +94,7 @@ class DistributedConfig(Struct, frozen=True, kw_only=True):
     signature_algorithm: str
     verification_algorithms: tuple[str, ...]
     key_converter: str
-    value_converter: str
-    header_converter: str
     offset_flush_interval_ms: int
-    offset_flush_timeout_ms: int
     plugin_path: tuple[str, ...]
     plugin_discovery: PluginDiscovery
     topic_tracking_enable: bool
@@ -138,10 +135,7 @@ class DistributedConfig(Struct, frozen=True, kw_only=True):
             signature_algorithm=values.text("inter.worker.signature.algorithm"),
             verification_algorithms=values.texts("inter.worker.verification.algorithms"),
             key_converter=values.text("key.converter"),
-            value_converter=values.text("value.converter"),
-            header_converter=values.text("header.converter"),
             offset_flush_interval_ms=values.number("offset.flush.interval.ms"),
-            offset_flush_timeout_ms=values.number("offset.flush.timeout.ms"),
             plugin_path=values.texts("plugin.path"),
             plugin_discovery=PluginDiscovery(values.text("plugin.discovery").lower()),
             topic_tracking_enable=values.flag("topic.tracking.enable"),
