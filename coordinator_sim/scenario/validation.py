@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from coordinator_sim.errors import ConfigError, ScenarioError
-from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.api_keys import GROUP_APIS, ApiKey
 from coordinator_sim.protocol.profiles import profile_named
 from coordinator_sim.scenario.happenings import (
     AddConnector,
@@ -372,7 +372,7 @@ def _check_response(scenario: Scenario, happening: DropResponse | DelayResponse)
     kind = type(happening).__name__
     _check_member(scenario, happening.member)
     _within(f"count of {kind}", happening.count, 1, MAX_PARTITIONS)
-    _known("api", happening.api, [api.name for api in ApiKey])
+    _known("api", happening.api, [api.name for api in ApiKey if api in GROUP_APIS])
     if isinstance(happening, DelayResponse):
         _within("by_ms of DelayResponse", happening.by_ms, 1, MAX_TIME_MS)
 

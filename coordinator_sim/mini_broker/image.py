@@ -1,0 +1,212 @@
+"""The cluster's metadata: what all brokers know alike, changed by one door, `apply`.
+
+Reading the journal from its beginning gives the same image again.
+
+Source: kafka trunk, metadata/.../image/MetadataImage.java (what belongs to it).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, TypeVar, cast
+
+from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.mini_broker.changes import (
+    AclCreated,
+    AclDeleted,
+    BrokerStarted,
+    Change,
+    ConfigsChanged,
+    FeatureSet,
+    LeaderElected,
+    PartitionsAdded,
+    ProducerIdsReserved,
+    ScramRemoved,
+    ScramSet,
+    TopicCreated,
+    TopicDeleted,
+)
+
+NO_LEADER: Final = -1
+C = TypeVar("C", bound=Change)
+
+
+@dataclass(slots=True)
+class PartitionState:
+    """One partition: its leader (-1 for none) and what clients are told of replicas."""
+
+    leader_id: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class TopicState:
+    """A topic and its partitions in order."""
+
+    name: str
+    topic_id: bytes
+    partitions: list[PartitionState] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ClusterImage:
+    """What every broker knows.
+
+    Attributes:
+        topics: By name, in order of creation.
+        topic_names: By id.
+        configs: (resource type, name) -> settings that differ from the defaults.
+        acls: In order of creation; the values mean nothing.
+        scram: (user, mechanism) -> verifier.
+        next_producer_id: Ids below it may be in use.
+        features: Finalized levels by name.
+        broker_epochs: Of each broker's newest start.
+        version: Counts the changes.
+    """
+
+    topics: dict[str, TopicState] = field(default_factory=dict)
+    topic_names: dict[bytes, str] = field(default_factory=dict)
+    configs: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
+    acls: dict[AclCreated, None] = field(default_factory=dict)
+    scram: dict[tuple[str, int], ScramSet] = field(default_factory=dict)
+    next_producer_id: int = 0
+    features: dict[str, int] = field(default_factory=dict)
+    broker_epochs: dict[int, int] = field(default_factory=dict)
+    version: int = 0
+
+    def apply(self, change: Change) -> None:
+        """Let one change take effect.
+
+        Raises:
+            InvariantViolation: it is about a topic that there is not, or is there already.
+        """
+        _APPLIED[type(change)](self, change)
+        self.version += 1
+
+    def partition(self, topic: str, index: int) -> PartitionState | None:
+        """A partition's state; None when there is none of that name and number."""
+        state = self.topics.get(topic)
+        if state is None or not 0 <= index < len(state.partitions):
+            return None
+        return state.partitions[index]
+
+    def topic(self, name: str) -> TopicState:
+        """The topic of that name.
+
+        Raises:
+            InvariantViolation: there is none.
+        """
+        state = self.topics.get(name)
+        if state is None:
+            raise InvariantViolation(f"a change of topic {name!r}, which there is not")
+        return state
+
+    def configs_of(self, resource_type: int, name: str) -> dict[str, str]:
+        """The settings of a resource that differ from the defaults."""
+        return self.configs.get((resource_type, name), {})
+
+
+def _create_topic(image: ClusterImage, change: TopicCreated) -> None:
+    if change.name in image.topics:
+        raise InvariantViolation(f"topic {change.name!r} is created twice")
+    state = TopicState(change.name, change.topic_id)
+    image.topics[change.name] = state
+    image.topic_names[change.topic_id] = change.name
+    _add(state, change.replicas)
+    if change.configs:
+        image.configs[TOPIC_RESOURCE, change.name] = dict(change.configs)
+
+
+def _add_partitions(image: ClusterImage, change: PartitionsAdded) -> None:
+    _add(image.topic(change.name), change.replicas)
+
+
+def _add(state: TopicState, assignments: tuple[tuple[int, ...], ...]) -> None:
+    for replicas in assignments:
+        leader_id = replicas[0] if replicas else NO_LEADER
+        state.partitions.append(PartitionState(leader_id, 0, replicas, replicas))
+
+
+def _delete_topic(image: ClusterImage, change: TopicDeleted) -> None:
+    state = image.topic(change.name)
+    del image.topics[change.name]
+    del image.topic_names[state.topic_id]
+    image.configs.pop((TOPIC_RESOURCE, change.name), None)
+
+
+def _change_configs(image: ClusterImage, change: ConfigsChanged) -> None:
+    place = (change.resource_type, change.name)
+    values = image.configs.setdefault(place, {})
+    for name, value in change.values.items():
+        if value is None:
+            values.pop(name, None)
+        else:
+            values[name] = value
+    if not values:
+        del image.configs[place]
+
+
+def _elect(image: ClusterImage, change: LeaderElected) -> None:
+    partition = image.topic(change.topic).partitions[change.partition]
+    partition.leader_id = change.leader_id
+    partition.leader_epoch = change.leader_epoch
+    if change.isr is not None:
+        partition.isr = change.isr
+
+
+def _create_acl(image: ClusterImage, change: AclCreated) -> None:
+    image.acls[change] = None
+
+
+def _delete_acl(image: ClusterImage, change: AclDeleted) -> None:
+    image.acls.pop(change.acl, None)
+
+
+def _set_scram(image: ClusterImage, change: ScramSet) -> None:
+    image.scram[change.user, change.mechanism] = change
+
+
+def _remove_scram(image: ClusterImage, change: ScramRemoved) -> None:
+    image.scram.pop((change.user, change.mechanism), None)
+
+
+def _reserve_producer_ids(image: ClusterImage, change: ProducerIdsReserved) -> None:
+    image.next_producer_id = max(image.next_producer_id, change.next_producer_id)
+
+
+def _set_feature(image: ClusterImage, change: FeatureSet) -> None:
+    image.features[change.name] = change.level
+
+
+def _start_broker(image: ClusterImage, change: BrokerStarted) -> None:
+    image.broker_epochs[change.broker_id] = change.broker_epoch
+
+
+TOPIC_RESOURCE: Final = 2
+"""A topic among the resources that have settings. Source: ConfigResource.Type."""
+BROKER_RESOURCE: Final = 4
+GROUP_RESOURCE: Final = 32
+
+_Apply = Callable[[ClusterImage, Change], None]
+
+
+def _of(apply: Callable[[ClusterImage, C], None]) -> _Apply:
+    """The table it is put in sees to the kind of change."""
+    return cast("_Apply", apply)
+
+
+_APPLIED: Final[dict[type, _Apply]] = {
+    TopicCreated: _of(_create_topic),
+    PartitionsAdded: _of(_add_partitions),
+    TopicDeleted: _of(_delete_topic),
+    ConfigsChanged: _of(_change_configs),
+    LeaderElected: _of(_elect),
+    AclCreated: _of(_create_acl),
+    AclDeleted: _of(_delete_acl),
+    ScramSet: _of(_set_scram),
+    ScramRemoved: _of(_remove_scram),
+    ProducerIdsReserved: _of(_reserve_producer_ids),
+    FeatureSet: _of(_set_feature),
+    BrokerStarted: _of(_start_broker),
+}
