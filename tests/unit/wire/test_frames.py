@@ -402,9 +402,9 @@ def test_bytes_behind_the_body_are_ignored() -> None:
 
 def test_unknown_apis_and_versions_are_told_apart_from_broken_bytes() -> None:
     """A server answers them with UNSUPPORTED_VERSION; the header says what was asked."""
-    frame = b"\x00\x12\x00\x04\x00\x00\x00\x07\xff\xff"
-    assert read_header(frame) == RequestHeader(api_key=18, api_version=4, correlation_id=7)
-    with pytest.raises(UnsupportedVersion, match="API 18"):
+    frame = b"\x00\x3e\x00\x04\x00\x00\x00\x07\xff\xff"
+    assert read_header(frame) == RequestHeader(api_key=62, api_version=4, correlation_id=7)
+    with pytest.raises(UnsupportedVersion, match="API 62"):
         decode_request(frame)
     with pytest.raises(UnsupportedVersion, match="Heartbeat has no version 9"):
         decode_request(b"\x00\x0c\x00\x09\x00\x00\x00\x07\xff\xff")
