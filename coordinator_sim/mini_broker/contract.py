@@ -54,7 +54,14 @@ class Answers(Protocol):
     """Where late answers go."""
 
     def answer(self, token: int, response: Data | None) -> None:
-        """Answer the request of that token; None sends nothing, as Produce with acks=0 wants."""
+        """Answer the request of that token; None sends nothing, as Produce with acks=0 wants.
+
+        May be called before the handler has returned; the handler then returns None.
+        """
+        ...
+
+    def close(self, token: int) -> None:
+        """Close the connection of that request: what Produce with acks=0 gets for an error."""
         ...
 
 
