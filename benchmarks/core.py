@@ -12,7 +12,6 @@ from time import process_time
 from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.errors import InvariantViolation
-from coordinator_sim.harness.ids import SeededIds
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
     HeartbeatRequest,
@@ -27,6 +26,7 @@ from coordinator_sim.protocol.messages import (
     SyncGroupRequest,
 )
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE
+from coordinator_sim.protocol.seeded_ids import SeededIds
 
 HEARTBEATS = 200_000
 COMMITS = 20_000

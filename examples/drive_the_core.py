@@ -5,7 +5,6 @@ Run it: python examples/drive_the_core.py
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
-from coordinator_sim.harness.ids import SeededIds
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
     JoinGroupProtocol,
@@ -17,6 +16,7 @@ from coordinator_sim.protocol.messages import (
 )
 from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.profiles import profile_named
+from coordinator_sim.protocol.seeded_ids import SeededIds
 from coordinator_sim.trace.story import story_line
 
 GROUP = "orders-app"

@@ -17,6 +17,7 @@ from coordinator_sim.cli.offsets_log import log
 from coordinator_sim.cli.replay import replay
 from coordinator_sim.cli.report import report
 from coordinator_sim.cli.run import run
+from coordinator_sim.cli.serve import serve
 from coordinator_sim.cli.sweep import sweep
 
 app = typer.Typer(
@@ -40,6 +41,7 @@ app.command(short_help="Tell why a group rebalanced each time.")(explain)
 app.command(short_help="Run assignors on cases, or check their results.")(assign)
 app.command(short_help="Drive the core by JSON lines, from any language.")(lines)
 app.command(short_help="Be a member of a group on a real broker.")(member)
+app.command(short_help="Serve the coordinator to real Kafka clients.")(serve)
 
 app.add_typer(log, name="log")
 

@@ -19,13 +19,13 @@ from coordinator_sim.coordinator.contract import (
     DeletedTopic,
 )
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
-from coordinator_sim.harness.ids import SeededIds
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import RequestContext
 from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile
 from coordinator_sim.protocol.records import LogBatch, LogRecord
 from coordinator_sim.protocol.requests import GroupRequest, Response
+from coordinator_sim.protocol.seeded_ids import SeededIds
 from coordinator_sim.protocol.transaction_messages import (
     CompleteTransaction,
     TxnOffsetCommitRequest,

@@ -9,7 +9,6 @@ from coordinator_sim.broker.authorizer import Authorizer
 from coordinator_sim.broker.transactions import ProducerVerifier
 from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
-from coordinator_sim.harness.ids import SeededIds
 from coordinator_sim.protocol.messages import (
     FetchedOffset,
     OffsetCommitPartition,
@@ -24,6 +23,7 @@ from coordinator_sim.protocol.messages import (
 from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.profiles import profile_named
 from coordinator_sim.protocol.requests import Request, Response
+from coordinator_sim.protocol.seeded_ids import SeededIds
 
 PARTITIONS = 4
 

@@ -4,7 +4,6 @@ from coordinator_sim.coordinator.contract import NOTHING, CoordinatorConfig
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness
-from coordinator_sim.harness.ids import SeededIds
 from coordinator_sim.protocol.admin_messages import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
@@ -23,6 +22,7 @@ from coordinator_sim.protocol.messages import (
     RequestContext,
 )
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE
+from coordinator_sim.protocol.seeded_ids import SeededIds
 
 
 def make_coordinator() -> GroupCoordinator:

@@ -6,9 +6,9 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.errors import InvariantViolation, OperationAborted
-from coordinator_sim.harness.ids import SeededIds
 from coordinator_sim.protocol.messages import JoinGroupProtocol
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE
+from coordinator_sim.protocol.seeded_ids import SeededIds
 
 
 def make_group(*members: Member) -> Group:

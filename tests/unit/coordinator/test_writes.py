@@ -8,7 +8,6 @@ from coordinator_sim.clock.timer_queue import TimerKind
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.runtime import Effect, Partition, Runtime, Write
 from coordinator_sim.harness.harness import FailingAppends
-from coordinator_sim.harness.ids import SeededIds
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.profiles import profile_named
 from coordinator_sim.protocol.records import (
@@ -17,6 +16,7 @@ from coordinator_sim.protocol.records import (
     LogBatch,
     LogRecord,
 )
+from coordinator_sim.protocol.seeded_ids import SeededIds
 
 RECORDS = (LogRecord(GroupMetadataKey("g"), None, 3),)
 

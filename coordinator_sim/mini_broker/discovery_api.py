@@ -1,0 +1,122 @@
+"""FindCoordinator: which broker coordinates a group or a transactional id.
+
+Source: kafka trunk, KafkaApis.getCoordinator, handleFindCoordinatorRequestLessThanV4 and
+handleFindCoordinatorRequestV4AndAbove.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from coordinator_sim.broker.authorizer import Operation, ResourceType
+from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
+from coordinator_sim.broker.passage import Access
+from coordinator_sim.mini_broker.contract import Call, Handlers
+from coordinator_sim.mini_broker.image import NO_LEADER, ClusterImage
+from coordinator_sim.mini_broker.settings import Endpoint
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.error_texts import error_message
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
+from coordinator_sim.wire.schema import Data
+
+_MANY_KEYS_SINCE: Final = 4
+_RIGHTS: Final = {
+    0: (OFFSETS_TOPIC, ResourceType.GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED),
+    1: (
+        TRANSACTIONS_TOPIC,
+        ResourceType.TRANSACTIONAL_ID,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    ),
+}
+"""For each type of key the topic that holds its state, and what DESCRIBE is asked of."""
+
+
+class DiscoveryApi:
+    """Answers FindCoordinator.
+
+    Args:
+        image: Who leads the internal topics.
+        access: Whom to ask.
+        endpoint: Where a living broker is reached on a listener; None when it is not alive.
+        create_internal: Makes an internal topic that is missing.
+    """
+
+    __slots__ = ("_access", "_create_internal", "_endpoint", "_image")
+
+    def __init__(
+        self,
+        image: ClusterImage,
+        access: Access,
+        *,
+        endpoint: Callable[[int, str], Endpoint | None],
+        create_internal: Callable[[str, int], None],
+    ) -> None:
+        self._image = image
+        self._access = access
+        self._endpoint = endpoint
+        self._create_internal = create_internal
+
+    def handlers(self) -> Handlers:
+        """Of FindCoordinator alone."""
+        return {ApiKey.FIND_COORDINATOR: self._handle}
+
+    def _handle(self, call: Call) -> Data:
+        """One entry a key, in request order; whoever asks too early is told to ask again."""
+        request = call.request
+        key_type = request.get("keyType", 0)
+        if call.context.api_version >= _MANY_KEYS_SINCE:
+            found = [self._find(key, key_type, call) for key in request["coordinatorKeys"]]
+            return {"coordinators": found}
+        entry = self._find(request["key"], key_type, call)
+        del entry["key"]
+        return entry
+
+    def _find(self, key: str, key_type: int, call: Call) -> Data:
+        rights = _RIGHTS.get(key_type)
+        if rights is None:
+            # Kafka throws here, so every version is told the error's own text.
+            invalid = ErrorCode.INVALID_REQUEST
+            return _refused(key, invalid, error_message(invalid))
+        version = call.context.api_version
+        topic, resource_type, refusal = rights
+        absent = ErrorCode.COORDINATOR_NOT_AVAILABLE
+        if not self._access.allows(call.context, Operation.DESCRIBE, resource_type, key):
+            return _refused(key, refusal, _text(refusal, version))
+        state = self._image.topics.get(topic)
+        if state is None:
+            self._create_internal(topic, call.now.group_ms)
+            return _refused(key, absent, _text(absent, version))
+        leader_id = state.partitions[partition_for(key, len(state.partitions))].leader_id
+        endpoint = None
+        if leader_id != NO_LEADER:
+            endpoint = self._endpoint(leader_id, call.context.listener)
+        if endpoint is None:
+            return _refused(key, absent, _text(absent, version))
+        return _entry(key, leader_id, endpoint, version)
+
+
+def _entry(key: str, node_id: int, endpoint: Endpoint, version: int) -> Data:
+    return {
+        "key": key,
+        "nodeId": node_id,
+        "host": endpoint.host,
+        "port": endpoint.port,
+        "errorCode": 0,
+        "errorMessage": _text(ErrorCode.NONE, version),
+    }
+
+
+def _refused(key: str, error: ErrorCode, text: str) -> Data:
+    return {
+        "key": key,
+        "nodeId": -1,
+        "host": "",
+        "port": -1,
+        "errorCode": int(error),
+        "errorMessage": text,
+    }
+
+
+def _text(error: ErrorCode, version: int) -> str:
+    """What is said beside an error: its own text, and nothing where many keys are asked for."""
+    return "" if version >= _MANY_KEYS_SINCE else error_message(error)

@@ -1,0 +1,30 @@
+"""Which versions a served cluster offers of each API."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from coordinator_sim.mini_broker.versions_api import Ranges
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.api_versions import versions_of
+from coordinator_sim.protocol.profiles import Profile
+
+_AROUND: Final = {
+    ApiKey.PRODUCE: (3, 9),
+    ApiKey.FETCH: (4, 11),
+    ApiKey.LIST_OFFSETS: (1, 5),
+    ApiKey.API_VERSIONS: (0, 3),
+    ApiKey.CREATE_TOPICS: (2, 7),
+    ApiKey.DELETE_TOPICS: (1, 6),
+    ApiKey.INIT_PRODUCER_ID: (0, 4),
+    ApiKey.ADD_PARTITIONS_TO_TXN: (0, 3),
+    ApiKey.END_TXN: (0, 3),
+    ApiKey.DESCRIBE_CONFIGS: (1, 4),
+    ApiKey.CREATE_PARTITIONS: (0, 3),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: (0, 1),
+}
+
+
+def offered(profile: Profile, spoken: Iterable[ApiKey]) -> Ranges:
+    """The versions of those APIs that a broker of the profile offers."""
+    known = {**_AROUND, **versions_of(profile)}
+    return {api: known[api] for api in sorted(spoken) if api in known}

@@ -1,0 +1,43 @@
+"""How a served cluster is set up."""
+
+from msgspec import Struct
+
+from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile
+
+DEFAULT_CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
+
+
+class Endpoint(Struct, frozen=True, gc=False):
+    """Where clients reach a broker on one listener."""
+
+    host: str
+    port: int
+
+
+class ClusterSettings(Struct, frozen=True, kw_only=True):
+    """A cluster as it starts. Names with a dot in the explanations are the broker's settings.
+
+    Args:
+        profile: The Kafka that all its brokers are.
+        broker_ids: Of its brokers, in ascending order.
+        seed: Of member ids, topic ids and whatever else is drawn.
+        coordinator: Settings of every broker's group coordinator; `broker_id` is filled in.
+        auto_create_topics: `auto.create.topics.enable`.
+        num_partitions: `num.partitions`.
+        default_replication_factor: `default.replication.factor`.
+        transaction_partitions: `transaction.state.log.num.partitions`.
+        internal_replication_factor: `offsets.topic.replication.factor` and that of transactions;
+            at most as many as there are brokers.
+    """
+
+    profile: Profile = DEFAULT_PROFILE
+    broker_ids: tuple[int, ...] = (1,)
+    cluster_id: str = DEFAULT_CLUSTER_ID
+    seed: int = 0
+    coordinator: CoordinatorConfig = CoordinatorConfig()
+    auto_create_topics: bool = True
+    num_partitions: int = 1
+    default_replication_factor: int = 1
+    transaction_partitions: int = 50
+    internal_replication_factor: int = 3

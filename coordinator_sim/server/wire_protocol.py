@@ -1,0 +1,152 @@
+"""One socket as asyncio has it: bytes into frames for a `Connection`, answers back to the socket.
+
+Source: kafka trunk, NetworkReceive.java (length prefix, bounds).
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final, Protocol, cast
+
+from coordinator_sim.mini_broker.connection import Connection
+from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.mini_broker.slots import Output
+
+MAX_REQUEST_BYTES: Final = 104_857_600
+"""`socket.request.max.bytes`."""
+
+_LOG: Final = logging.getLogger(__name__)
+_LENGTH_BYTES: Final = 4
+
+
+class Host(Protocol):
+    """What a connection's socket needs of its server."""
+
+    def now(self) -> Instants:
+        """The present."""
+        ...
+
+    def settled(self) -> None:
+        """Requests were worked on: deadlines may have changed."""
+        ...
+
+    def opened(self, protocol: "WireProtocol") -> None:
+        """A client has connected."""
+        ...
+
+    def closed(self, protocol: "WireProtocol") -> None:
+        """A client is gone."""
+        ...
+
+
+class WireProtocol(asyncio.Protocol):
+    """A client's socket.
+
+    Args:
+        host: The server.
+        connect: Makes the connection when the client's address is known, from the address as Java
+            prints it and the way out.
+    """
+
+    def __init__(self, host: Host, connect: Callable[[str, Output], Connection]) -> None:
+        self._host = host
+        self._connect = connect
+        self._connection: Connection | None = None
+        self._transport: asyncio.Transport | None = None
+        self._received = bytearray()
+        self._is_paused = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """As asyncio has it."""
+        self._transport = cast("asyncio.Transport", transport)
+        peer = transport.get_extra_info("peername")
+        self._connection = self._connect(f"/{peer[0]}" if peer else "/127.0.0.1", self)
+        self._host.opened(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - resets are normal
+        """As asyncio has it."""
+        self._transport = None
+        self._received.clear()
+        self._host.closed(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what has come; whole requests are worked on at once."""
+        connection = self._connection
+        if connection is None:
+            return
+        if not self._received and self._is_one_frame(data):
+            connection.received(data[_LENGTH_BYTES:], self._host.now())
+        else:
+            self._received += data
+            self._take_frames(connection)
+        self._host.settled()
+
+    def write(self, data: bytes) -> None:
+        """Send bytes; nothing happens when the client is gone."""
+        if self._transport is not None:
+            self._transport.write(data)
+            self._continue_reading()
+
+    def close(self, reason: str) -> None:
+        """End the connection, with one line in the log."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        connection = cast("Connection", self._connection)
+        _LOG.warning("connection %d of %s: %s", connection.number, connection.client_host, reason)
+        self._received.clear()
+        transport.close()
+
+    def abort(self) -> None:
+        """End the connection at once and without a word."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _is_one_frame(self, data: bytes) -> bool:
+        length = int.from_bytes(data[:_LENGTH_BYTES], "big")
+        return len(data) == length + _LENGTH_BYTES <= MAX_REQUEST_BYTES
+
+    def _take_frames(self, connection: Connection) -> None:
+        """Work on whole requests, until one is missing bytes or too many wait for answers."""
+        buffer = self._received
+        start = 0
+        while len(buffer) - start >= _LENGTH_BYTES and self._is_open():
+            length = int.from_bytes(buffer[start : start + _LENGTH_BYTES], "big", signed=True)
+            if not 0 <= length <= MAX_REQUEST_BYTES:
+                self.close(f"a request of {length} bytes, at most {MAX_REQUEST_BYTES} are read")
+                return
+            end = start + _LENGTH_BYTES + length
+            if len(buffer) < end:
+                break
+            if connection.is_full:
+                self._stop_reading()
+                break
+            frame = bytes(buffer[start + _LENGTH_BYTES : end])
+            start = end
+            connection.received(frame, self._host.now())
+        del buffer[:start]
+
+    def _is_open(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing()
+
+    def _stop_reading(self) -> None:
+        if self._transport is not None and not self._is_paused:
+            self._is_paused = True
+            self._transport.pause_reading()
+
+    def _continue_reading(self) -> None:
+        """Read on once answers have left; what was read already is worked on first."""
+        if not self._is_paused or self._connection is None or self._connection.is_full:
+            return
+        self._is_paused = False
+        if self._is_open():
+            cast("asyncio.Transport", self._transport).resume_reading()
+            asyncio.get_running_loop().call_soon(self.data_received, b"")
+
+    def pause_writing(self) -> None:
+        """The client does not read its answers: no more requests of it are read."""
+        self._stop_reading()
+
+    def resume_writing(self) -> None:
+        """It reads again."""
+        self._continue_reading()
