@@ -1,0 +1,27 @@
+"""A served cluster without sockets, and a client of it."""
+
+import pytest
+
+from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.mini_broker.served_cluster import ServedCluster
+from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
+from tests.unit.mini_broker.frames_client import FramesClient
+
+
+@pytest.fixture
+def cluster() -> ServedCluster:
+    """One broker without an initial rebalance delay, with its offsets topic."""
+    settings = ClusterSettings(
+        coordinator=CoordinatorConfig(
+            offsets_topic_num_partitions=4, group_initial_rebalance_delay_ms=0
+        )
+    )
+    cluster = ServedCluster(settings, endpoint=lambda _broker, _name: Endpoint("localhost", 9092))
+    cluster.create_internal_topic("__consumer_offsets", 1_000_000)
+    return cluster
+
+
+@pytest.fixture
+def client(cluster: ServedCluster) -> FramesClient:
+    """A client connected to it."""
+    return FramesClient(cluster)

@@ -1,0 +1,91 @@
+"""A connection: answers in the order of the requests, and what ends it."""
+
+import pytest
+
+from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.mini_broker.served_cluster import ServedCluster
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupProtocol,
+    JoinGroupRequest,
+    JoinGroupResponse,
+)
+from tests.unit.mini_broker.frames_client import FramesClient
+
+NOW = Instants(1_000_000, 1_000_000)
+
+
+def join(member_id: str = "") -> JoinGroupRequest:
+    """A JoinGroup of group g."""
+    return JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=60_000,
+        member_id=member_id,
+        protocol_type="consumer",
+        protocols=(JoinGroupProtocol("range", b"x"),),
+    )
+
+
+def heartbeat() -> HeartbeatRequest:
+    """A Heartbeat that no member sends."""
+    return HeartbeatRequest(group_id="g", generation_id=1, member_id="nobody")
+
+
+def test_answer_behind_a_parked_join_waits_for_it(
+    cluster: ServedCluster, client: FramesClient
+) -> None:
+    """A second member's JoinGroup waits for the first; what follows it is answered after it."""
+    first = client.send(join(), 3)
+    leader = client.answers()[first][1].member_id
+    other = FramesClient(cluster, number=2)
+    parked = other.send(join(), 3)
+    behind = other.send(heartbeat(), 4)
+    assert other.frames == []
+
+    client.send(join(leader), 3, at_ms=1_000_010)
+
+    (join_id, joined), (heartbeat_id, beat) = other.answers()
+    assert (join_id, heartbeat_id) == (parked, behind)
+    assert isinstance(joined, JoinGroupResponse)
+    assert joined.generation_id == 2
+    assert isinstance(beat, HeartbeatResponse)
+    assert beat.error_code is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+@pytest.mark.parametrize(
+    ("frame", "reason"),
+    [
+        (b"\x00\x0c", "a request of 2 bytes"),
+        (b"\x03\xe7\x00\x00\x00\x00\x00\x01\xff\xff", "API 999"),
+        (b"\x00\x0c\x00\x63\x00\x00\x00\x01\xff\xff", "HEARTBEAT of version 99"),
+        (b"\x00\x0c\x00\x00\x00\x00\x00\x01\xff\xff\x00", "does not parse"),
+    ],
+)
+def test_frame_that_is_no_request_ends_the_connection(
+    client: FramesClient, frame: bytes, reason: str
+) -> None:
+    """Too short, of an unknown API or version, or cut off: one reason, no answer."""
+    client.connection.received(frame, NOW)
+
+    assert client.frames == []
+    assert client.closed is not None
+    assert reason in client.closed
+
+
+def test_connection_is_full_when_a_thousand_requests_wait(
+    cluster: ServedCluster, client: FramesClient
+) -> None:
+    """Its driver then stops reading, until answers have left."""
+    client.send(join(), 3)
+    other = FramesClient(cluster, number=2)
+    other.send(join(), 3)
+    for _ in range(998):
+        other.send(heartbeat(), 4)
+    assert not other.connection.is_full
+
+    other.send(heartbeat(), 4)
+
+    assert other.connection.is_full
