@@ -1,9 +1,48 @@
-"""What time it is for a served cluster: the wall's, and the groups'."""
+"""The clocks of a served cluster: group time beside wall time, and when a deadline comes true.
+
+A driver arms one alarm, for `wall_until_group_ms` of its next group deadline. Who moves a virtual
+clock is `timekeeper`.
+"""
 
 import time
 from collections.abc import Callable
+from typing import Final, Protocol
 
+from coordinator_sim.errors import ConfigError
 from coordinator_sim.mini_broker.contract import Instants
+
+SHORTEST_SESSION_WALL_MS: Final = 2_000
+"""A session that lasts less on the wall clock is easily lost by a client that is well."""
+
+WallMs = Callable[[], int]
+"""Milliseconds since 1970, never going back."""
+
+
+class Clock(Protocol):
+    """Both clocks of a served cluster."""
+
+    @property
+    def name(self) -> str:
+        """As the command line has it: `wall`, `scaled 10`, `virtual`."""
+        ...
+
+    def now(self) -> Instants:
+        """The present on both."""
+        ...
+
+    def wall_until_group_ms(self, group_ms: int, now: Instants) -> int | None:
+        """How many wall milliseconds until groups have that time; None if it does not come."""
+        ...
+
+
+def steady_wall(monotonic: Callable[[], float] = time.monotonic) -> WallMs:
+    """A wall clock that no adjustment of the machine's clock moves.
+
+    Args:
+        monotonic: Seconds that only grow, such as an event loop's `time`.
+    """
+    origin_ms = int((time.time() - monotonic()) * 1000)
+    return lambda: origin_ms + int(monotonic() * 1000)
 
 
 class WallClock:
@@ -13,17 +52,130 @@ class WallClock:
         monotonic: Seconds that only grow, such as an event loop's `time`.
     """
 
-    __slots__ = ("_monotonic", "_origin_ms")
+    __slots__ = ("_wall",)
+
+    name: Final = "wall"
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
-        self._monotonic = monotonic
-        self._origin_ms = int((time.time() - monotonic()) * 1000)
+        self._wall = steady_wall(monotonic)
 
     def now(self) -> Instants:
         """The present."""
-        ms = self._origin_ms + int(self._monotonic() * 1000)
+        ms = self._wall()
         return Instants(ms, ms)
 
     def wall_until_group_ms(self, group_ms: int, now: Instants) -> int | None:
         """How many wall milliseconds until groups have that time; None if it does not come."""
         return max(0, group_ms - now.group_ms)
+
+
+class ScaledClock:
+    """Group time runs `factor` times as fast as the wall's, from the same instant on.
+
+    Args:
+        factor: Above 0; below 1 is slow motion.
+
+    Raises:
+        ConfigError: the factor is not above 0.
+    """
+
+    __slots__ = ("_start_ms", "_wall", "factor")
+
+    def __init__(self, wall: WallMs, factor: float) -> None:
+        if not 0 < factor < float("inf"):
+            raise ConfigError(f"a clock scaled by {factor}: wants a number above 0")
+        self._wall = wall
+        self._start_ms = wall()
+        self.factor = factor
+
+    @property
+    def name(self) -> str:
+        """As the command line has it."""
+        return f"scaled {self.factor:g}"
+
+    def now(self) -> Instants:
+        """The present on both."""
+        wall_ms = self._wall()
+        passed_ms = int((wall_ms - self._start_ms) * self.factor)
+        return Instants(self._start_ms + passed_ms, wall_ms)
+
+    def wall_until_group_ms(self, group_ms: int, now: Instants) -> int | None:
+        """Rounded up, so that the deadline has passed then."""
+        wanted_ms = group_ms - self._start_ms
+        passed_ms = int(wanted_ms / self.factor)
+        while int(passed_ms * self.factor) < wanted_ms:
+            passed_ms += 1
+        return max(0, self._start_ms + passed_ms - now.wall_ms)
+
+    def session_warning(self, group_id: str, session_timeout_ms: int) -> str | None:
+        """What to log about a session that lasts too short a time on the wall; None if it is well.
+
+        Args:
+            group_id: For the text.
+            session_timeout_ms: That a JoinGroup asks for, in group time.
+        """
+        if session_timeout_ms >= SHORTEST_SESSION_WALL_MS * self.factor:
+            return None
+        return (
+            f"group {group_id}: a session of {session_timeout_ms} ms lasts "
+            f"{session_timeout_ms / self.factor:.0f} ms on a clock scaled by {self.factor:g}; the "
+            f"largest safe factor is {session_timeout_ms / SHORTEST_SESSION_WALL_MS:g}"
+        )
+
+
+class VirtualClock:
+    """Group time stands still until it is moved.
+
+    Args:
+        auto: Whether it jumps by itself when nothing else happens.
+    """
+
+    __slots__ = ("_group_ms", "_wall", "auto")
+
+    def __init__(self, wall: WallMs, *, auto: bool = False) -> None:
+        self._wall = wall
+        self._group_ms = wall()
+        self.auto = auto
+
+    @property
+    def name(self) -> str:
+        """As the command line has it."""
+        return "virtual auto" if self.auto else "virtual"
+
+    def now(self) -> Instants:
+        """The present on both."""
+        return Instants(self._group_ms, self._wall())
+
+    def wall_until_group_ms(self, group_ms: int, now: Instants) -> int | None:
+        """Never, unless it is there already."""
+        return 0 if group_ms <= now.group_ms else None
+
+    def move_to(self, group_ms: int) -> None:
+        """Let it be then, or leave it where it is if it is later already."""
+        self._group_ms = max(self._group_ms, group_ms)
+
+
+def parse_clock(text: str, monotonic: Callable[[], float] = time.monotonic) -> Clock:
+    """The clock that a text asks for: `wall`, `scaled 10`, `virtual`, `virtual auto`.
+
+    Raises:
+        ConfigError: it is none of these.
+    """
+    match text.replace(":", " ").split():
+        case ["wall"]:
+            return WallClock(monotonic)
+        case ["scaled", factor]:
+            return ScaledClock(steady_wall(monotonic), _number(factor))
+        case ["virtual"]:
+            return VirtualClock(steady_wall(monotonic))
+        case ["virtual", "auto"]:
+            return VirtualClock(steady_wall(monotonic), auto=True)
+        case _:
+            raise ConfigError(f"clock {text!r}: wants wall, 'scaled F', virtual or 'virtual auto'")
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ConfigError(f"a clock scaled by {text!r}: wants a number above 0") from None

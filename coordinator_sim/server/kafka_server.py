@@ -1,8 +1,8 @@
-"""Listeners of a served cluster on an event loop, and the alarm for its deadlines."""
+"""Listeners of a served cluster on an event loop."""
 
 import asyncio
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec import Struct
 
@@ -11,21 +11,11 @@ from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.mini_broker.slots import Output
+from coordinator_sim.server.clocks import Clock
+from coordinator_sim.server.timekeeper import Timekeeper
 from coordinator_sim.server.wire_protocol import WireProtocol
 
 PLAINTEXT: Final = "PLAINTEXT"
-
-
-class Clock(Protocol):
-    """Tells both times."""
-
-    def now(self) -> Instants:
-        """The present."""
-        ...
-
-    def wall_until_group_ms(self, group_ms: int, now: Instants) -> int | None:
-        """How many wall milliseconds until groups have that time; None if it does not come."""
-        ...
 
 
 class Listen(Struct, frozen=True, kw_only=True):
@@ -54,17 +44,16 @@ class KafkaServer:
     Attributes:
         cluster: What is served.
         endpoints: Where each broker is reached on each listener, once started.
+        timekeeper: Fires its deadlines.
     """
 
     def __init__(self, settings: ClusterSettings, clock: Clock) -> None:
         self.endpoints: dict[tuple[int, str], Endpoint] = {}
         self.cluster = ServedCluster(settings, endpoint=self._endpoint)
-        self._clock = clock
+        self.timekeeper = Timekeeper(self.cluster, clock)
         self._servers: list[asyncio.Server] = []
         self._open: dict[WireProtocol, None] = {}
         self._next_number = 1
-        self._alarm: asyncio.TimerHandle | None = None
-        self._alarm_at: float | None = None
 
     async def start(self, listens: list[Listen]) -> None:
         """Bind every listener.
@@ -90,8 +79,7 @@ class KafkaServer:
             protocol.abort()
         for server in self._servers:
             await server.wait_closed()
-        if self._alarm is not None:
-            self._alarm.cancel()
+        self.timekeeper.stop()
 
     def _endpoint(self, broker_id: int, listener: str) -> Endpoint | None:
         return self.endpoints.get((broker_id, listener))
@@ -115,7 +103,7 @@ class KafkaServer:
 
     def now(self) -> Instants:
         """The present."""
-        return self._clock.now()
+        return self.timekeeper.clock.now()
 
     def opened(self, protocol: WireProtocol) -> None:
         """A client has connected."""
@@ -126,32 +114,5 @@ class KafkaServer:
         self._open.pop(protocol, None)
 
     def settled(self) -> None:
-        """Arm the alarm for the earliest deadline, if that is earlier than before."""
-        delay_ms = self._delay_ms(self._clock.now())
-        if delay_ms is None:
-            return
-        loop = asyncio.get_running_loop()
-        at = loop.time() + delay_ms / 1000
-        if self._alarm_at is not None and self._alarm_at <= at:
-            return
-        if self._alarm is not None:
-            self._alarm.cancel()
-        self._alarm_at = at
-        self._alarm = loop.call_at(at, self._ring)
-
-    def _delay_ms(self, now: Instants) -> int | None:
-        group_ms = self.cluster.next_group_deadline_ms()
-        wall_ms = self.cluster.next_wall_deadline_ms()
-        delays: list[int] = []
-        if group_ms is not None:
-            delay = self._clock.wall_until_group_ms(group_ms, now)
-            if delay is not None:
-                delays.append(delay)
-        if wall_ms is not None:
-            delays.append(max(0, wall_ms - now.wall_ms))
-        return min(delays, default=None)
-
-    def _ring(self) -> None:
-        self._alarm = self._alarm_at = None
-        self.cluster.expire(self._clock.now())
-        self.settled()
+        """Requests were worked on: deadlines may have changed."""
+        self.timekeeper.settled()

@@ -1,0 +1,314 @@
+"""Fault rules: which requests a served cluster treats badly on purpose, and how.
+
+A rule names requests in the words of the protocol and does one thing to them, before the cluster
+takes them or after. `Faults` is asked about every request; the first rule that fits acts. What an
+action does to bytes and slots is the connection's.
+"""
+
+from collections.abc import Callable, Iterator
+from enum import Enum, unique
+from fnmatch import fnmatchcase
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.errors import ConfigError
+from coordinator_sim.mini_broker.contract import Call
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.wire.schema import Data
+
+Chance = Callable[[], float]
+"""Draws from 0 up to, not including, 1."""
+
+
+@unique
+class Phase(Enum):
+    """When a rule acts: before the cluster takes the request, or on the finished answer."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+class Match(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Which requests a rule is about; what is left out fits all.
+
+    Texts may have `*`, `?` and `[...]`, as file names in a shell.
+
+    Args:
+        api: Kafka's name in any spelling: `JoinGroup`, `JOIN_GROUP`, `join-group`.
+        min_version: The lowest request version, included.
+        max_version: The highest, included.
+        member: A member id or a `group.instance.id`.
+        broker: Id of the broker that the request reached.
+        connection: Number of the connection, as `GET /v1/connections` has it.
+        nth: Only this one of the requests that the rest fits, counted from 1.
+        probability: Of acting on a request that fits, 0 to 1.
+    """
+
+    api: str | None = None
+    min_version: int | None = None
+    max_version: int | None = None
+    client_id: str | None = None
+    group: str | None = None
+    member: str | None = None
+    broker: int | None = None
+    connection: int | None = None
+    nth: int | None = None
+    probability: float = 1.0
+
+
+class _Action(Struct, frozen=True, omit_defaults=True, tag_field="do", forbid_unknown_fields=True):
+    """What a rule does; `do` names it."""
+
+
+class Drop(_Action, frozen=True, tag="drop"):
+    """Never answer. As with a broker that lost a request, nothing behind it is answered either."""
+
+
+class Delay(_Action, frozen=True, tag="delay"):
+    """Take the request, or let the answer go, so much later. `ms` is on the wall clock."""
+
+    ms: int
+
+
+class Fail(_Action, frozen=True, tag="error"):
+    """Answer with an error, by Kafka's name. After the request was taken, it has had its effect."""
+
+    error: str
+
+
+class Close(_Action, frozen=True, tag="close"):
+    """Close the connection without an answer."""
+
+
+class FailAppend(_Action, frozen=True, tag="fail-append"):
+    """Refuse what the request appends to a log, with an error by Kafka's name."""
+
+    error: str = "NOT_ENOUGH_REPLICAS"
+
+
+class MoveCoordinator(_Action, frozen=True, tag="move-coordinator"):
+    """Append what the request appends, then move the group's coordinator before it answers.
+
+    Args:
+        to: Broker id; None for the next living one.
+    """
+
+    to: int | None = None
+
+
+Action = Drop | Delay | Fail | Close | FailAppend | MoveCoordinator
+
+
+class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One rule.
+
+    Args:
+        times: How often it acts at most; None for always.
+    """
+
+    action: Action
+    match: Match = Match()
+    phase: Phase = Phase.BEFORE
+    times: int | None = None
+
+
+class FaultState(Struct, frozen=True, kw_only=True):
+    """A rule and what became of it.
+
+    Args:
+        fault_id: Names it; never used again.
+        fitting: Requests that it fitted, whether or not it acted.
+        hits: How often it acted.
+    """
+
+    fault_id: int
+    fault: Fault
+    fitting: int
+    hits: int
+
+
+class _Rule:
+    __slots__ = ("api", "fault", "fault_id", "fitting", "hits")
+
+    def __init__(self, fault_id: int, fault: Fault) -> None:
+        self.fault_id = fault_id
+        self.fault = fault
+        self.api = None if fault.match.api is None else api_named(fault.match.api)
+        self.fitting = 0
+        self.hits = 0
+
+    def acts_on(self, call: Call, chance: Chance) -> bool:
+        fault = self.fault
+        if fault.times is not None and self.hits >= fault.times:
+            return False
+        if not self._fits(call):
+            return False
+        self.fitting += 1
+        if fault.match.nth is not None and self.fitting != fault.match.nth:
+            return False
+        if fault.match.probability < 1 and chance() >= fault.match.probability:
+            return False
+        self.hits += 1
+        return True
+
+    def _fits(self, call: Call) -> bool:
+        match, version = self.fault.match, call.context.api_version
+        return (
+            (self.api is None or self.api is call.api)
+            and (match.min_version is None or version >= match.min_version)
+            and (match.max_version is None or version <= match.max_version)
+            and (match.broker is None or match.broker == call.broker_id)
+            and (match.connection is None or match.connection == call.connection)
+            and _like(match.client_id, (call.context.client_id,))
+            and _like(match.group, groups_of(call))
+            and _like(match.member, members_of(call.request))
+        )
+
+
+class Faults:
+    """The rules of a cluster, in order; while there is none, asking costs one look.
+
+    Args:
+        chance: For rules with a probability.
+    """
+
+    __slots__ = ("_chance", "_last_id", "_rules", "heard")
+
+    def __init__(self, chance: Chance) -> None:
+        self._chance = chance
+        self._rules: list[_Rule] = []
+        self._last_id = 0
+        self.heard: Callable[[int, Call, Action], None] | None = None
+        """Told of every hit, with the rule's id; None for nobody."""
+
+    def __bool__(self) -> bool:
+        """Whether there is a rule at all."""
+        return bool(self._rules)
+
+    def add(self, fault: Fault) -> FaultState:
+        """Let a rule take part, behind those that are there.
+
+        Raises:
+            ConfigError: it names an API or an error that there is not, or cannot be.
+        """
+        check_fault(fault)
+        self._last_id += 1
+        rule = _Rule(self._last_id, fault)
+        self._rules.append(rule)
+        return _state(rule)
+
+    def remove(self, fault_id: int) -> bool:
+        """Take a rule out; whether it was there."""
+        count = len(self._rules)
+        self._rules = [rule for rule in self._rules if rule.fault_id != fault_id]
+        return len(self._rules) < count
+
+    def clear(self) -> None:
+        """Take every rule out."""
+        self._rules = []
+
+    def states(self) -> tuple[FaultState, ...]:
+        """Every rule, in order."""
+        return tuple(_state(rule) for rule in self._rules)
+
+    def before(self, call: Call) -> Action | None:
+        """What is to be done to a request that the cluster has not taken yet."""
+        return self._ask(Phase.BEFORE, call) if self._rules else None
+
+    def after(self, call: Call) -> Action | None:
+        """What is to be done to the answer of a request."""
+        return self._ask(Phase.AFTER, call) if self._rules else None
+
+    def _ask(self, phase: Phase, call: Call) -> Action | None:
+        for rule in self._rules:
+            if rule.fault.phase is phase and rule.acts_on(call, self._chance):
+                if self.heard is not None:
+                    self.heard(rule.fault_id, call, rule.fault.action)
+                return rule.fault.action
+        return None
+
+
+def check_fault(fault: Fault) -> None:
+    """Refuse a rule that could never do what it says.
+
+    Raises:
+        ConfigError: says what is wrong with which value.
+    """
+    match, action = fault.match, fault.action
+    if match.api is not None:
+        api_named(match.api)
+    if not 0 <= match.probability <= 1:
+        raise ConfigError(f"probability {match.probability}: wants 0 to 1")
+    for name, value in (("nth", match.nth), ("times", fault.times)):
+        if value is not None and value < 1:
+            raise ConfigError(f"{name} {value}: counts from 1")
+    if isinstance(action, Delay) and action.ms < 0:
+        raise ConfigError(f"delay of {action.ms} ms: wants 0 or more")
+    if isinstance(action, Fail | FailAppend):
+        error_named(action.error)
+    if isinstance(action, FailAppend | MoveCoordinator) and fault.phase is Phase.AFTER:
+        raise ConfigError("an append happens while the request is taken: leave out `phase`")
+
+
+def api_named(name: str) -> ApiKey:
+    """The API of that name, in any spelling.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    api = _APIS.get(_plain(name))
+    if api is None:
+        raise ConfigError(f"no API is called {name!r}; Kafka's names are JoinGroup, Fetch, ...")
+    return api
+
+
+def error_named(name: str) -> ErrorCode:
+    """The error of that name.
+
+    Raises:
+        ConfigError: there is none, or it is no error.
+    """
+    error = ErrorCode.__members__.get(name.upper().replace("-", "_"))
+    if error is None or error is ErrorCode.NONE:
+        raise ConfigError(f"no error is called {name!r}; Kafka's names are NOT_COORDINATOR, ...")
+    return error
+
+
+def groups_of(call: Call) -> Iterator[str]:
+    """The groups that a request is about."""
+    request = call.request
+    group_id = request.get("groupId")
+    if isinstance(group_id, str):
+        yield group_id
+    for each in (*(request.get("groups") or ()), *(request.get("groupsNames") or ())):
+        yield each["groupId"] if isinstance(each, dict) else each
+    if call.api is ApiKey.FIND_COORDINATOR and request.get("keyType", 0) == 0:
+        yield from (request.get("key", ""), *(request.get("coordinatorKeys") or ()))
+
+
+def members_of(request: Data) -> Iterator[str]:
+    """The member ids and group instance ids that a request speaks of as its senders."""
+    for each in (request, *(request.get("members") or ())):
+        for field in ("memberId", "groupInstanceId"):
+            value = each.get(field) if isinstance(each, dict) else None
+            if value:
+                yield value
+
+
+def _like(pattern: str | None, values: "Iterator[str] | tuple[str, ...]") -> bool:
+    return pattern is None or any(fnmatchcase(value, pattern) for value in values)
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def _state(rule: _Rule) -> FaultState:
+    return FaultState(
+        fault_id=rule.fault_id, fault=rule.fault, fitting=rule.fitting, hits=rule.hits
+    )
+
+
+_APIS: Final = {_plain(api.name): api for api in ApiKey}

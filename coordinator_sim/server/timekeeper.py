@@ -1,0 +1,162 @@
+"""Who turns deadlines into calls: one alarm for both clocks, and the verbs of a virtual one.
+
+A driver calls `settled` after everything that may have changed a deadline.
+"""
+
+import asyncio
+from typing import Final, Protocol
+
+from coordinator_sim.errors import ConfigError
+from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.server.clocks import Clock, VirtualClock
+
+AUTO_QUIET_MS: Final = 50
+"""Wall time without a request after which an automatic clock jumps."""
+
+
+class Timed(Protocol):
+    """What has deadlines: a served cluster."""
+
+    def expire(self, now: Instants) -> None:
+        """Do what is due."""
+        ...
+
+    def next_group_deadline_ms(self) -> int | None:
+        """The earliest deadline on the group clock, None when there is none."""
+        ...
+
+    def next_wall_deadline_ms(self) -> int | None:
+        """The earliest deadline on the wall clock, None when there is none."""
+        ...
+
+
+class Timekeeper:
+    """Fires the deadlines of a cluster; runs on the event loop it is first used on.
+
+    Args:
+        quiet_ms: Wall time without a request after which an automatic clock jumps to the next
+            deadline.
+    """
+
+    __slots__ = ("_alarm", "_alarm_at", "_cluster", "_jump", "_quiet_ms", "_quiet_since", "clock")
+
+    def __init__(self, cluster: Timed, clock: Clock, quiet_ms: int = AUTO_QUIET_MS) -> None:
+        self.clock = clock
+        self._cluster = cluster
+        self._quiet_ms = quiet_ms
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_at: float | None = None
+        self._jump: asyncio.TimerHandle | None = None
+        self._quiet_since = 0.0
+
+    def settled(self) -> None:
+        """Requests were worked on, or a verb: arm the alarm if a deadline is earlier than before.
+
+        An alarm whose deadline has moved away rings in vain, and is armed anew then.
+        """
+        loop = asyncio.get_running_loop()
+        self._await_quiet(loop)
+        delay_ms = self._delay_ms(self.clock.now())
+        if delay_ms is None:
+            return
+        at = loop.time() + delay_ms / 1000
+        if self._alarm_at is not None and self._alarm_at <= at:
+            return
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm_at = at
+        self._alarm = loop.call_at(at, self._ring)
+
+    def stop(self) -> None:
+        """Fire nothing any more."""
+        for handle in (self._alarm, self._jump):
+            if handle is not None:
+                handle.cancel()
+        self._alarm = self._alarm_at = self._jump = None
+
+    def set_clock(self, clock: Clock) -> None:
+        """Go on with another clock; group time never goes back.
+
+        Raises:
+            ConfigError: the new clock is behind the old one.
+        """
+        was_ms, is_ms = self.clock.now().group_ms, clock.now().group_ms
+        if isinstance(clock, VirtualClock):
+            clock.move_to(was_ms)
+        elif is_ms < was_ms:
+            raise ConfigError(
+                f"group time is {was_ms - is_ms} ms ahead of {clock.name}: it cannot go back"
+            )
+        self.stop()
+        self.clock = clock
+        self.settled()
+
+    def advance(self, ms: int) -> None:
+        """Move a virtual clock on, through every deadline on the way, one after the other.
+
+        Raises:
+            ConfigError: the clock is not virtual, or it would go back.
+        """
+        self.run_until(self.clock.now().group_ms + ms)
+
+    def run_until(self, group_ms: int) -> None:
+        """Move a virtual clock to that instant, through every deadline on the way.
+
+        Raises:
+            ConfigError: the clock is not virtual, or is past that.
+        """
+        clock = self.clock
+        if not isinstance(clock, VirtualClock):
+            raise ConfigError(f"the clock is {clock.name}: only a virtual one can be moved")
+        if group_ms < clock.now().group_ms:
+            raise ConfigError(
+                f"group time is {clock.now().group_ms}: it cannot go back to {group_ms}"
+            )
+        while (due_ms := self._cluster.next_group_deadline_ms()) is not None and due_ms <= group_ms:
+            clock.move_to(due_ms)
+            self._cluster.expire(clock.now())
+        clock.move_to(group_ms)
+        self.settled()
+
+    def step(self) -> bool:
+        """Move a virtual clock to the next deadline; whether there was one.
+
+        Raises:
+            ConfigError: the clock is not virtual.
+        """
+        due_ms = self._cluster.next_group_deadline_ms()
+        if due_ms is not None:
+            self.run_until(max(due_ms, self.clock.now().group_ms))
+        return due_ms is not None
+
+    def _delay_ms(self, now: Instants) -> int | None:
+        group_ms = self._cluster.next_group_deadline_ms()
+        wall_ms = self._cluster.next_wall_deadline_ms()
+        until_group_ms = until_wall_ms = None
+        if group_ms is not None:
+            until_group_ms = self.clock.wall_until_group_ms(group_ms, now)
+        if wall_ms is not None:
+            until_wall_ms = max(0, wall_ms - now.wall_ms)
+        found = (each for each in (until_group_ms, until_wall_ms) if each is not None)
+        return min(found, default=None)
+
+    def _ring(self) -> None:
+        self._alarm = self._alarm_at = None
+        self._cluster.expire(self.clock.now())
+        self.settled()
+
+    def _await_quiet(self, loop: asyncio.AbstractEventLoop) -> None:
+        if not isinstance(self.clock, VirtualClock) or not self.clock.auto:
+            return
+        self._quiet_since = loop.time()
+        if self._jump is None:
+            self._jump = loop.call_later(self._quiet_ms / 1000, self._jump_when_quiet)
+
+    def _jump_when_quiet(self) -> None:
+        loop = asyncio.get_running_loop()
+        left = self._quiet_since + self._quiet_ms / 1000 - loop.time()
+        if left > 0:
+            self._jump = loop.call_later(left, self._jump_when_quiet)
+            return
+        self._jump = None
+        self.step()

@@ -1,0 +1,205 @@
+"""The clocks of a served cluster."""
+
+import asyncio
+import time
+
+import pytest
+
+from coordinator_sim.errors import ConfigError
+from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.server.clocks import (
+    ScaledClock,
+    VirtualClock,
+    WallClock,
+    parse_clock,
+    steady_wall,
+)
+from coordinator_sim.server.timekeeper import Timekeeper
+
+START_MS = 1_700_000_000_000
+
+
+class Hand:
+    """A wall clock moved by hand."""
+
+    def __init__(self) -> None:
+        self.now_ms = START_MS
+
+    def __call__(self) -> int:
+        """What it shows."""
+        return self.now_ms
+
+
+class Deadlines:
+    """A cluster that has nothing but deadlines."""
+
+    def __init__(self, group: list[int], wall: list[int]) -> None:
+        self.group = sorted(group)
+        self.wall = sorted(wall)
+        self.fired: list[tuple[str, int]] = []
+        self.is_over = asyncio.Event()
+
+    def expire(self, now: Instants) -> None:
+        """Take down what is due, and the instant on the clock it is of."""
+        while self.group and self.group[0] <= now.group_ms:
+            self.fired.append(("group", self.group.pop(0)))
+        while self.wall and self.wall[0] <= now.wall_ms:
+            self.fired.append(("wall", self.wall.pop(0)))
+        if not self.group and not self.wall:
+            self.is_over.set()
+
+    def next_group_deadline_ms(self) -> int | None:
+        """The first one."""
+        return self.group[0] if self.group else None
+
+    def next_wall_deadline_ms(self) -> int | None:
+        """The first one."""
+        return self.wall[0] if self.wall else None
+
+
+def test_scaled_clock_runs_by_its_factor() -> None:
+    """Group time passes ten times as fast, and deadlines come true when it has passed."""
+    hand = Hand()
+    clock = ScaledClock(hand, 10)
+    hand.now_ms += 7
+    assert clock.now() == Instants(START_MS + 70, START_MS + 7)
+    assert clock.wall_until_group_ms(START_MS + 71, clock.now()) == 1
+
+
+@pytest.mark.parametrize("factor", [0.3, 1, 7, 33.3])
+def test_alarm_of_scaled_clock_never_rings_early(factor: float) -> None:
+    """When the alarm of a deadline rings, group time has reached it, and not long before."""
+    hand = Hand()
+    clock = ScaledClock(hand, factor)
+    for passed_ms in range(0, 2_000, 17):
+        delay_ms = clock.wall_until_group_ms(START_MS + passed_ms, Instants(0, START_MS))
+        assert delay_ms is not None
+        hand.now_ms = START_MS + delay_ms
+        assert clock.now().group_ms >= START_MS + passed_ms
+        hand.now_ms -= 1
+        assert passed_ms == 0 or clock.now().group_ms < START_MS + passed_ms
+
+
+def test_short_session_on_fast_clock_names_the_largest_safe_factor() -> None:
+    """A session of 10 s is safe at five times the speed and no faster."""
+    assert ScaledClock(Hand(), 5).session_warning("g", 10_000) is None
+    warning = ScaledClock(Hand(), 20).session_warning("g", 10_000)
+    assert warning is not None
+    assert warning.endswith("lasts 500 ms on a clock scaled by 20; the largest safe factor is 5")
+
+
+def test_virtual_clock_stands_still() -> None:
+    """Wall time passes, group time does not, and a deadline in the future never comes by itself."""
+    hand = Hand()
+    clock = VirtualClock(hand)
+    hand.now_ms += 5_000
+    assert clock.now() == Instants(START_MS, START_MS + 5_000)
+    assert clock.wall_until_group_ms(START_MS + 1, clock.now()) is None
+    assert clock.wall_until_group_ms(START_MS, clock.now()) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("wall", "wall"),
+        ("scaled 2.5", "scaled 2.5"),
+        ("scaled:10", "scaled 10"),
+        ("virtual", "virtual"),
+        ("virtual auto", "virtual auto"),
+    ],
+)
+def test_clock_of_the_command_line_is_named_as_there(text: str, name: str) -> None:
+    """A clock is called what made it."""
+    assert parse_clock(text).name == name
+
+
+@pytest.mark.parametrize("text", ["", "sundial", "scaled", "scaled x", "scaled 0", "scaled inf"])
+def test_unknown_clock_is_refused(text: str) -> None:
+    """What is no clock is said to be none."""
+    with pytest.raises(ConfigError, match="clock"):
+        parse_clock(text)
+
+
+def test_steady_wall_shows_the_time_of_day() -> None:
+    """Its reading never goes back."""
+    wall = steady_wall()
+    first = wall()
+    assert wall() >= first > START_MS
+
+
+async def _advance(*, by_ms: int) -> Deadlines:
+    cluster = Deadlines([START_MS + 5, START_MS + 3, START_MS + 20], [])
+    keeper = Timekeeper(cluster, VirtualClock(Hand()))
+    keeper.advance(by_ms)
+    keeper.stop()
+    return cluster
+
+
+def test_advance_fires_deadlines_in_order() -> None:
+    """Everything due on the way fires, each at its own instant; what is due later does not."""
+    cluster = asyncio.run(_advance(by_ms=10))
+    assert cluster.fired == [("group", START_MS + 3), ("group", START_MS + 5)]
+
+
+def test_wall_clock_cannot_be_advanced() -> None:
+    """Only a virtual clock moves by hand."""
+
+    async def story() -> None:
+        on_wall = Timekeeper(Deadlines([], []), WallClock(time.monotonic))
+        with pytest.raises(ConfigError, match="only a virtual one"):
+            on_wall.advance(1)
+        virtual = Timekeeper(Deadlines([], []), VirtualClock(Hand()))
+        with pytest.raises(ConfigError, match="cannot go back"):
+            virtual.advance(-1)
+        virtual.stop()
+
+    asyncio.run(story())
+
+
+def test_automatic_clock_jumps_when_nothing_happens() -> None:
+    """After a quiet while it goes to the next deadline, and from there to the next but one."""
+
+    async def story() -> Deadlines:
+        cluster = Deadlines([START_MS + 60_000, START_MS + 120_000], [])
+        clock = VirtualClock(Hand(), auto=True)
+        keeper = Timekeeper(cluster, clock, quiet_ms=5)
+        keeper.settled()
+        await cluster.is_over.wait()
+        assert clock.now().group_ms == START_MS + 120_000
+        keeper.stop()
+        return cluster
+
+    cluster = asyncio.run(asyncio.wait_for(story(), 5))
+    assert [at for _, at in cluster.fired] == [START_MS + 60_000, START_MS + 120_000]
+
+
+def test_alarm_rings_for_both_clocks() -> None:
+    """On the wall clock deadlines of either kind fire by themselves."""
+
+    async def story() -> Deadlines:
+        wall = steady_wall()
+        cluster = Deadlines([wall() + 20], [wall() + 10])
+        keeper = Timekeeper(cluster, WallClock(time.monotonic))
+        keeper.settled()
+        await cluster.is_over.wait()
+        keeper.stop()
+        return cluster
+
+    cluster = asyncio.run(asyncio.wait_for(story(), 5))
+    assert [kind for kind, _ in cluster.fired] == ["wall", "group"]
+
+
+def test_group_time_never_goes_back_with_a_new_clock() -> None:
+    """A clock that was moved ahead cannot give way to one that is behind it."""
+
+    async def story() -> None:
+        hand = Hand()
+        keeper = Timekeeper(Deadlines([], []), VirtualClock(hand))
+        keeper.advance(10**12)
+        with pytest.raises(ConfigError, match="ahead of wall"):
+            keeper.set_clock(WallClock(time.monotonic))
+        keeper.set_clock(VirtualClock(hand, auto=True))
+        assert keeper.clock.now().group_ms == START_MS + 10**12
+        keeper.stop()
+
+    asyncio.run(story())
