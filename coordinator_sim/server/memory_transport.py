@@ -1,0 +1,295 @@
+"""Connections that never leave the process: two transports, joined, with a latency between.
+
+What asyncio promises of a TCP connection holds: bytes arrive in order and whole, a closed side
+is heard of behind what it wrote, writing to one that is gone resets the connection, and a reader
+that pauses pauses its writer.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Protocol
+
+HIGH_WATER_BYTES: Final = 65_536
+"""Unread bytes that pause a writer, as asyncio has it."""
+
+_END: Final = bytearray()
+"""Behind the last byte of a side that closed."""
+_RESET: Final = bytearray()
+"""Behind nothing: the side is gone."""
+
+Address = tuple[str, int]
+"""Host and port, as in `socket.getsockname`."""
+
+Heard = Callable[[bytes], None]
+"""Is told of bytes that were written."""
+
+
+class Microseconds(Protocol):
+    """What a transport needs of its loop."""
+
+    latency_us: int
+
+    @property
+    def now_us(self) -> int:
+        """The present instant."""
+        ...
+
+    def call_at_us(self, at_us: int, callback: Callable[[], None]) -> object:
+        """Call back at that instant."""
+        ...
+
+    def call_soon(self, callback: Callable[..., object], *args: Any) -> object:  # noqa: ANN401 - as asyncio has it
+        """Call back in the next pass."""
+        ...
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """Hear of a protocol that raised."""
+        ...
+
+
+class MemorySocket:
+    """What `get_extra_info("socket")` and `Server.sockets` give: addresses, and no file."""
+
+    __slots__ = ("_here", "_there")
+
+    def __init__(self, here: Address, there: Address | None = None) -> None:
+        self._here = here
+        self._there = there
+
+    def getsockname(self) -> Address:
+        """This side's address."""
+        return self._here
+
+    def getpeername(self) -> Address:
+        """The other side's.
+
+        Raises:
+            OSError: it listens, and has no other side.
+        """
+        if self._there is None:
+            raise OSError("a listening socket has no peer")
+        return self._there
+
+    def setsockopt(self, *_option: object) -> None:
+        """Take any option; memory knows none."""
+
+    def fileno(self) -> int:
+        """-1: there is no file."""
+        return -1
+
+
+class MemoryTransport(asyncio.Transport):
+    """One side of a connection in memory.
+
+    Args:
+        loop: Whose time it lives in.
+        protocol: Is told of bytes; `begin` makes the connection known to it.
+        sockets: This side's address and the other's.
+        heard: Told of every write, in order.
+    """
+
+    def __init__(
+        self,
+        loop: Microseconds,
+        protocol: asyncio.BaseProtocol,
+        socket: MemorySocket,
+        heard: Heard | None = None,
+    ) -> None:
+        super().__init__(
+            {
+                "socket": socket,
+                "sockname": socket.getsockname(),
+                "peername": socket.getpeername(),
+            }
+        )
+        self._loop = loop
+        self._protocol = protocol
+        self._heard = heard
+        self._peer: MemoryTransport
+        self._inbox: deque[tuple[int, bytearray]] = deque()
+        self._unread = 0
+        self._high = HIGH_WATER_BYTES
+        self._low = HIGH_WATER_BYTES // 4
+        self._reading = True
+        self._peer_reads_slowly = False
+        self._closing = False
+        self._ended = False
+        self._gone = False
+
+    def begin(self, peer: "MemoryTransport") -> None:
+        """Be the other side of that one, and tell the protocol."""
+        self._peer = peer
+        self._protocol.connection_made(self)
+
+    # -- writing ---------------------------------------------------------------------------
+
+    def write(self, data: "bytes | bytearray | memoryview[Any]") -> None:
+        """Send bytes; they arrive after the latency. After a close they are dropped.
+
+        Raises:
+            RuntimeError: `write_eof` was called.
+        """
+        if self._ended:
+            raise RuntimeError("Cannot call write() after write_eof()")
+        if self._closing or not data:
+            return
+        if self._heard is not None:
+            self._heard(bytes(data))
+        self._peer._put(bytearray(data))  # noqa: SLF001 - the two sides are one thing
+        self._look_at_high_water()
+
+    def writelines(self, list_of_data: Iterable["bytes | bytearray | memoryview[Any]"]) -> None:
+        """Send them one behind the other."""
+        self.write(b"".join(list_of_data))
+
+    def write_eof(self) -> None:
+        """Send no more, and go on reading."""
+        if not self._closing and not self._ended:
+            self._ended = True
+            self._peer._put(_END)  # noqa: SLF001 - as above
+
+    def can_write_eof(self) -> bool:
+        """It can."""
+        return True
+
+    def get_write_buffer_size(self) -> int:
+        """Bytes under way or not yet read by the other side."""
+        return self._peer._unread  # noqa: SLF001 - as above
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """Pause the protocol above `high` unread bytes, let it resume at `low`."""
+        self._high = HIGH_WATER_BYTES if high is None else high
+        self._low = self._high // 4 if low is None else low
+        self._look_at_high_water()
+
+    def get_write_buffer_limits(self) -> tuple[int, int]:
+        """Low and high."""
+        return self._low, self._high
+
+    def _look_at_high_water(self) -> None:
+        if not self._peer_reads_slowly and self.get_write_buffer_size() > self._high:
+            self._peer_reads_slowly = True
+            self._protocol.pause_writing()
+
+    def _look_at_low_water(self) -> None:
+        if self._peer_reads_slowly and self.get_write_buffer_size() <= self._low:
+            self._peer_reads_slowly = False
+            self._protocol.resume_writing()
+
+    # -- reading ---------------------------------------------------------------------------
+
+    def is_reading(self) -> bool:
+        """Whether bytes are handed on."""
+        return self._reading and not self._closing
+
+    def pause_reading(self) -> None:
+        """Keep what arrives."""
+        self._reading = False
+
+    def resume_reading(self) -> None:
+        """Hand on what arrived meanwhile."""
+        if not self._reading:
+            self._reading = True
+            self._loop.call_soon(self._arrive)
+
+    def _put(self, data: bytearray) -> None:
+        """Let this arrive after the latency, behind everything that was put before."""
+        due_us = self._loop.now_us + self._loop.latency_us
+        if self._inbox:
+            last_us, last = self._inbox[-1]
+            due_us = max(due_us, last_us)
+            if due_us == last_us and data and last:
+                last += data
+                self._unread += len(data)
+                return
+        self._inbox.append((due_us, data))
+        self._unread += len(data)
+        self._loop.call_at_us(due_us, self._arrive)
+
+    def _arrive(self) -> None:
+        """Hand on what is due."""
+        inbox = self._inbox
+        while inbox and inbox[0][0] <= self._loop.now_us and (self._reading or self._closing):
+            data = inbox.popleft()[1]
+            self._unread -= len(data)
+            if data is _RESET:
+                self._lose(ConnectionResetError("Connection reset by peer"))
+            elif data is _END:
+                self._on_end()
+            elif self._closing:
+                self._peer._put(_RESET)  # noqa: SLF001 - the two sides are one thing
+            else:
+                self._hand_on(bytes(data))
+
+    def _hand_on(self, data: bytes) -> None:
+        try:
+            self._receive(data)
+        except Exception as error:  # noqa: BLE001 - as asyncio: the connection ends, not the loop
+            self._loop.call_exception_handler(
+                {
+                    "message": "Fatal error: protocol.data_received() call failed.",
+                    "exception": error,
+                    "transport": self,
+                    "protocol": self._protocol,
+                }
+            )
+            self._lose(error)
+            self._peer._put(_RESET)  # noqa: SLF001 - the two sides are one thing
+        self._peer._look_at_low_water()  # noqa: SLF001 - as above
+
+    def _receive(self, data: bytes) -> None:
+        protocol = self._protocol
+        if isinstance(protocol, asyncio.Protocol):
+            protocol.data_received(data)
+            return
+        assert isinstance(protocol, asyncio.BufferedProtocol)  # noqa: S101 - asyncio has no third
+        rest = memoryview(data)
+        while rest:
+            room = memoryview(protocol.get_buffer(len(rest)))
+            count = min(len(room), len(rest))
+            room[:count] = rest[:count]
+            protocol.buffer_updated(count)
+            rest = rest[count:]
+
+    def _on_end(self) -> None:
+        if self._closing:
+            return
+        protocol = self._protocol
+        assert isinstance(protocol, asyncio.Protocol | asyncio.BufferedProtocol)  # noqa: S101 - as above
+        if not protocol.eof_received():
+            self.close()
+
+    # -- the end ---------------------------------------------------------------------------
+
+    def is_closing(self) -> bool:
+        """Whether `close` was called, or the connection was lost."""
+        return self._closing
+
+    def close(self) -> None:
+        """Send what was written, then end."""
+        if self._closing:
+            return
+        if not self._ended:
+            self._peer._put(_END)  # noqa: SLF001 - the two sides are one thing
+        self._lose(None)
+
+    def abort(self) -> None:
+        """End at once; the other side sees a reset."""
+        if not self._closing:
+            self._peer._put(_RESET)  # noqa: SLF001 - as above
+            self._lose(None)
+
+    def _lose(self, error: Exception | None) -> None:
+        self._closing = True
+        if not self._gone:
+            self._gone = True
+            self._loop.call_soon(self._protocol.connection_lost, error)
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        """Tell that one from now on."""
+        self._protocol = protocol
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        """Who is told."""
+        return self._protocol

@@ -1,0 +1,118 @@
+"""What aiokafka reads of the process around it, turned to a virtual loop, and back again.
+
+Nothing of aiokafka is changed: the names `time`, `random` and `uuid` of its modules stand for
+other objects meanwhile, and the builder of its batches stamps records that carry no timestamp
+(the compiled one asks the operating system).
+"""
+
+import importlib
+import random
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any, Final
+
+from coordinator_sim.errors import MissingDependencyError
+from coordinator_sim.server.virtual_loop import VirtualLoop
+
+TIME_READERS: Final = (
+    "client",
+    "cluster",
+    "conn",
+    "consumer.fetcher",
+    "consumer.group_coordinator",
+    "consumer.subscription_state",
+    "producer.message_accumulator",
+    "record.default_records",
+    "record.legacy_records",
+)
+"""Modules of aiokafka that read the clock through the name `time`."""
+
+CHANCE_TAKERS: Final = ("client", "conn", "consumer.fetcher", "partitioner")
+"""Those that draw through the name `random`."""
+
+UUID_MAKERS: Final = ("conn",)
+"""Those that make nonces through the name `uuid`."""
+
+_ACCUMULATOR: Final = "producer.message_accumulator"
+_BUILDER: Final = "DefaultRecordBatchBuilder"
+
+
+class _VirtualTime:
+    """Stands for the module `time`."""
+
+    def __init__(self, loop: VirtualLoop, epoch_ms: int) -> None:
+        self._loop = loop
+        self._epoch_us = epoch_ms * 1_000
+
+    def monotonic(self) -> float:
+        return self._loop.time()
+
+    def time(self) -> float:
+        return (self._epoch_us + self._loop.now_us) / 1_000_000
+
+
+class _SeededUuids:
+    """Stands for the module `uuid`."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+
+    def uuid4(self) -> uuid.UUID:
+        return uuid.UUID(int=self._chance.getrandbits(128), version=4)
+
+
+@contextmanager
+def aiokafka_in_virtual_time(loop: VirtualLoop, *, epoch_ms: int, seed: int) -> Iterator[None]:
+    """Let aiokafka live on that loop: its clocks, its chance, the timestamps of its records.
+
+    Args:
+        loop: That its clients run on.
+        epoch_ms: Wall time at the loop's time 0.
+        seed: Of its chance.
+
+    Raises:
+        MissingDependencyError: it is not installed.
+    """
+    clock = _VirtualTime(loop, epoch_ms)
+    chance = random.Random(seed)  # noqa: S311 - a simulation's chance, and no secret
+    accumulator = _module(_ACCUMULATOR)
+    changes: list[tuple[ModuleType, str, Any]] = [
+        *((_module(name), "time", clock) for name in TIME_READERS),
+        *((_module(name), "random", chance) for name in CHANCE_TAKERS),
+        *((_module(name), "uuid", _SeededUuids(chance)) for name in UUID_MAKERS),
+        (accumulator, _BUILDER, _stamping(getattr(accumulator, _BUILDER), clock)),
+    ]
+    before = [(module, name, getattr(module, name)) for module, name, _ in changes]
+    try:
+        for module, name, value in changes:
+            setattr(module, name, value)
+        yield
+    finally:
+        for module, name, value in before:
+            setattr(module, name, value)
+
+
+def _module(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(f"aiokafka.{name}")
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            "clients in virtual time are aiokafka's: pip install aiokafka"
+        ) from error
+
+
+def _stamping(builder: type[Any], clock: _VirtualTime) -> type[Any]:
+    """The builder of batches, with a clock for records that have no timestamp of their own."""
+
+    class StampingBuilder(builder):  # type: ignore[misc]  # compiled or not, as installed
+        """Puts the virtual clock's time where a record has none."""
+
+        def append(self, offset: int, timestamp: int | None, **record: Any) -> Any:  # noqa: ANN401 - passed on
+            """Add a record to the batch."""
+            if timestamp is None:
+                timestamp = int(clock.time() * 1_000)
+            return super().append(offset, timestamp, **record)
+
+    return StampingBuilder

@@ -1,0 +1,373 @@
+"""An asyncio event loop in virtual time: unmodified asyncio programs, and nothing waits.
+
+Time is a count of microseconds that jumps to the next timer whenever nothing is ready; all
+connections are in memory (`memory_transport`). Offered as a `loop_factory`, never by a policy:
+
+    asyncio.Runner(loop_factory=VirtualLoop)
+
+Of `asyncio.BaseEventLoop`'s inside it relies on what `INSIDE` names; a test looks for that on
+every Python version.
+
+What it refuses, with one line: names to resolve, sockets, TLS, and waiting for ever.
+"""
+
+import asyncio
+import errno
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from contextvars import Context
+from typing import Any, Final, NoReturn, Protocol, TypeVar, TypeVarTuple, Unpack
+
+from coordinator_sim.errors import ConfigError, CoordinatorSimError
+from coordinator_sim.server.memory_transport import (
+    Address,
+    Heard,
+    MemorySocket,
+    MemoryTransport,
+)
+from coordinator_sim.server.wire_record import Side
+
+LATENCY_US: Final = 250
+"""One way through the network, unless told otherwise: a quiet machine room."""
+
+INSIDE: Final = ("_check_closed", "_process_events", "_scheduled", "_selector", "_write_to_self")
+"""Private names that asyncio's own loop uses while it runs, and that this one gives or reads."""
+
+_FIRST_EPHEMERAL_PORT: Final = 32_768
+_ANY_HOST: Final = ("", "0.0.0.0", "::")  # noqa: S104 - nothing is bound, names are compared
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+_SHOWN_TASKS: Final = 8
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+MakeProtocol = Callable[[], asyncio.BaseProtocol]
+
+
+class VirtualDeadlock(CoordinatorSimError):
+    """Nothing is ready, no timer is set, and somebody still waits: it would be for ever."""
+
+
+class WireTap(Protocol):
+    """Hears every write on every connection, in order."""
+
+    def write(self, at_us: int, connection: int, side: Side, data: bytes) -> None:
+        """Bytes were written, at that instant, on the connection of that number."""
+        ...
+
+
+class _Waiting:
+    """The loop's selector: where asyncio would sleep, time passes."""
+
+    def __init__(self, loop: "VirtualLoop") -> None:
+        self._loop = loop
+
+    def select(self, timeout: float | None) -> list[object]:
+        self._loop.pass_time(timeout)
+        return []
+
+
+class _Future(asyncio.Future[Any]):
+    """A future whose place in a set does not hang on its address."""
+
+    def __init__(self, number: int, loop: asyncio.AbstractEventLoop) -> None:
+        self._number = number
+        super().__init__(loop=loop)
+
+    def __hash__(self) -> int:
+        return self._number
+
+
+class _Task(asyncio.Task[Any]):
+    """A task, likewise."""
+
+    def __init__(self, number: int, coro: Any, **options: Any) -> None:  # noqa: ANN401 - passed on
+        self._number = number
+        super().__init__(coro, **options)
+
+    def __hash__(self) -> int:
+        return self._number
+
+
+class MemoryServer(asyncio.AbstractServer):
+    """A listener in memory, with what is used of `asyncio.Server`."""
+
+    def __init__(self, loop: "VirtualLoop", make: MakeProtocol, places: list[Address]) -> None:
+        self._loop = loop
+        self._places = places
+        self._closed: asyncio.Future[None] | None = None
+        self.make_protocol = make
+        self.sockets: tuple[MemorySocket, ...] = tuple(MemorySocket(each) for each in places)
+
+    def get_loop(self) -> asyncio.AbstractEventLoop:
+        """Whose time it lives in."""
+        return self._loop
+
+    def is_serving(self) -> bool:
+        """Whether new connections reach it."""
+        return self._loop.listener_at(self._places[0]) is self
+
+    async def start_serving(self) -> None:
+        """Take connections.
+
+        Raises:
+            OSError: somebody else does, on one of its ports.
+        """
+        self._loop.listen(self, self._places)
+
+    async def serve_forever(self) -> None:
+        """Take connections until cancelled or closed."""
+        await self.start_serving()
+        self._closed = self._loop.create_future()
+        try:
+            await self._closed
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Take no more; connections stay."""
+        self._loop.unlisten(self)
+        if self._closed is not None and not self._closed.done():
+            self._closed.set_result(None)
+
+    async def wait_closed(self) -> None:
+        """Return at once: connections in memory end with their protocols."""
+
+
+class VirtualLoop(asyncio.BaseEventLoop):
+    """An event loop in virtual time.
+
+    Time starts at 0. A pass that finds something ready costs one microsecond, so that a client
+    that polls the clock until a deadline has passed gets there.
+
+    Attributes:
+        latency_us: One way, of what is written from now on.
+        tap: Hears every write.
+
+    Args:
+        latency_us: Microseconds that bytes need from one side to the other; at least 1.
+        tap: Hears every write on every connection.
+    """
+
+    _check_closed: Callable[[], None]
+    _scheduled: Sequence[asyncio.TimerHandle]
+
+    def __init__(self, *, latency_us: int = LATENCY_US, tap: WireTap | None = None) -> None:
+        if latency_us < 1:
+            raise ConfigError(f"a latency of {latency_us} us: give at least 1")
+        self._now_us = 0
+        self._numbers = itertools.count()
+        super().__init__()
+        self._selector = _Waiting(self)
+        self.latency_us = latency_us
+        self.tap = tap
+        self._listeners: dict[Address, MemoryServer] = {}
+        self._ports = itertools.count(_FIRST_EPHEMERAL_PORT)
+        self._connections = itertools.count()
+
+    # -- time ------------------------------------------------------------------------------
+
+    @property
+    def now_us(self) -> int:
+        """Microseconds since the loop was made."""
+        return self._now_us
+
+    def time(self) -> float:
+        """Seconds since the loop was made."""
+        return self._now_us / 1_000_000
+
+    def pass_time(self, timeout: float | None) -> None:
+        """Let time pass as a selector would: what is ready costs 1 us, else to the next timer.
+
+        Raises:
+            VirtualDeadlock: there is no next timer.
+        """
+        if timeout is None:
+            raise VirtualDeadlock(self._deadlock())
+        if timeout > 0:
+            self._now_us = max(self._now_us, _us(self._scheduled[0].when()))
+        else:
+            self._now_us += 1
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[Unpack[Ts]], object],
+        *args: *Ts,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        """Call back at the first whole microsecond that is not before `when`."""
+        at_s = _us(when) / 1_000_000
+        return super().call_at(at_s, callback, *args, context=context)
+
+    def call_at_us(self, at_us: int, callback: Callable[[], None]) -> asyncio.TimerHandle:
+        """Call back at that microsecond."""
+        return super().call_at(at_us / 1_000_000, callback)
+
+    def _process_events(self, event_list: list[object]) -> None:
+        """Do nothing: no file is ever ready."""
+
+    def _write_to_self(self) -> None:
+        """Do nothing: nobody sleeps."""
+
+    def _deadlock(self) -> str:
+        tasks = sorted(asyncio.all_tasks(self), key=hash)
+        shown = [_described(task) for task in tasks[:_SHOWN_TASKS]]
+        if len(tasks) > _SHOWN_TASKS:
+            shown.append(f"and {len(tasks) - _SHOWN_TASKS} more")
+        waiting = "; ".join(shown) or "no task"
+        return (
+            f"virtual time stands at {self.time():.6f} s for ever: nothing is ready and no timer "
+            f"is set. Waiting: {waiting}. Another thread or a real socket cannot wake this loop"
+        )
+
+    # -- futures, tasks, executors ---------------------------------------------------------
+
+    def create_future(self) -> asyncio.Future[Any]:
+        """A future; a set of them has the same order in every process."""
+        return _Future(next(self._numbers), self)
+
+    def create_task(self, coro: Any, **options: Any) -> asyncio.Task[Any]:  # noqa: ANN401 - passed on
+        """A task; likewise, unless a task factory makes it."""
+        self._check_closed()
+        if self.get_task_factory() is not None:
+            return super().create_task(coro, **options)
+        return _Task(next(self._numbers), coro, loop=self, **options)
+
+    def run_in_executor(
+        self,
+        executor: object,  # noqa: ARG002 - nothing runs elsewhere
+        func: Callable[[Unpack[Ts]], T],
+        *args: *Ts,
+    ) -> asyncio.Future[T]:
+        """Call it here and now: a thread would take real time."""
+        future: asyncio.Future[T] = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as error:  # noqa: BLE001 - it is its future's
+            future.set_exception(error)
+        return future
+
+    # -- connections -----------------------------------------------------------------------
+
+    async def create_server(  # type: ignore[override]  # options that memory has no use for
+        self,
+        protocol_factory: MakeProtocol,
+        host: str | Sequence[str] | None = None,
+        port: int | None = None,
+        *,
+        ssl: object = None,
+        sock: object = None,
+        start_serving: bool = True,
+        **_options: object,
+    ) -> MemoryServer:
+        """Listen in memory, on one port of each host named; port 0 takes a free one.
+
+        A host is any name; no host, `0.0.0.0` and `::` are all of them.
+
+        Raises:
+            ConfigError: TLS or a real socket was asked for.
+            OSError: somebody listens there already.
+        """
+        _refuse(ssl, sock)
+        hosts = [host or ""] if host is None or isinstance(host, str) else list(host)
+        number = port or next(self._ports)
+        server = MemoryServer(self, protocol_factory, [(each, number) for each in hosts])
+        if start_serving:
+            await server.start_serving()
+        return server
+
+    async def create_connection(  # type: ignore[override]  # as above
+        self,
+        protocol_factory: MakeProtocol,
+        host: str | None = None,
+        port: int | None = None,
+        *,
+        ssl: object = None,
+        sock: object = None,
+        **_options: object,
+    ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
+        """Connect to a listener in memory; it takes there and back.
+
+        Raises:
+            ConfigError: TLS or a real socket was asked for.
+            ConnectionRefusedError: nobody listens there.
+        """
+        _refuse(ssl, sock)
+        there = (host or "", port or 0)
+        await asyncio.sleep(2 * self.latency_us / 1_000_000)
+        server = self.listener_at(there)
+        if server is None:
+            raise ConnectionRefusedError(errno.ECONNREFUSED, f"Connect call failed {there}")
+        here = ("127.0.0.1", next(self._ports))
+        number = next(self._connections)
+        protocol = protocol_factory()
+        to_server, to_client = self._heard(number, Side.CLIENT), self._heard(number, Side.SERVER)
+        client = MemoryTransport(self, protocol, MemorySocket(here, there), to_server)
+        served = MemoryTransport(self, server.make_protocol(), MemorySocket(there, here), to_client)
+        served.begin(client)
+        client.begin(served)
+        return client, protocol
+
+    def _heard(self, connection: int, side: Side) -> Heard | None:
+        tap = self.tap
+        if tap is None:
+            return None
+        return lambda data: tap.write(self._now_us, connection, side, data)
+
+    def listener_at(self, place: Address) -> MemoryServer | None:
+        """Who takes connections to that host and port."""
+        host, port = place
+        names = (*_LOOPBACK, *_ANY_HOST) if host in _LOOPBACK else (host, *_ANY_HOST)
+        found = (self._listeners.get((name, port)) for name in (host, *names))
+        return next((server for server in found if server is not None), None)
+
+    def listen(self, server: MemoryServer, places: Sequence[Address]) -> None:
+        """Let that server take the connections to these places.
+
+        Raises:
+            OSError: another takes those of one of them.
+        """
+        for place in places:
+            if self._listeners.get(place, server) is not server:
+                raise OSError(errno.EADDRINUSE, f"address already in use: {place}")
+        self._listeners.update(dict.fromkeys(places, server))
+
+    def unlisten(self, server: MemoryServer) -> None:
+        """Let that server take no more connections."""
+        self._listeners = {
+            place: each for place, each in self._listeners.items() if each is not server
+        }
+
+    async def getaddrinfo(self, host: object, port: object, **_options: object) -> NoReturn:
+        """Refuse.
+
+        Raises:
+            ConfigError: always.
+        """
+        raise ConfigError(f"virtual time resolves no names: {host!r}, port {port!r}")
+
+
+def _us(seconds: float) -> int:
+    """The first whole microsecond that is not before that many seconds, as the loop shows it."""
+    us = math.ceil(seconds * 1_000_000)
+    if (us - 1) / 1_000_000 >= seconds:
+        us -= 1
+    return us if us / 1_000_000 >= seconds else us + 1
+
+
+def _refuse(ssl: object, sock: object) -> None:
+    if ssl:
+        raise ConfigError("virtual time has no TLS: connect with PLAINTEXT or SASL_PLAINTEXT")
+    if sock is not None:
+        raise ConfigError("virtual time has no sockets: give host and port")
+
+
+def _described(task: asyncio.Task[Any]) -> str:
+    """A task by its name, and where it stands."""
+    frames = task.get_stack(limit=1)
+    if not frames:
+        return task.get_name()
+    frame = frames[0]
+    name = frame.f_code.co_qualname
+    return f"{task.get_name()} in {name}, line {frame.f_lineno}"
