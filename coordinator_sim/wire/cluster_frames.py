@@ -4,8 +4,6 @@ Source: kafka trunk, ApiVersionsRequest, ApiVersionsResponse.parse, MetadataRequ
 MetadataResponse; ApiKeys.API_VERSIONS.responseHeaderVersion.
 """
 
-from collections.abc import Callable
-from functools import cache
 from typing import Final
 
 from msgspec import Struct
@@ -19,24 +17,17 @@ from coordinator_sim.protocol.messages import (
     PartitionMetadata,
     TopicMetadata,
 )
-from coordinator_sim.wire.codec import FrameReader, reader_of, writer_of
-from coordinator_sim.wire.frames import RequestHeader, header_bytes
-from coordinator_sim.wire.schema import Data, Layout, struct_layout
-from coordinator_sim.wire.schemas.cluster import (
-    API_VERSIONS_REQUEST,
-    API_VERSIONS_RESPONSE,
-    METADATA_REQUEST,
-    METADATA_RESPONSE,
-)
+from coordinator_sim.wire.codec import FrameReader
+from coordinator_sim.wire.frames import RequestHeader, read_response_frame, request_frame
+from coordinator_sim.wire.schema import Data
 
-API_VERSIONS: Final = 18
+API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
 """The number of the ApiVersions API."""
 API_VERSIONS_NEWEST: Final = 4
+"""What clients ask first; brokers of 4.4 speak 5 too, which names the broker that is meant."""
 METADATA_NEWEST: Final = 13
 UNSUPPORTED: Final = int(ErrorCode.UNSUPPORTED_VERSION)
 
-_API_VERSIONS_FLEXIBLE: Final = 3
-_METADATA_FLEXIBLE: Final = 9
 _METADATA_NULL_IS_ALL: Final = 1
 
 
@@ -58,30 +49,6 @@ class OfferedVersions(Struct, frozen=True, kw_only=True):
         return version if version >= low else None
 
 
-_FIELDS: Final = {
-    "ApiVersionsRequest": (API_VERSIONS_REQUEST, _API_VERSIONS_FLEXIBLE),
-    "ApiVersionsResponse": (API_VERSIONS_RESPONSE, _API_VERSIONS_FLEXIBLE),
-    "MetadataRequest": (METADATA_REQUEST, _METADATA_FLEXIBLE),
-    "MetadataResponse": (METADATA_RESPONSE, _METADATA_FLEXIBLE),
-}
-"""Each message's fields of all versions, and its first version with tagged fields."""
-
-
-def _layout(name: str, version: int) -> Layout:
-    fields, flexible_since = _FIELDS[name]
-    return struct_layout(name, fields, version, flexible=version >= flexible_since)
-
-
-@cache
-def _writer(name: str, version: int) -> Callable[[Data], bytes]:
-    return writer_of(_layout(name, version))
-
-
-@cache
-def _reader(name: str, version: int) -> Callable[[FrameReader], Data]:
-    return reader_of(_layout(name, version))
-
-
 def api_versions_request(
     version: int, *, correlation_id: int, client_id: str | None, software: tuple[str, str]
 ) -> bytes:
@@ -89,7 +56,6 @@ def api_versions_request(
 
     `software` is name and version of the client; brokers accept letters, digits, `-` and `.`.
     """
-    flexible = version >= _API_VERSIONS_FLEXIBLE
     header = RequestHeader(
         api_key=API_VERSIONS,
         api_version=version,
@@ -97,7 +63,7 @@ def api_versions_request(
         client_id=client_id,
     )
     fields = {"clientSoftwareName": software[0], "clientSoftwareVersion": software[1]}
-    return header_bytes(header, flexible=flexible) + _writer("ApiVersionsRequest", version)(fields)
+    return request_frame(header, fields)
 
 
 def read_api_versions(version: int, frame: bytes) -> OfferedVersions:
@@ -107,12 +73,10 @@ def read_api_versions(version: int, frame: bytes) -> OfferedVersions:
         WireFormatError: the bytes do not parse.
     """
     reader = FrameReader(frame, "frame")
-    reader.int32("correlation id")  # the header never has tagged fields
+    reader.int32("correlation id")
     if reader.int16("ApiVersionsResponse.errorCode") == UNSUPPORTED:
         version = 0
-    reader = FrameReader(frame, "frame")
-    reader.int32("correlation id")
-    data = _reader("ApiVersionsResponse", version)(reader)
+    _, data = read_response_frame(ApiKey.API_VERSIONS, version, frame)
     return OfferedVersions(
         error_code=data["errorCode"],
         ranges={
@@ -125,7 +89,6 @@ def metadata_request(
     request: MetadataRequest, version: int, *, correlation_id: int, client_id: str | None
 ) -> bytes:
     """Ask for brokers and topics; version 0 says all topics by naming none."""
-    flexible = version >= _METADATA_FLEXIBLE
     topics: list[Data] | None = None
     if request.topics is not None:
         topics = [{"name": name} for name in request.topics]
@@ -137,8 +100,7 @@ def metadata_request(
         correlation_id=correlation_id,
         client_id=client_id,
     )
-    body = _writer("MetadataRequest", version)({"topics": topics})
-    return header_bytes(header, flexible=flexible) + body
+    return request_frame(header, {"topics": topics})
 
 
 def read_metadata(version: int, frame: bytes) -> MetadataResponse:
@@ -149,11 +111,7 @@ def read_metadata(version: int, frame: bytes) -> MetadataResponse:
     Raises:
         WireFormatError: the bytes do not parse.
     """
-    reader = FrameReader(frame, "frame")
-    reader.int32("correlation id")
-    if version >= _METADATA_FLEXIBLE:
-        reader.pass_over_tags("response header")
-    data = _reader("MetadataResponse", version)(reader)
+    _, data = read_response_frame(ApiKey.METADATA, version, frame)
     brokers = tuple(
         Node(
             node_id=entry["nodeId"],

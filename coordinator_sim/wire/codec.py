@@ -1,9 +1,8 @@
-"""Messages of the group APIs as bytes: a reader and a writer made from each version's layout.
+"""Messages as bytes: a reader and a writer made from each version's layout.
 
 Readers refuse what Kafka's refuse before they allocate for it: arrays that count more elements
 than bytes are left or than a million, strings above 32,767 bytes, more than 10,000 tagged fields.
-Tagged fields are passed over: no version of these APIs has one of its own. Invalid UTF-8 is
-replaced, as Java replaces it.
+Unknown tagged fields are passed over. Invalid UTF-8 is replaced, as Java replaces it.
 
 Source: kafka 4.4, generator/.../MessageDataGenerator.java; MessageUtil.MAX_ARRAY_LENGTH and
 MAX_TAGGED_FIELD_COUNT; ByteBufferAccessor.
@@ -11,7 +10,7 @@ MAX_TAGGED_FIELD_COUNT; ByteBufferAccessor.
 
 import struct
 from collections.abc import Callable
-from itertools import takewhile
+from itertools import groupby
 from typing import Any, Final
 
 from coordinator_sim.errors import DataError
@@ -22,7 +21,7 @@ from coordinator_sim.wire.compact_types import (
     compact_string_bytes,
     unsigned_varint_bytes,
 )
-from coordinator_sim.wire.schema import Data, Kind, Layout, Slot, refuse_absent
+from coordinator_sim.wire.schema import Data, Kind, Layout, Slot, default_of, refuse_absent
 
 MAX_ARRAY_LENGTH: Final = 1_000_000
 """Elements of an array that a reader accepts."""
@@ -34,6 +33,7 @@ MAX_STRING_LENGTH: Final = 32_767
 _UUID_SIZE: Final = 16
 _NO_TAGS: Final = b"\x00"
 _INT8: Final = struct.Struct(">b")
+_FLOAT64: Final = struct.Struct(">d")
 _MORE_BYTES: Final = 0x80
 """The bit of a varint's byte that says that more follow."""
 
@@ -59,6 +59,10 @@ class FrameReader(CompactReader):
     def int8(self, field: str) -> int:
         """The next signed 8-bit integer."""
         return int(self.fixed(_INT8, field)[0])
+
+    def float64(self, field: str) -> float:
+        """The next 64-bit floating point number."""
+        return float(self.fixed(_FLOAT64, field)[0])
 
     def boolean(self, field: str) -> bool:
         """The next byte: anything but 0 is true."""
@@ -123,14 +127,22 @@ class FrameReader(CompactReader):
             )
         return count
 
-    def pass_over_tags(self, field: str) -> None:
-        """Go behind the tagged fields that end a struct."""
+    def tag_count(self, field: str) -> int:
+        """How many tagged fields end a struct."""
         count = self.short_varint(field)
         if count > MAX_TAGGED_FIELD_COUNT:
             raise self.error(
                 f"{field} has {count} tagged fields, at most {MAX_TAGGED_FIELD_COUNT} are allowed"
             )
-        for _ in range(count):
+        return count
+
+    def pass_over(self, size: int, field: str) -> None:
+        """Go behind so many bytes."""
+        self._take(size, field)
+
+    def pass_over_tags(self, field: str) -> None:
+        """Go behind the tagged fields that end a struct."""
+        for _ in range(self.tag_count(field)):
             self.unsigned_varint(field)
             self._take(self.unsigned_varint(field), field)
 
@@ -143,6 +155,7 @@ _FIXED: Final[dict[Kind, str]] = {
     Kind.INT16: "h",
     Kind.INT32: "i",
     Kind.INT64: "q",
+    Kind.FLOAT64: "d",
     Kind.UUID: "16s",
 }
 """The fields of fixed size, as `struct` writes them."""
@@ -152,8 +165,16 @@ _READ_FIXED: Final[dict[Kind, Read]] = {
     Kind.INT16: FrameReader.int16,
     Kind.INT32: FrameReader.int32,
     Kind.INT64: FrameReader.int64,
+    Kind.FLOAT64: FrameReader.float64,
     Kind.UUID: FrameReader.uuid,
 }
+_ELEMENT_KINDS: Final = {
+    Kind.STRINGS: Kind.STRING,
+    Kind.INT8S: Kind.INT8,
+    Kind.INT32S: Kind.INT32,
+    Kind.INT64S: Kind.INT64,
+}
+"""What a list of scalars consists of."""
 # By whether the version is flexible, and whether the field may be null.
 _READ_TEXT: Final[dict[tuple[bool, bool], Read]] = {
     (False, False): FrameReader.text,
@@ -183,6 +204,11 @@ def _read_array(element: Read, *, flexible: bool, nullable: bool) -> Read:
     return array
 
 
+def _read_nullable(read: Read) -> Read:
+    """A struct that may be null: a byte before it says so when it is negative."""
+    return lambda reader, field: None if reader.int8(field) < 0 else read(reader, field)
+
+
 def _read_slot(slot: Slot, *, flexible: bool) -> Read:
     if slot.kind in _READ_FIXED:
         return _READ_FIXED[slot.kind]
@@ -192,29 +218,77 @@ def _read_slot(slot: Slot, *, flexible: bool) -> Read:
         return _READ_BYTES[flexible, slot.nullable]
     if slot.layout is not None:
         element = _read_struct(slot.layout)
+        if slot.kind is Kind.STRUCT:
+            return _read_nullable(element) if slot.nullable else element
     elif slot.kind is Kind.STRINGS:
         element = _READ_TEXT[flexible, False]
     else:
-        element = FrameReader.int32
+        element = _READ_FIXED[_ELEMENT_KINDS[slot.kind]]
     return _read_array(element, flexible=flexible, nullable=slot.nullable)
 
 
+def _read_run(slots: list[Slot]) -> Read:
+    """Reads numbers that stand side by side together; their names and values."""
+    names = [slot.name for slot in slots]
+    form = struct.Struct(">" + "".join(_FIXED[slot.kind] for slot in slots))
+    return lambda reader, field: zip(names, reader.fixed(form, field), strict=True)
+
+
+def _read_steps(layout: Layout) -> list[tuple[str, Read, str]]:
+    """Name, way to read and place of every untagged field; a run of numbers has no name."""
+    steps: list[tuple[str, Read, str]] = []
+    plain = (slot for slot in layout.present if slot.tag is None)
+    for fixed, group in groupby(plain, lambda slot: slot.kind in _FIXED):
+        slots = list(group)
+        if fixed and len(slots) > 1:
+            steps.append(("", _read_run(slots), f"{layout.name}.{slots[0].name}"))
+            continue
+        steps += [
+            (slot.name, _read_slot(slot, flexible=layout.flexible), f"{layout.name}.{slot.name}")
+            for slot in slots
+        ]
+    return steps
+
+
+def _read_tags(layout: Layout) -> Callable[[FrameReader, Data], None]:
+    """Reads the tagged fields that end a struct; those that are not there are at their default."""
+    tagged = [slot for slot in layout.present if slot.tag is not None]
+    known = {
+        slot.tag: (slot.name, _read_slot(slot, flexible=True), f"{layout.name}.{slot.name}")
+        for slot in tagged
+    }
+    where = f"{layout.name}'s tags"
+
+    def read(reader: FrameReader, message: Data) -> None:
+        for slot in tagged:
+            message[slot.name] = default_of(slot)
+        for _ in range(reader.tag_count(where)):
+            tag = reader.unsigned_varint(where)
+            size = reader.unsigned_varint(where)
+            if tag in known:
+                name, step, field = known[tag]
+                message[name] = step(reader, field)
+            else:
+                reader.pass_over(size, where)
+
+    return read
+
+
 def _read_struct(layout: Layout) -> Read:
-    """Reads the numbers that a struct begins with together, and its other fields one by one."""
+    steps = _read_steps(layout)
     flexible = layout.flexible
-    head = list(takewhile(lambda slot: slot.kind in _FIXED, layout.present))
-    names = [slot.name for slot in head]
-    form = struct.Struct(">" + "".join(_FIXED[slot.kind] for slot in head))
-    steps = [
-        (slot.name, _read_slot(slot, flexible=flexible), f"{layout.name}.{slot.name}")
-        for slot in layout.present[len(head) :]
-    ]
+    tags = _read_tags(layout) if any(slot.tag is not None for slot in layout.present) else None
 
     def read(reader: FrameReader, field: str) -> Data:
-        message: Data = dict(zip(names, reader.fixed(form, field), strict=True)) if names else {}
+        message: Data = {}
         for name, step, where in steps:
-            message[name] = step(reader, where)
-        if flexible:
+            if name:
+                message[name] = step(reader, where)
+            else:
+                message.update(step(reader, where))
+        if tags is not None:
+            tags(reader, message)
+        elif flexible:
             reader.pass_over_tags(field)
         return message
 
@@ -231,8 +305,6 @@ def reader_of(layout: Layout) -> Callable[[FrameReader], Data]:
 
 
 # -- writing -------------------------------------------------------------------------------
-
-_ELEMENT_KINDS: Final = {Kind.STRINGS: Kind.STRING, Kind.INT32S: Kind.INT32}
 
 
 def _write_text(where: str, *, flexible: bool) -> Write:
@@ -282,9 +354,16 @@ def _write_array(element: Write, *, flexible: bool) -> Write:
     return array
 
 
+def _write_nullable(write: Write) -> Write:
+    """A struct that may be null: a byte before it says whether it is."""
+    return lambda value: b"\xff" if value is None else b"\x01" + write(value)
+
+
 def _write_slot(slot: Slot, where: str, *, flexible: bool) -> Write:
     if slot.layout is not None:
         element = writer_of(slot.layout)
+        if slot.kind is Kind.STRUCT:
+            return _write_nullable(element) if slot.nullable else _write_required(element, where)
     elif slot.kind in _ELEMENT_KINDS:
         kind = _ELEMENT_KINDS[slot.kind]
         element = _write_scalar(kind, where, flexible=flexible, nullable=False)
@@ -292,6 +371,36 @@ def _write_slot(slot: Slot, where: str, *, flexible: bool) -> Write:
         return _write_scalar(slot.kind, where, flexible=flexible, nullable=slot.nullable)
     array = _write_array(element, flexible=flexible)
     return array if slot.nullable else _write_required(array, where)
+
+
+def _at_default(slot: Slot, value: Any) -> bool:  # noqa: ANN401 - a value of the slot's kind
+    """Whether a field says nothing more than its absence does."""
+    if slot.kind is Kind.STRUCT and slot.layout is not None and value is not None:
+        return slot.default is not None and all(
+            _at_default(inner, value.get(inner.name, inner.default))
+            for inner in slot.layout.present
+        )
+    return bool(value == slot.default)
+
+
+def _write_tags(layout: Layout) -> Callable[[Data], bytes]:
+    """Writes the tagged fields that are not at their default, by ascending tags."""
+    tagged = sorted(
+        (slot.tag, slot, _write_slot(slot, f"{layout.name}.{slot.name}", flexible=True))
+        for slot in layout.present
+        if slot.tag is not None
+    )
+
+    def write(message: Data) -> bytes:
+        parts = []
+        for tag, slot, step in tagged:
+            value = message.get(slot.name, slot.default)
+            if not _at_default(slot, value):
+                said = step(value)
+                parts.append(unsigned_varint_bytes(tag) + unsigned_varint_bytes(len(said)) + said)
+        return unsigned_varint_bytes(len(parts)) + b"".join(parts)
+
+    return write
 
 
 def writer_of(layout: Layout) -> Callable[[Data], bytes]:
@@ -308,7 +417,9 @@ def writer_of(layout: Layout) -> Callable[[Data], bytes]:
             _write_slot(slot, f"{layout.name}.{slot.name}", flexible=flexible),
         )
         for slot in layout.present
+        if slot.tag is None
     ]
+    tags = _write_tags(layout) if len(steps) < len(layout.present) else None
 
     def write(message: Data) -> bytes:
         refuse_absent(layout, message)
@@ -319,7 +430,9 @@ def writer_of(layout: Layout) -> Callable[[Data], bytes]:
                 parts.append(step(value))
             except struct.error as error:
                 raise DataError(f"{layout.name}.{name}: {value!r} does not fit: {error}") from None
-        if flexible:
+        if tags is not None:
+            parts.append(tags(message))
+        elif flexible:
             parts.append(_NO_TAGS)
         return b"".join(parts)
 

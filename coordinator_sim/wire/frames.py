@@ -1,11 +1,12 @@
 """Whole requests and responses as bytes: header and body, without the length prefix.
 
-Every version that Kafka ever had of the group APIs, from 0 to the newest of 4.4.
+Every version that Kafka ever had of the APIs in `schemas`, from 0 to the newest of 4.4; the group
+APIs also as messages.
 
 The codec is made from `schemas` and not from kio's classes: Kafka 4.4's bounds are checked before
 anything is allocated, unknown tagged fields are passed over, and versions that kio lacks exist
-(OffsetCommit 0-1, OffsetFetch 0, WriteTxnMarkers 0, TxnOffsetCommit 6, DeleteGroups 3). The tests
-compare the two for all the others.
+(such as Produce 0-2, Fetch 0-3, OffsetCommit 0-1, ApiVersions 5). The tests compare the two for
+all the others.
 
 Source: kafka trunk, clients/src/main/resources/common/message/{RequestHeader,
 ResponseHeader}.json; ApiKeys.requestHeaderVersion, responseHeaderVersion.
@@ -30,7 +31,7 @@ from coordinator_sim.wire.forms import (
     response_from,
 )
 from coordinator_sim.wire.schema import Data
-from coordinator_sim.wire.schemas import layout_of, schema_of
+from coordinator_sim.wire.schemas import GROUP_SCHEMAS, layout_of, schema_of
 
 _NO_TAGS: Final = b"\x00"
 _HEADER_START: Final = struct.Struct(">hhi")
@@ -100,16 +101,26 @@ def response_frame(api: ApiKey, version: int, correlation_id: int, fields: Data)
         DataError: a value that its field's type cannot say.
         UnsupportedVersion: no such API or version, or one that cannot say a field.
     """
-    tags = _NO_TAGS if layout_of(api, version, response=True).flexible else b""
+    tags = _NO_TAGS if _has_tagged_header(api, version) else b""
     body = _writer(api, version, response=True)(fields)
     return b"".join((int32_bytes(correlation_id), tags, body))
+
+
+def _has_tagged_header(api: ApiKey, version: int) -> bool:
+    """Whether a response's header may have tagged fields.
+
+    Never that of ApiVersions: its reader does not know yet which version answers.
+
+    Source: ApiKeys.responseHeaderVersion; ApiMessageTypeGenerator, KIP-511.
+    """
+    return layout_of(api, version, response=True).flexible and api is not ApiKey.API_VERSIONS
 
 
 def _api(header: RequestHeader) -> ApiKey:
     try:
         api = ApiKey(header.api_key)
     except ValueError:
-        raise UnsupportedVersion(f"API {header.api_key} is not one of the group APIs") from None
+        raise UnsupportedVersion(f"API {header.api_key} is not spoken here") from None
     return schema_of(api).api_key
 
 
@@ -141,11 +152,15 @@ def read_request_frame(frame: bytes) -> tuple[RequestHeader, Data]:
     """
     reader = FrameReader(frame, "frame")
     header = _read_header(reader)
+    return header, _read_request(reader, header)
+
+
+def _read_request(reader: FrameReader, header: RequestHeader) -> Data:
     api = _api(header)
     read = _reader(api, header.api_version, response=False)
     if layout_of(api, header.api_version, response=False).flexible:
         reader.pass_over_tags(_REQUEST_HEADER)
-    return header, read(reader)
+    return read(reader)
 
 
 def read_response_frame(api: ApiKey, version: int, frame: bytes) -> tuple[int, Data]:
@@ -158,7 +173,7 @@ def read_response_frame(api: ApiKey, version: int, frame: bytes) -> tuple[int, D
     read = _reader(api, version, response=True)
     reader = FrameReader(frame, "frame")
     correlation_id = reader.int32("correlation id")
-    if layout_of(api, version, response=True).flexible:
+    if _has_tagged_header(api, version):
         reader.pass_over_tags(_RESPONSE_HEADER)
     return correlation_id, read(reader)
 
@@ -189,11 +204,15 @@ def decode_request(frame: bytes) -> tuple[RequestHeader, Request]:
     """A request as a broker receives it, with its header.
 
     Raises:
-        UnsupportedVersion: no such API or version; `read_header` tells which.
+        UnsupportedVersion: no such group API or version; `read_header` tells which.
         WireFormatError: the bytes do not parse.
     """
-    header, fields = read_request_frame(frame)
-    return header, request_from(ApiKey(header.api_key), header.api_version, fields)
+    reader = FrameReader(frame, "frame")
+    header = _read_header(reader)
+    api = _api(header)
+    if api not in GROUP_SCHEMAS:
+        raise UnsupportedVersion(f"{api.name} is not one of the group APIs")
+    return header, request_from(api, header.api_version, _read_request(reader, header))
 
 
 def encode_response(

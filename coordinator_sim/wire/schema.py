@@ -2,7 +2,7 @@
 
 The tables are in `schemas`; its `layout_of` gives the fields of one version. A message in this
 form is a dict of Kafka's field names: integers, booleans, strings, bytes (a uuid is 16 of them),
-None, and lists of these or of such dicts.
+None, such dicts, and lists of all these.
 
 Source: kafka trunk, generator/.../FieldSpec.java and clients/src/main/resources/common/message.
 """
@@ -25,18 +25,25 @@ _NEVER: Final = 32_768
 
 @unique
 class Kind(Enum):
-    """The types of Kafka's schemas that group messages use."""
+    """The types of Kafka's schemas, as far as brokers and their clients speak them.
+
+    Records are bytes here: their batches are the affair of `record_batches`.
+    """
 
     BOOLEAN = "bool"
     INT8 = "int8"
     INT16 = "int16"
     INT32 = "int32"
     INT64 = "int64"
+    FLOAT64 = "float64"
     STRING = "string"
     BYTES = "bytes"
     UUID = "uuid"
+    STRUCT = "struct"
     STRINGS = "[]string"
+    INT8S = "[]int8"
     INT32S = "[]int32"
+    INT64S = "[]int64"
     STRUCTS = "[]struct"
 
 
@@ -46,11 +53,15 @@ _ZEROS: Final[dict[Kind, object]] = {
     Kind.INT16: 0,
     Kind.INT32: 0,
     Kind.INT64: 0,
+    Kind.FLOAT64: 0.0,
     Kind.STRING: "",
     Kind.BYTES: b"",
     Kind.UUID: ZERO_UUID,
+    Kind.STRUCT: {},
     Kind.STRINGS: [],
+    Kind.INT8S: [],
     Kind.INT32S: [],
+    Kind.INT64S: [],
     Kind.STRUCTS: [],
 }
 
@@ -63,11 +74,12 @@ class Field(Struct, frozen=True, kw_only=True):
         since: First version that has the field.
         until: Last version that has it.
         nullable_since: First version in which it may be null.
-        default: What a version without the field stands for.
+        default: What a version without the field stands for; of a struct, {} stands for all its
+            fields at their defaults.
         ignorable: A value that a version cannot say is dropped; otherwise it is an error.
         tag: Number of a tagged field, which is left out at its default.
         former: Name that older releases gave it, which JSON may use too.
-        fields: Of a list of structs.
+        fields: Of a struct, or of each struct in a list.
     """
 
     name: str
@@ -173,6 +185,11 @@ def int64(name: str, **options: Unpack[FieldOptions]) -> Field:
     return _field(Kind.INT64, name, **options)
 
 
+def float64(name: str, **options: Unpack[FieldOptions]) -> Field:
+    """A field of type float64."""
+    return _field(Kind.FLOAT64, name, **options)
+
+
 def string(name: str, **options: Unpack[FieldOptions]) -> Field:
     """A field of type string."""
     return _field(Kind.STRING, name, **options)
@@ -188,6 +205,11 @@ def data(name: str, **options: Unpack[FieldOptions]) -> Field:
     return _field(Kind.BYTES, name, **options)
 
 
+def records(name: str) -> Field:
+    """A field of type records: the bytes of batches; null by default."""
+    return _field(Kind.BYTES, name, nullable_since=0, default=None)
+
+
 def uuid(name: str, **options: Unpack[FieldOptions]) -> Field:
     """A field of type uuid."""
     return _field(Kind.UUID, name, **options)
@@ -198,29 +220,31 @@ def strings(name: str, **options: Unpack[FieldOptions]) -> Field:
     return _field(Kind.STRINGS, name, **options)
 
 
+def int8s(name: str, **options: Unpack[FieldOptions]) -> Field:
+    """A list of int8."""
+    return _field(Kind.INT8S, name, **options)
+
+
 def int32s(name: str, **options: Unpack[FieldOptions]) -> Field:
     """A list of int32."""
     return _field(Kind.INT32S, name, **options)
 
 
-def structs(
-    name: str,
-    fields: Fields,
-    *,
-    since: int = 0,
-    until: int = _FOREVER,
-    nullable_since: int = _NEVER,
-) -> Field:
+def int64s(name: str, **options: Unpack[FieldOptions]) -> Field:
+    """A list of int64."""
+    return _field(Kind.INT64S, name, **options)
+
+
+def struct(name: str, fields: Fields, **options: Unpack[FieldOptions]) -> Field:
+    """A struct; at its default all its fields are at theirs."""
+    options.setdefault("default", {})
+    return Field(name=name, kind=Kind.STRUCT, fields=fields, **options)
+
+
+def structs(name: str, fields: Fields, **options: Unpack[FieldOptions]) -> Field:
     """A list of structs."""
-    return Field(
-        name=name,
-        kind=Kind.STRUCTS,
-        since=since,
-        until=until,
-        nullable_since=nullable_since,
-        default=[],
-        fields=fields,
-    )
+    options.setdefault("default", [])
+    return Field(name=name, kind=Kind.STRUCTS, fields=fields, **options)
 
 
 def throttle(since: int) -> Field:
@@ -242,7 +266,7 @@ def struct_layout(name: str, fields: Fields, version: int, *, flexible: bool) ->
         if not field.since <= version <= field.until:
             continue
         inner = None
-        if field.kind is Kind.STRUCTS:
+        if field.fields:
             inner = struct_layout(f"{name}.{field.name}", field.fields, version, flexible=flexible)
         nullable = version >= field.nullable_since
         present.append(
@@ -258,6 +282,13 @@ def struct_layout(name: str, fields: Fields, version: int, *, flexible: bool) ->
         )
     absent = tuple(field for field in fields if not field.since <= version <= field.until)
     return Layout(name, version, flexible, tuple(present), absent)
+
+
+def default_of(slot: Slot) -> Any:  # noqa: ANN401 - a value of the slot's kind
+    """The default of a field as a value of its own, which may be changed; of a struct, in full."""
+    if slot.default == {} and slot.layout is not None:
+        return {inner.name: default_of(inner) for inner in slot.layout.present}
+    return [] if slot.default == [] else slot.default
 
 
 def refuse_absent(layout: Layout, message: Data) -> None:

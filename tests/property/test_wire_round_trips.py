@@ -16,26 +16,40 @@ from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.wire.forms import request_from, response_from
 from coordinator_sim.wire.frames import (
+    RequestHeader,
     decode_request,
     decode_response,
     encode_request,
     encode_response,
+    read_request_frame,
+    read_response_frame,
+    request_frame,
+    response_frame,
 )
 from coordinator_sim.wire.schema import Data, Kind, Layout, MessageSchema, Slot
-from coordinator_sim.wire.schemas import SCHEMAS, layout_of
+from coordinator_sim.wire.schemas import GROUP_SCHEMAS, SCHEMAS, layout_of
 
 pytestmark = pytest.mark.property
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 BITS = {Kind.INT8: 8, Kind.INT16: 16, Kind.INT32: 32, Kind.INT64: 64}
-INT32S = st.lists(st.integers(-(1 << 31), (1 << 31) - 1), max_size=3)
+
+
+def integers(bits: int) -> st.SearchStrategy[int]:
+    """Signed integers of so many bits."""
+    return st.integers(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+
+
 SIMPLE: dict[Kind, st.SearchStrategy[Any]] = {
     Kind.BOOLEAN: st.booleans(),
     Kind.STRING: TEXT,
     Kind.BYTES: st.binary(max_size=12),
     Kind.UUID: st.binary(min_size=16, max_size=16),
+    Kind.FLOAT64: st.floats(allow_nan=False),
     Kind.STRINGS: st.lists(TEXT, max_size=3),
-    Kind.INT32S: INT32S,
+    Kind.INT8S: st.lists(integers(8), max_size=3),
+    Kind.INT32S: st.lists(integers(32), max_size=3),
+    Kind.INT64S: st.lists(integers(64), max_size=3),
 }
 ERRORS = st.sampled_from([int(error) for error in ErrorCode])
 
@@ -47,10 +61,11 @@ def values(slot: Slot) -> st.SearchStrategy[Any]:
     elif slot.name == "throttleTimeMs":
         drawn = st.just(0)
     elif slot.layout is not None:
-        drawn = st.lists(fields(slot.layout), max_size=2)
+        drawn = fields(slot.layout)
+        if slot.kind is Kind.STRUCTS:
+            drawn = st.lists(drawn, max_size=2)
     elif slot.kind in BITS:
-        bits = BITS[slot.kind]
-        drawn = st.integers(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+        drawn = integers(BITS[slot.kind])
     else:
         drawn = SIMPLE[slot.kind]
     return st.none() | drawn if slot.nullable else drawn
@@ -63,8 +78,8 @@ def fields(layout: Layout) -> st.SearchStrategy[Data]:
 
 @st.composite
 def apis(draw: st.DrawFn) -> tuple[MessageSchema, int]:
-    """An API and one of its versions."""
-    schema = draw(st.sampled_from(list(SCHEMAS.values())))
+    """A group API and one of its versions."""
+    schema = draw(st.sampled_from(list(GROUP_SCHEMAS.values())))
     return schema, draw(st.integers(0, schema.newest))
 
 
@@ -105,3 +120,20 @@ def test_responses_survive(
     assert decode_response(key, version, frame, request=asked) == (correlation_id, response)
     written = write_response(asked, version, response)
     assert read_response(schema.name, version, written, asked) == response
+
+
+@given(st.sampled_from(list(SCHEMAS.values())), st.data(), integers(32), st.none() | TEXT)
+def test_fields_survive(
+    schema: MessageSchema, data: st.DataObject, correlation_id: int, client_id: str | None
+) -> None:
+    """What a version can say of any API is read as it was written, tagged or not."""
+    api, version = schema.api_key, data.draw(st.integers(0, schema.newest))
+    asked = data.draw(fields(layout_of(api, version, response=False)))
+    said = data.draw(fields(layout_of(api, version, response=True)))
+    header = RequestHeader(
+        api_key=api, api_version=version, correlation_id=correlation_id, client_id=client_id
+    )
+
+    assert read_request_frame(request_frame(header, asked)) == (header, asked)
+    answer = response_frame(api, version, correlation_id, said)
+    assert read_response_frame(api, version, answer) == (correlation_id, said)

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from coordinator_sim.errors import UnsupportedVersion
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.requests import Request, Response
 from coordinator_sim.wire.forms import admin, membership, offsets, transactions
@@ -26,9 +27,20 @@ _FORMS: Final[dict[ApiKey, Form[Any, Any]]] = {
 }
 
 
+def _form(api: ApiKey) -> Form[Any, Any]:
+    form = _FORMS.get(api)
+    if form is None:
+        raise UnsupportedVersion(f"{api.name} is not one of the group APIs")
+    return form
+
+
 def request_from(api: ApiKey, version: int, data: Data) -> Request:
-    """The request that a version's fields say; `data` has all of them."""
-    request: Request = _FORMS[api].read_request(data, version)
+    """The request that a version's fields say; `data` has all of them.
+
+    Raises:
+        UnsupportedVersion: not one of the group APIs; nor do the others here take such.
+    """
+    request: Request = _form(api).read_request(data, version)
     return request
 
 
@@ -38,7 +50,7 @@ def request_fields(request: Request, version: int) -> Data:
     Raises:
         UnsupportedVersion: the version speaks of one group, key or member, the request of more.
     """
-    return _FORMS[request.api_key].write_request(request, version)
+    return _form(request.api_key).write_request(request, version)
 
 
 def response_from(
@@ -51,7 +63,7 @@ def response_from(
     Raises:
         DataError: an error code that no group API answers.
     """
-    response: Response = _FORMS[api].read_response(data, version, request)
+    response: Response = _form(api).read_response(data, version, request)
     return response
 
 
@@ -62,4 +74,4 @@ def response_fields(
 
     The request names the partitions that OffsetFetch 0 and 1 repeat with a group's error.
     """
-    return _FORMS[api].write_response(response, version, request)
+    return _form(api).write_response(response, version, request)

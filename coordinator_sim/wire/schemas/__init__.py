@@ -1,4 +1,8 @@
-"""The fields of every group API's requests and responses, in all versions."""
+"""The fields of every API's requests and responses, in all versions that Kafka ever had.
+
+Here are the APIs that brokers serve to clients, but for those of share groups, Streams groups,
+consumer groups of KIP-848, delegation tokens and telemetry.
+"""
 
 from functools import cache
 from typing import Final
@@ -7,6 +11,28 @@ from coordinator_sim.errors import UnsupportedVersion
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.wire.schema import Layout, MessageSchema, struct_layout
 from coordinator_sim.wire.schemas.admin import DELETE_GROUPS, DESCRIBE_GROUPS, LIST_GROUPS
+from coordinator_sim.wire.schemas.cluster import (
+    API_VERSIONS,
+    DESCRIBE_CLUSTER,
+    DESCRIBE_TOPIC_PARTITIONS,
+    METADATA,
+    UPDATE_FEATURES,
+)
+from coordinator_sim.wire.schemas.configs import (
+    ALTER_CLIENT_QUOTAS,
+    ALTER_CONFIGS,
+    DESCRIBE_CLIENT_QUOTAS,
+    DESCRIBE_CONFIGS,
+    INCREMENTAL_ALTER_CONFIGS,
+    LIST_CONFIG_RESOURCES,
+)
+from coordinator_sim.wire.schemas.data import (
+    DELETE_RECORDS,
+    FETCH,
+    LIST_OFFSETS,
+    OFFSET_FOR_LEADER_EPOCH,
+    PRODUCE,
+)
 from coordinator_sim.wire.schemas.membership import (
     FIND_COORDINATOR,
     HEARTBEAT,
@@ -15,13 +41,39 @@ from coordinator_sim.wire.schemas.membership import (
     SYNC_GROUP,
 )
 from coordinator_sim.wire.schemas.offsets import OFFSET_COMMIT, OFFSET_DELETE, OFFSET_FETCH
+from coordinator_sim.wire.schemas.producers import (
+    ADD_PARTITIONS_TO_TXN,
+    DESCRIBE_PRODUCERS,
+    DESCRIBE_TRANSACTIONS,
+    END_TXN,
+    INIT_PRODUCER_ID,
+    LIST_TRANSACTIONS,
+)
+from coordinator_sim.wire.schemas.security import (
+    ALTER_USER_SCRAM_CREDENTIALS,
+    CREATE_ACLS,
+    DELETE_ACLS,
+    DESCRIBE_ACLS,
+    DESCRIBE_USER_SCRAM_CREDENTIALS,
+    SASL_AUTHENTICATE,
+    SASL_HANDSHAKE,
+)
+from coordinator_sim.wire.schemas.topics import (
+    ALTER_PARTITION_REASSIGNMENTS,
+    CREATE_PARTITIONS,
+    CREATE_TOPICS,
+    DELETE_TOPICS,
+    DESCRIBE_LOG_DIRS,
+    ELECT_LEADERS,
+    LIST_PARTITION_REASSIGNMENTS,
+)
 from coordinator_sim.wire.schemas.transactions import (
     ADD_OFFSETS_TO_TXN,
     TXN_OFFSET_COMMIT,
     WRITE_TXN_MARKERS,
 )
 
-SCHEMAS: Final[dict[ApiKey, MessageSchema]] = {
+GROUP_SCHEMAS: Final[dict[ApiKey, MessageSchema]] = {
     schema.api_key: schema
     for schema in (
         OFFSET_COMMIT,
@@ -40,32 +92,76 @@ SCHEMAS: Final[dict[ApiKey, MessageSchema]] = {
         OFFSET_DELETE,
     )
 }
+"""The schemas of the group APIs, by API number."""
+
+SCHEMAS: Final[dict[ApiKey, MessageSchema]] = GROUP_SCHEMAS | {
+    schema.api_key: schema
+    for schema in (
+        PRODUCE,
+        FETCH,
+        LIST_OFFSETS,
+        OFFSET_FOR_LEADER_EPOCH,
+        DELETE_RECORDS,
+        METADATA,
+        API_VERSIONS,
+        DESCRIBE_CLUSTER,
+        DESCRIBE_TOPIC_PARTITIONS,
+        UPDATE_FEATURES,
+        CREATE_TOPICS,
+        DELETE_TOPICS,
+        CREATE_PARTITIONS,
+        ELECT_LEADERS,
+        ALTER_PARTITION_REASSIGNMENTS,
+        LIST_PARTITION_REASSIGNMENTS,
+        DESCRIBE_LOG_DIRS,
+        DESCRIBE_CONFIGS,
+        ALTER_CONFIGS,
+        INCREMENTAL_ALTER_CONFIGS,
+        LIST_CONFIG_RESOURCES,
+        DESCRIBE_CLIENT_QUOTAS,
+        ALTER_CLIENT_QUOTAS,
+        SASL_HANDSHAKE,
+        SASL_AUTHENTICATE,
+        DESCRIBE_ACLS,
+        CREATE_ACLS,
+        DELETE_ACLS,
+        DESCRIBE_USER_SCRAM_CREDENTIALS,
+        ALTER_USER_SCRAM_CREDENTIALS,
+        INIT_PRODUCER_ID,
+        ADD_PARTITIONS_TO_TXN,
+        END_TXN,
+        DESCRIBE_PRODUCERS,
+        DESCRIBE_TRANSACTIONS,
+        LIST_TRANSACTIONS,
+    )
+}
 """Every schema, by API number."""
 
-_BY_NAME: Final = {schema.name: schema for schema in SCHEMAS.values()}
+_GROUP_API_BY_NAME: Final = {schema.name: schema for schema in GROUP_SCHEMAS.values()}
 
 
 def schema_of(api: ApiKey) -> MessageSchema:
     """The schema of an API.
 
     Raises:
-        UnsupportedVersion: the API is not one of the group APIs.
+        UnsupportedVersion: nobody speaks the API here.
     """
     schema = SCHEMAS.get(api)
     if schema is None:
-        raise UnsupportedVersion(f"{api.name} is not one of the group APIs")
+        raise UnsupportedVersion(f"{api.name} is not spoken here")
     return schema
 
 
 def schema_named(name: str) -> MessageSchema:
-    """The schema of an API by Kafka's name of it, as `JoinGroup`.
+    """The schema of a group API by Kafka's name of it, as `JoinGroup`.
 
     Raises:
         UnsupportedVersion: no such API; the message lists the known ones.
     """
-    schema = _BY_NAME.get(name)
+    schema = _GROUP_API_BY_NAME.get(name)
     if schema is None:
-        raise UnsupportedVersion(f"unknown API {name!r}: use one of {', '.join(_BY_NAME)}")
+        known = ", ".join(_GROUP_API_BY_NAME)
+        raise UnsupportedVersion(f"unknown API {name!r}: use one of {known}")
     return schema
 
 
@@ -74,7 +170,7 @@ def layout_of(api: ApiKey, version: int, *, response: bool) -> Layout:
     """The fields of the requests or the responses of one version.
 
     Raises:
-        UnsupportedVersion: not one of the group APIs, or Kafka never had the version.
+        UnsupportedVersion: nobody speaks the API here, or Kafka never had the version.
     """
     schema = schema_of(api)
     if not 0 <= version <= schema.newest:

@@ -15,10 +15,13 @@ from coordinator_sim.protocol.messages import (
 from coordinator_sim.protocol.requests import Response
 from coordinator_sim.wire.classic_types import int32_bytes
 from coordinator_sim.wire.cluster_frames import API_VERSIONS
-from coordinator_sim.wire.codec import writer_of
-from coordinator_sim.wire.frames import RequestHeader, decode_request, encode_response, read_header
-from coordinator_sim.wire.schema import struct_layout
-from coordinator_sim.wire.schemas.cluster import API_VERSIONS_RESPONSE, METADATA_RESPONSE
+from coordinator_sim.wire.frames import (
+    RequestHeader,
+    decode_request,
+    encode_response,
+    read_header,
+    response_frame,
+)
 
 OFFERED = {
     ApiKey.METADATA: (0, 12),
@@ -100,7 +103,6 @@ class TcpBroker:
         refused = header.api_version > self.newest_api_versions
         version = 0 if refused else header.api_version
         rows = {API_VERSIONS: (0, self.newest_api_versions)} if refused else self.offered
-        layout = struct_layout("v", API_VERSIONS_RESPONSE, version, flexible=version >= 3)
         fields = {
             "errorCode": 35 if refused else 0,
             "apiKeys": [
@@ -108,12 +110,10 @@ class TcpBroker:
                 for api, (low, high) in rows.items()
             ],
         }
-        return int32_bytes(header.correlation_id) + writer_of(layout)(fields)
+        return response_frame(ApiKey.API_VERSIONS, version, header.correlation_id, fields)
 
     def metadata(self, header: RequestHeader) -> bytes:
         """One broker, one topic."""
-        version = header.api_version
-        layout = struct_layout("m", METADATA_RESPONSE, version, flexible=version >= 9)
         topic = {
             "name": "orders",
             "errorCode": 0,
@@ -126,8 +126,7 @@ class TcpBroker:
             "brokers": [{"nodeId": 7, "host": "127.0.0.1", "port": self.port, "rack": "r"}],
             "topics": [topic],
         }
-        tags = b"\x00" if version >= 9 else b""
-        return int32_bytes(header.correlation_id) + tags + writer_of(layout)(fields)
+        return response_frame(ApiKey.METADATA, header.api_version, header.correlation_id, fields)
 
 
 @asynccontextmanager

@@ -1,0 +1,15 @@
+"""The recorded layouts of messages are those of Kafka's classes."""
+
+import pytest
+
+from tools.record_message_schemas import FOLDER, VERSIONS, message_schemas
+
+pytestmark = pytest.mark.real_kafka
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_recorded_layouts_are_still_those_of_kafka(version: str) -> None:
+    """So that the everyday test of the tables needs no JVM."""
+    recorded = (FOLDER / f"kafka-{version}.jsonl").read_text("utf-8")
+
+    assert message_schemas(version) == recorded

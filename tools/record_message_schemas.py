@@ -1,0 +1,42 @@
+"""Record how Kafka's own classes lay out every message that the codec speaks.
+
+    python -m tools.record_message_schemas
+
+writes `tests/data/schemas/kafka-VERSION.jsonl` from the clients of the newest release, which knows
+the newest versions, and of 3.9.2, which still knows the oldest ones.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from conformance.real_kafka.kafka import BROKER_VERSION, OLD_BROKER_VERSION, run_java
+from coordinator_sim.errors import DataError
+from coordinator_sim.wire.schemas import SCHEMAS
+
+REPO: Final = Path(__file__).parents[1]
+FOLDER: Final = REPO / "tests" / "data" / "schemas"
+VERSIONS: Final = (OLD_BROKER_VERSION, BROKER_VERSION)
+
+
+def message_schemas(version: str) -> str:
+    """One line of JSON for each message of a release.
+
+    Raises:
+        DataError: the release's classes are not as the reader of them expects.
+        MissingDependencyError: no JVM, or no jars.
+    """
+    source = REPO / "conformance" / "real_kafka" / "MessageSchemas.java"
+    done = run_java(version, str(source), *(schema.name for schema in SCHEMAS.values()))
+    if done.returncode:
+        raise DataError(f"MessageSchemas of {version}: {done.stderr.strip()[-1000:]}")
+    return done.stdout
+
+
+def main() -> None:
+    """Record both releases."""
+    for version in VERSIONS:
+        (FOLDER / f"kafka-{version}.jsonl").write_text(message_schemas(version), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
