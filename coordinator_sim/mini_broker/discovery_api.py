@@ -10,7 +10,7 @@ from typing import Final
 from coordinator_sim.broker.authorizer import Operation, ResourceType
 from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
 from coordinator_sim.broker.passage import Access
-from coordinator_sim.mini_broker.contract import Call, Handlers
+from coordinator_sim.mini_broker.contract import Call, Handlers, Instants
 from coordinator_sim.mini_broker.image import NO_LEADER, ClusterImage
 from coordinator_sim.mini_broker.settings import Endpoint
 from coordinator_sim.protocol.api_keys import ApiKey
@@ -49,7 +49,7 @@ class DiscoveryApi:
         access: Access,
         *,
         endpoint: Callable[[int, str], Endpoint | None],
-        create_internal: Callable[[str, int], None],
+        create_internal: Callable[[str, Instants], None],
     ) -> None:
         self._image = image
         self._access = access
@@ -84,7 +84,7 @@ class DiscoveryApi:
             return _refused(key, refusal, _text(refusal, version))
         state = self._image.topics.get(topic)
         if state is None:
-            self._create_internal(topic, call.now.group_ms)
+            self._create_internal(topic, call.now)
             return _refused(key, absent, _text(absent, version))
         leader_id = state.partitions[partition_for(key, len(state.partitions))].leader_id
         endpoint = None

@@ -6,7 +6,7 @@ Source: kafka trunk, KafkaApis.handleTopicMetadataRequest.
 from collections.abc import Callable
 from typing import Final
 
-from coordinator_sim.mini_broker.contract import Call, Handlers
+from coordinator_sim.mini_broker.contract import Call, Handlers, Instants
 from coordinator_sim.mini_broker.image import ClusterImage, TopicState
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.protocol.api_keys import ApiKey
@@ -36,7 +36,7 @@ class MetadataApi:
         settings: ClusterSettings,
         *,
         endpoint: Callable[[int, str], Endpoint | None],
-        auto_create: Callable[[str, int], None],
+        auto_create: Callable[[str, Instants], None],
     ) -> None:
         self._image = image
         self._settings = settings
@@ -77,7 +77,7 @@ class MetadataApi:
         if state is not None:
             return _topic(state)
         if self._settings.auto_create_topics and call.request.get("allowAutoTopicCreation", True):
-            self._auto_create(name, call.now.group_ms)
+            self._auto_create(name, call.now)
             return _missing(name, ZERO_UUID, ErrorCode.LEADER_NOT_AVAILABLE)
         return _missing(name, ZERO_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 

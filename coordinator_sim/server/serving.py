@@ -48,12 +48,7 @@ async def serve(options: ServeOptions, ready: Callable[[KafkaServer], None]) -> 
     clock = WallClock(loop.time)
     server = KafkaServer(options.cluster, clock)
     for name, partitions in options.topics.items():
-        server.cluster.create_topic(
-            name,
-            partitions,
-            replication_factor=1,
-            now_ms=clock.now().group_ms,
-        )
+        server.cluster.topics.create_spread(name, partitions, clock.now())
     await server.start(
         [
             Listen(

@@ -56,6 +56,11 @@ class WireProtocol(asyncio.Protocol):
         self._received = bytearray()
         self._is_paused = False
 
+    @property
+    def number(self) -> int | None:
+        """Of the connection; None before there is one."""
+        return None if self._connection is None else self._connection.number
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """As asyncio has it."""
         self._transport = cast("asyncio.Transport", transport)

@@ -3,6 +3,7 @@
 import pytest
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from tests.unit.mini_broker.frames_client import FramesClient
@@ -17,7 +18,7 @@ def cluster() -> ServedCluster:
         )
     )
     cluster = ServedCluster(settings, endpoint=lambda _broker, _name: Endpoint("localhost", 9092))
-    cluster.create_internal_topic("__consumer_offsets", 1_000_000)
+    cluster.topics.create_asked_for("__consumer_offsets", Instants(1_000_000, 1_000_000))
     return cluster
 
 

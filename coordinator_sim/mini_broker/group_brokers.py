@@ -1,0 +1,206 @@
+"""The group coordinators of the living brokers: requests, offsets partitions, time."""
+
+from collections.abc import Callable
+
+from msgspec import structs
+
+from coordinator_sim.broker.authorizer import Authorizer
+from coordinator_sim.broker.topics import Topics
+from coordinator_sim.coordinator.contract import (
+    CoordinatorResult,
+    DeletedTopic,
+    IdSource,
+    TransactionVerifier,
+)
+from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.mini_broker.image import ClusterImage
+from coordinator_sim.mini_broker.living_broker import LivingBroker
+from coordinator_sim.mini_broker.offsets_topic import OffsetsTopic
+from coordinator_sim.mini_broker.settings import ClusterSettings
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import RequestContext
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
+from coordinator_sim.protocol.requests import GroupRequest
+from coordinator_sim.protocol.transaction_messages import CompleteTransaction
+
+Deliver = Callable[[int, CoordinatorResult], None]
+"""Takes what a coordinator caused, complete as it is, with the broker's id."""
+
+
+class GroupBrokers:
+    """All group coordinators.
+
+    Args:
+        settings: Of the cluster.
+        image: Who leads the offsets partitions.
+        offsets_topic: Their log.
+        catalogue: What topics there are.
+        deliver: Takes what a coordinator caused.
+        ids: Draws member ids.
+
+    Attributes:
+        living: The brokers that live, by id.
+        verifier: Asked about transactional commits by coordinators of brokers that start from now.
+        authorizer: Likewise; None allows everything.
+        traces: Whether they tell what happens.
+    """
+
+    __slots__ = (
+        "_catalogue",
+        "_deliver",
+        "_ids",
+        "_image",
+        "_led",
+        "_offsets_topic",
+        "_settings",
+        "authorizer",
+        "living",
+        "traces",
+        "verifier",
+    )
+
+    def __init__(
+        self,
+        settings: ClusterSettings,
+        image: ClusterImage,
+        offsets_topic: OffsetsTopic,
+        *,
+        catalogue: Topics,
+        deliver: Deliver,
+        ids: IdSource,
+    ) -> None:
+        self._settings = settings
+        self._image = image
+        self._offsets_topic = offsets_topic
+        self._catalogue = catalogue
+        self._deliver = deliver
+        self._ids = ids
+        self._led: dict[int, int] = {}
+        self.living: dict[int, LivingBroker] = {}
+        self.verifier: TransactionVerifier | None = None
+        self.authorizer: Authorizer | None = None
+        self.traces = False
+
+    # -- brokers ---------------------------------------------------------------------------
+
+    def start(self, broker_id: int) -> None:
+        """A broker process begins; it leads nothing yet."""
+        config = structs.replace(self._settings.coordinator, broker_id=broker_id, trace=self.traces)
+        coordinator = GroupCoordinator(
+            config,
+            self._settings.profile,
+            ids=self._ids,
+            append_policy=self._offsets_topic,
+            verifier=self.verifier,
+        )
+        self.living[broker_id] = LivingBroker(
+            broker_id,
+            coordinator,
+            self._settings.profile,
+            topics=self._catalogue,
+            authorizer=self.authorizer,
+        )
+
+    def stop(self, broker_id: int) -> None:
+        """A broker process is gone, with all that its coordinator had not written."""
+        del self.living[broker_id]
+        for partition in [each for each, leader in self._led.items() if leader == broker_id]:
+            del self._led[partition]
+
+    def use_authorizer(self, authorizer: Authorizer | None) -> None:
+        """Ask another authorizer from now on; None allows everything."""
+        self.authorizer = authorizer
+        for broker in self.living.values():
+            broker.use_authorizer(authorizer)
+
+    # -- requests --------------------------------------------------------------------------
+
+    def handle(
+        self, broker_id: int, request: GroupRequest, context: RequestContext, now: Instants
+    ) -> None:
+        """Take a request for one broker's coordinator."""
+        broker = self.living[broker_id]
+        self._deliver(broker_id, broker.handle(request, context, now.group_ms))
+        self._settle(broker, now.group_ms)
+
+    def complete_transaction(
+        self, request: CompleteTransaction, context: RequestContext, now: Instants
+    ) -> bool:
+        """End a producer's transaction on an offsets partition; False when nobody leads it.
+
+        Its answer, a `TransactionCompleted`, is delivered under the token of the context.
+        """
+        broker = self.living.get(self._led.get(request.partition, -1))
+        if broker is None:
+            return False
+        result = broker.coordinator.complete_transaction(request, context, now.group_ms)
+        self._deliver(broker.broker_id, broker.pass_on(result))
+        self._settle(broker, now.group_ms)
+        return True
+
+    def topic_deleted(self, name: str, topic_id: bytes, partitions: int, now: Instants) -> None:
+        """Offsets of a topic that is gone go too."""
+        gone = {name: DeletedTopic(topic_id=topic_id, partition_count=partitions)}
+        for broker in list(self.living.values()):
+            result = broker.coordinator.topics_deleted(gone, now.group_ms)
+            self._deliver(broker.broker_id, broker.pass_on(result))
+            self._settle(broker, now.group_ms)
+
+    # -- leadership ------------------------------------------------------------------------
+
+    def leader_changed(self, topic: str, partition: int, now: Instants) -> None:
+        """An offsets partition has another leader: the old one unloads, the new one loads."""
+        if topic != OFFSETS_TOPIC:
+            return
+        state = self._image.topics[OFFSETS_TOPIC].partitions[partition]
+        old = self.living.get(self._led.pop(partition, -1))
+        if old is not None and old.broker_id != state.leader_id:
+            result = old.coordinator.unload(partition, state.leader_epoch, now.group_ms)
+            self._deliver(old.broker_id, old.pass_on(result))
+        if state.leader_id in self.living:
+            self._load(partition, state.leader_id, state.leader_epoch, now.group_ms)
+
+    def topic_created(self, name: str, now: Instants) -> None:
+        """The offsets topic is there: its leaders load it."""
+        if name == OFFSETS_TOPIC:
+            for partition in range(len(self._image.topics[name].partitions)):
+                self.leader_changed(name, partition, now)
+
+    def leader_of(self, partition: int) -> LivingBroker | None:
+        """The living broker that leads an offsets partition, None when there is none."""
+        return self.living.get(self._led.get(partition, -1))
+
+    def _load(self, partition: int, leader_id: int, leader_epoch: int, now_ms: int) -> None:
+        broker = self.living[leader_id]
+        coordinator = broker.coordinator
+        self._led[partition] = leader_id
+        began = coordinator.begin_load(partition, leader_epoch, now_ms)
+        self._deliver(leader_id, broker.pass_on(began))
+        for batch in self._offsets_topic.batches(partition):
+            coordinator.replay(partition, batch)
+        loaded = coordinator.finish_load(partition, ErrorCode.NONE, now_ms)
+        self._deliver(leader_id, broker.pass_on(loaded))
+
+    # -- time ------------------------------------------------------------------------------
+
+    def expire(self, now: Instants) -> None:
+        """Fire every deadline up to now."""
+        for broker in list(self.living.values()):
+            self._settle(broker, now.group_ms)
+
+    def next_group_deadline_ms(self) -> int | None:
+        """When `expire` has something to do, or a little before."""
+        found = (broker.coordinator.wake_up_ms() for broker in self.living.values())
+        return min((each for each in found if each is not None), default=None)
+
+    def next_wall_deadline_ms(self) -> int | None:
+        """Groups know nothing of the wall's clock."""
+        return None
+
+    def _settle(self, broker: LivingBroker, now_ms: int) -> None:
+        """Fire what is due already: a delay of 0 ms ends within the verb that armed it."""
+        wake_up_ms = broker.coordinator.wake_up_ms()
+        if wake_up_ms is not None and wake_up_ms <= now_ms:
+            result = broker.coordinator.expire(now_ms)
+            self._deliver(broker.broker_id, broker.pass_on(result))

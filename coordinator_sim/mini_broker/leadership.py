@@ -1,0 +1,81 @@
+"""Who leads which partition: elections, and what they mean for group coordinators.
+
+Replicas are labels: any living replica may lead, and has everything that was ever appended.
+
+Source: kafka trunk, ReplicationControlManager.java (handleBrokerFenced,
+generateLeaderAndIsrUpdates), BrokerMetadataPublisher.scala (election and resignation of group
+coordinators).
+"""
+
+from collections.abc import Callable
+
+from coordinator_sim.mini_broker.changes import Change, LeaderElected
+from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.mini_broker.image import NO_LEADER, ClusterImage, PartitionState
+from coordinator_sim.mini_broker.notices import Notices
+
+
+class Leadership:
+    """Elects leaders.
+
+    Args:
+        image: What there is.
+        change: Lets a change take effect.
+        is_living: Whether the broker of that id may lead.
+        notices: Whom to tell.
+    """
+
+    __slots__ = ("_change", "_image", "_is_living", "_notices")
+
+    def __init__(
+        self,
+        image: ClusterImage,
+        *,
+        change: Callable[[Change], None],
+        is_living: Callable[[int], bool],
+        notices: Notices,
+    ) -> None:
+        self._image = image
+        self._change = change
+        self._is_living = is_living
+        self._notices = notices
+
+    def elect(self, topic: str, partition: int, leader_id: int, now: Instants) -> None:
+        """Make that broker the leader, at the next epoch; -1 leaves the partition without one."""
+        state = self._image.topics[topic].partitions[partition]
+        isr = tuple(each for each in state.replicas if self._is_living(each))
+        self._change(
+            LeaderElected(topic, partition, leader_id, state.leader_epoch + 1, isr or state.isr)
+        )
+        for told in self._notices.leader_changed:
+            told(topic, partition, now)
+
+    def broker_lost(self, broker_id: int, now: Instants) -> None:
+        """The controller notices that a broker is gone: what it led gets another leader or none."""
+        for topic, partition, state in self._led_by(broker_id):
+            self.elect(topic, partition, self._first_living(state), now)
+
+    def broker_back(self, broker_id: int, now: Instants) -> None:
+        """A broker has registered: it leads what has no leader and has it among its replicas.
+
+        What it leads still, because nobody noticed that it was away, it leads at another epoch.
+        """
+        leaderless = [
+            (topic, partition)
+            for topic, partition, state in self._led_by(NO_LEADER)
+            if broker_id in state.replicas
+        ]
+        led = [(topic, partition) for topic, partition, _ in self._led_by(broker_id)]
+        for topic, partition in (*led, *leaderless):
+            self.elect(topic, partition, broker_id, now)
+
+    def _led_by(self, leader_id: int) -> list[tuple[str, int, PartitionState]]:
+        return [
+            (topic.name, partition, state)
+            for topic in self._image.topics.values()
+            for partition, state in enumerate(topic.partitions)
+            if state.leader_id == leader_id
+        ]
+
+    def _first_living(self, state: PartitionState) -> int:
+        return next((each for each in state.replicas if self._is_living(each)), NO_LEADER)

@@ -1,0 +1,131 @@
+"""Topics come, grow and go: the verbs behind CreateTopics, auto-creation and operators.
+
+Requests are checked elsewhere; what comes here can be done.
+
+Source: kafka trunk, ReplicationControlManager.java (createTopic, deleteTopic, createPartitions).
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
+from coordinator_sim.broker.topics import Topic, Topics, topic_id_for
+from coordinator_sim.mini_broker.changes import (
+    Change,
+    PartitionsAdded,
+    TopicCreated,
+    TopicDeleted,
+)
+from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.mini_broker.image import ClusterImage
+from coordinator_sim.mini_broker.notices import Notices
+from coordinator_sim.mini_broker.settings import ClusterSettings
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
+
+INTERNAL_TOPICS: Final = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
+"""Source: kafka trunk, clients/.../common/internals/Topic.java, isInternal."""
+_SEGMENT_BYTES: Final = "104857600"
+"""`offsets.topic.segment.bytes` and `transaction.state.log.segment.bytes`."""
+
+Replicas = tuple[tuple[int, ...], ...]
+"""Broker ids of each partition, the leader first."""
+
+
+class TopicVerbs:
+    """Changes topics.
+
+    Args:
+        settings: Of the cluster.
+        image: What there is.
+        change: Lets a change take effect.
+        living: Ids of the brokers that live, ascending.
+        notices: Whom to tell.
+
+    Attributes:
+        catalogue: The topics as the group coordinators look at them.
+    """
+
+    __slots__ = ("_change", "_image", "_living", "_notices", "_settings", "catalogue")
+
+    def __init__(
+        self,
+        settings: ClusterSettings,
+        image: ClusterImage,
+        *,
+        change: Callable[[Change], None],
+        living: Callable[[], list[int]],
+        notices: Notices,
+    ) -> None:
+        self.catalogue = Topics()
+        self._settings = settings
+        self._image = image
+        self._change = change
+        self._living = living
+        self._notices = notices
+
+    def create(
+        self, name: str, replicas: Replicas, now: Instants, configs: dict[str, str] | None = None
+    ) -> bytes:
+        """Create a topic that there is not; its id."""
+        topic_id = topic_id_for(name, self._image.version + self._settings.seed)
+        self._change(TopicCreated(name, topic_id, replicas, configs or {}))
+        self.catalogue.put(name, Topic(topic_id, len(replicas)))
+        for told in self._notices.topic_created:
+            told(name, now)
+        return topic_id
+
+    def create_spread(
+        self, name: str, partitions: int, now: Instants, replication_factor: int | None = None
+    ) -> bytes:
+        """Create a topic with the brokers' default settings; its id."""
+        factor = replication_factor or self._settings.default_replication_factor
+        return self.create(name, self.spread(partitions, factor), now)
+
+    def create_asked_for(self, name: str, now: Instants) -> None:
+        """Create a topic because somebody asked for it: internal ones as configured."""
+        settings = self._settings
+        if name not in INTERNAL_TOPICS:
+            self.create_spread(name, settings.num_partitions, now)
+            return
+        partitions = settings.transaction_partitions
+        configs = {"cleanup.policy": "compact", "segment.bytes": _SEGMENT_BYTES}
+        if name == OFFSETS_TOPIC:
+            partitions = settings.coordinator.offsets_topic_num_partitions
+            configs["compression.type"] = "producer"
+        factor = min(settings.internal_replication_factor, len(self._living()))
+        self.create(name, self.spread(partitions, factor), now, configs)
+
+    def add_partitions(self, name: str, replicas: Replicas, now: Instants) -> None:
+        """Give a topic more partitions."""
+        self._change(PartitionsAdded(name, replicas))
+        state = self._image.topics[name]
+        self.catalogue.put(name, Topic(state.topic_id, len(state.partitions)))
+        for told in self._notices.partitions_added:
+            told(name, now)
+
+    def delete(self, name: str, now: Instants) -> None:
+        """Delete a topic with all its records."""
+        state = self._image.topic(name)
+        self._change(TopicDeleted(name))
+        self.catalogue.remove(name)
+        for told in self._notices.topic_deleted:
+            told(name, state.topic_id, len(state.partitions), now)
+
+    def spread(self, partitions: int, replication_factor: int, first: int = 0) -> Replicas:
+        """Replicas on living brokers, beginning with another one for each partition.
+
+        Args:
+            partitions: How many.
+            replication_factor: At most as many as there are living brokers.
+            first: The number of the first one.
+        """
+        ids = self._living()
+        return tuple(
+            tuple(ids[(partition + place) % len(ids)] for place in range(replication_factor))
+            for partition in range(first, first + partitions)
+        )
+
+    def restore(self) -> None:
+        """Take the topics that the image has from a journal into the catalogue."""
+        for name, state in self._image.topics.items():
+            self.catalogue.put(name, Topic(state.topic_id, len(state.partitions)))
