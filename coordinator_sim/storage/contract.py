@@ -42,6 +42,93 @@ class SegmentInfo(Struct, frozen=True, kw_only=True, gc=False):
     max_timestamp_ms: int
 
 
+class SegmentSettings(Struct, frozen=True, kw_only=True, gc=False):
+    """When a store begins another segment and flushes; Kafka's settings of a topic.
+
+    Args:
+        segment_bytes: `segment.bytes`: a segment is closed before it grows beyond.
+        segment_ms: `segment.ms`: or when its first batch is that much older than the newest.
+        index_interval_bytes: `index.interval.bytes`: of batches between two entries of an index.
+        segment_index_bytes: `segment.index.bytes`: an index that is full closes its segment.
+        flush_messages: `flush.messages`: records that may be unflushed, less one.
+        flush_ms: `flush.ms`: how long.
+
+    Source: kafka trunk, storage/.../internals/log/LogConfig.java (names and defaults).
+    """
+
+    segment_bytes: int = 1 << 30
+    segment_ms: int = 7 * 24 * 3_600_000
+    index_interval_bytes: int = 4096
+    segment_index_bytes: int = 10 << 20
+    flush_messages: int = 2**63 - 1
+    flush_ms: int = 2**63 - 1
+
+
+class EpochStart(Struct, frozen=True, gc=False, order=True):
+    """The first offset that a leader of this epoch appended at."""
+
+    leader_epoch: int
+    start_offset: int
+
+
+class AbortedTransaction(Struct, frozen=True, gc=False):
+    """One entry of a transaction index. Source: AbortedTxn.java.
+
+    Args:
+        first_offset: Of its records.
+        last_offset: Of the marker that aborted it.
+        last_stable_offset: Of the log, once it was aborted.
+    """
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class ProducerEntry(Struct, frozen=True, kw_only=True, gc=False):
+    """One producer of a snapshot, with its newest batch. Source: ProducerSnapshot.json.
+
+    Args:
+        last_sequence: Of that batch; -1 when there is none.
+        last_offset: Of its last record; -1 when there is none.
+        offset_delta: From its first record to its last.
+        timestamp_ms: Its newest; -1 when there is none.
+        coordinator_epoch: Of the newest marker; -1 when there is none.
+        current_txn_first_offset: Of the open transaction; -1 when there is none.
+    """
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp_ms: int
+    coordinator_epoch: int
+    current_txn_first_offset: int
+
+
+class KeptState(Struct, frozen=True, kw_only=True):
+    """What a store keeps beside the batches: true of the log before `offset`, and of that alone.
+
+    A log that opens, or was truncated, starts from this and looks at the batches from `offset`
+    on; what it learns there it hands to `keep_epochs` and `keep_aborted` again.
+
+    Args:
+        offset: Of the producers' snapshot; the log's start where there is none.
+        producers: As they were there.
+        epochs: Of leaders, in order.
+        aborted: In order of their last offsets, all below `offset`.
+        log_start_offset: That was kept last, or the first segment's.
+    """
+
+    offset: int
+    log_start_offset: int
+    producers: tuple[ProducerEntry, ...] = ()
+    epochs: tuple[EpochStart, ...] = ()
+    aborted: tuple[AbortedTransaction, ...] = ()
+
+
 class SegmentStore(Protocol):
     """The segments of one partition's log, oldest first.
 
@@ -49,8 +136,13 @@ class SegmentStore(Protocol):
     later read shows.
     """
 
-    def append(self, data: bytes, spans: Sequence[StoredSpan], now_ms: int) -> None:
-        """Put whole batches at the end, one span each, rolling segments where that is due."""
+    def append(self, data: bytes, spans: Sequence[StoredSpan], now_ms: int) -> int | None:
+        """Put whole batches at the end, one span each.
+
+        Returns:
+            The base offset of the new segment, where one was due first, else None. Whoever owns
+            producers then hands `keep_producers` their state before this append.
+        """
         ...
 
     def read(self, offset: int, max_bytes: int, *, before_offset: int) -> bytes:
@@ -73,6 +165,34 @@ class SegmentStore(Protocol):
 
     def roll(self, base_offset: int) -> None:
         """Begin a new active segment."""
+        ...
+
+    def configure(self, settings: SegmentSettings) -> None:
+        """Go by these from now on."""
+        ...
+
+    def kept(self) -> KeptState:
+        """What is kept beside the batches; entries at or after its `offset` are forgotten."""
+        ...
+
+    def keep_producers(self, offset: int, producers: Sequence[ProducerEntry]) -> None:
+        """Keep a snapshot of the producers, as the batches before that offset leave them."""
+        ...
+
+    def keep_epochs(self, epochs: Sequence[EpochStart]) -> None:
+        """Keep these epochs of leaders instead of those before."""
+        ...
+
+    def keep_aborted(self, transaction: AbortedTransaction) -> None:
+        """Keep one more aborted transaction, whose marker is the newest batch."""
+        ...
+
+    def aborted(self, from_offset: int, before_offset: int) -> Sequence[AbortedTransaction]:
+        """Those that touch offsets in this range: what a fetch there has to leave out."""
+        ...
+
+    def keep_log_start(self, offset: int) -> None:
+        """Keep where the log starts, inside a segment maybe."""
         ...
 
     def drop_before(self, offset: int) -> None:
