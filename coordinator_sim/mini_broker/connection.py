@@ -1,27 +1,28 @@
 """One client's connection to one broker: frames in, answers out in the order of the requests.
 
-Every request is worked on as it comes, also behind one that is parked.
+Kafka mutes a channel from a request to its answer: what a client sends behind a JoinGroup or Fetch
+that waits is worked on afterwards. So it is here, but it is read all the same, and kept.
 
-DEVIATION: Kafka reads the next request of a connection when the answer to the one before has left;
-a client that pipelines sees a JoinGroup or Fetch that waits hold nothing back here.
-
-Source: kafka trunk, SocketServer.scala (Processor), RequestContext.java, KafkaApis.handle.
+Source: kafka trunk, SocketServer.scala (Processor.processCompletedReceives, mute and unmute),
+RequestContext.java, KafkaApis.handle.
 """
 
 import struct
+from collections import deque
 from typing import Final, cast
 
 from coordinator_sim.errors import DataError, UnsupportedVersion, WireFormatError
 from coordinator_sim.mini_broker.contract import Call, Instants
 from coordinator_sim.mini_broker.served_cluster import GROUP_COORDINATOR_APIS, ServedCluster
-from coordinator_sim.mini_broker.slots import Output, Slot, SlotQueue
+from coordinator_sim.mini_broker.slots import Output, Slot
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.messages import RequestContext
 from coordinator_sim.protocol.requests import GroupRequest
 from coordinator_sim.wire.frames import decode_request, read_request_frame, response_frame
 
-MAX_WAITING: Final = 1_000
-"""Requests of one connection that may wait for their answers before its driver stops reading."""
+MAX_WAITING_COUNT: Final = 1_000
+MAX_WAITING_BYTES: Final = 1 << 20
+"""Requests, and their bytes, that may wait for their turn before the driver stops reading."""
 
 _START: Final = struct.Struct(">hhi")
 _APIS: Final = {int(api): api for api in ApiKey}
@@ -41,8 +42,10 @@ class Connection:
 
     __slots__ = (
         "_cluster",
+        "_is_muted",
         "_output",
-        "_slots",
+        "_waiting",
+        "_waiting_bytes",
         "broker_id",
         "client_host",
         "listener",
@@ -62,7 +65,9 @@ class Connection:
     ) -> None:
         self._cluster = cluster
         self._output = output
-        self._slots = SlotQueue(output)
+        self._waiting: deque[bytes] = deque()
+        self._waiting_bytes = 0
+        self._is_muted = False
         self.broker_id = broker_id
         self.number = number
         self.listener = listener
@@ -71,40 +76,73 @@ class Connection:
 
     @property
     def is_full(self) -> bool:
-        """Whether so many requests wait for their answers that no more should be read."""
-        return len(self._slots) >= MAX_WAITING
+        """Whether so much waits for its turn that no more should be read."""
+        return len(self._waiting) >= MAX_WAITING_COUNT or self._waiting_bytes >= MAX_WAITING_BYTES
 
     def received(self, frame: bytes, now: Instants) -> None:
         """Take one request, a frame without its length; bytes that are none end the connection."""
+        if self._is_muted:
+            self._waiting.append(frame)
+            self._waiting_bytes += len(frame)
+            return
+        self._work_on(frame, now)
+        self._cluster.go_on(now)
+
+    def answered(self, frame: bytes | None) -> None:
+        """The answer to the request at work has come; what waits behind it is next."""
+        if frame is not None:
+            self._output.write(len(frame).to_bytes(4, "big") + frame)
+        self._is_muted = False
+        if self._waiting:
+            self._cluster.has_more(self)
+
+    def work_on_next(self, now: Instants) -> None:
+        """Work on the first request that waits."""
+        if self._waiting and not self._is_muted:
+            frame = self._waiting.popleft()
+            self._waiting_bytes -= len(frame)
+            self._work_on(frame, now)
+
+    def closed(self) -> None:
+        """The client is gone: what waits is dropped. What is at work goes on without it."""
+        self._waiting.clear()
+        self._waiting_bytes = 0
+        self._cluster.disconnected(self.number)
+
+    def _end(self, reason: str) -> None:
+        self._waiting.clear()
+        self._waiting_bytes = 0
+        self._output.close(reason)
+
+    def _work_on(self, frame: bytes, now: Instants) -> None:
         if len(frame) < _START.size:
-            self._output.close(f"a request of {len(frame)} bytes, at least {_START.size} are one")
+            self._end(f"a request of {len(frame)} bytes, at least {_START.size} are one")
             return
         api_key, version, correlation_id = _START.unpack_from(frame)
         api = _APIS.get(api_key)
         span = None if api is None else self._cluster.versions.ranges.get(api)
         if api is None or span is None:
-            self._output.close(f"a request of API {api_key}, which is not offered")
+            self._end(f"a request of API {api_key}, which is not offered")
             return
-        slot = Slot(self._slots, api, version, correlation_id)
+        slot = Slot(self, api, version, correlation_id)
+        self._is_muted = True
         if not span[0] <= version <= span[1]:
             self._refuse_version(slot, span)
             return
         try:
             self._dispatch(slot, frame, now)
         except (WireFormatError, UnsupportedVersion, DataError) as error:
-            self._output.close(f"a {api.name} of version {version} that does not parse: {error}")
+            self._end(f"a {api.name} of version {version} that does not parse: {error}")
 
     def _dispatch(self, slot: Slot, frame: bytes, now: Instants) -> None:
         cluster = self._cluster
         if slot.api in GROUP_COORDINATOR_APIS:
             header, request = decode_request(frame)
             slot.request = request
-            self._slots.add(slot)
             context = self._context(slot, cluster.admit(slot), header.client_id)
             cluster.handle_group(self.broker_id, cast("GroupRequest", request), context, now)
             return
         header, data = read_request_frame(frame)
-        self._slots.add(slot)
         context = self._context(slot, cluster.admit(slot), header.client_id)
         call = Call(
             broker_id=self.broker_id,
@@ -129,11 +167,9 @@ class Connection:
     def _refuse_version(self, slot: Slot, span: tuple[int, int]) -> None:
         """ApiVersions is told what there is, in version 0; anything else ends the connection."""
         if slot.api is not ApiKey.API_VERSIONS:
-            self._output.close(
+            self._end(
                 f"a {slot.api.name} of version {slot.version}, offered are {span[0]} to {span[1]}"
             )
             return
-        self._slots.add(slot)
         data = self._cluster.versions.unsupported()
-        slot.frame = response_frame(ApiKey.API_VERSIONS, 0, slot.correlation_id, data)
-        self._slots.flush()
+        self.answered(response_frame(ApiKey.API_VERSIONS, 0, slot.correlation_id, data))

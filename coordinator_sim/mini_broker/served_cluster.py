@@ -4,8 +4,9 @@ Verbs come in with the instants of both clocks; what they cause leaves as answer
 of connections (`connection`) and as events for the trace. Replicas are labels.
 """
 
+from collections import deque
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 from coordinator_sim.broker.authorizer import Authorizer
 from coordinator_sim.broker.passage import Access
@@ -52,6 +53,14 @@ TraceSink = Callable[[int, tuple[TraceEvent, ...]], None]
 """Takes the events that a verb caused at the broker of that id."""
 
 
+class Waiting(Protocol):
+    """A connection with requests that wait for their turn."""
+
+    def work_on_next(self, now: Instants) -> None:
+        """Work on the first of them."""
+        ...
+
+
 class ServedCluster:
     """The cluster. Its parts do the work; requests, time and changes come in here.
 
@@ -89,6 +98,7 @@ class ServedCluster:
         self._trace = trace
         self._slots: dict[int, Slot] = {}
         self._next_token = 1
+        self._unmuted: deque[Waiting] = deque()
         self.topics = TopicVerbs(
             settings,
             self.image,
@@ -178,12 +188,22 @@ class ServedCluster:
         if result.events and self._trace is not None:
             self._trace(broker_id, result.events)
 
+    def has_more(self, connection: Waiting) -> None:
+        """A connection may go on, when the verb that answered it is over."""
+        self._unmuted.append(connection)
+
+    def go_on(self, now: Instants) -> None:
+        """Work on what waited for answers; every driver's verb ends with this."""
+        while self._unmuted:
+            self._unmuted.popleft().work_on_next(now)
+
     # -- time ------------------------------------------------------------------------------
 
     def expire(self, now: Instants) -> None:
         """Fire everything that is due on either clock."""
         for timed in self._timed:
             timed.expire(now)
+        self.go_on(now)
 
     def next_group_deadline_ms(self) -> int | None:
         """When `expire` has something to do by the group clock, or a little before."""

@@ -112,8 +112,6 @@ class KafkaServer:
     def closed(self, protocol: WireProtocol) -> None:
         """A client is gone."""
         self._open.pop(protocol, None)
-        if protocol.number is not None:
-            self.cluster.disconnected(protocol.number)
 
     def settled(self) -> None:
         """Requests were worked on: deadlines may have changed."""

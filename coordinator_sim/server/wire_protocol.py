@@ -56,11 +56,6 @@ class WireProtocol(asyncio.Protocol):
         self._received = bytearray()
         self._is_paused = False
 
-    @property
-    def number(self) -> int | None:
-        """Of the connection; None before there is one."""
-        return None if self._connection is None else self._connection.number
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """As asyncio has it."""
         self._transport = cast("asyncio.Transport", transport)
@@ -72,6 +67,8 @@ class WireProtocol(asyncio.Protocol):
         """As asyncio has it."""
         self._transport = None
         self._received.clear()
+        if self._connection is not None:
+            self._connection.closed()
         self._host.closed(self)
 
     def data_received(self, data: bytes) -> None:

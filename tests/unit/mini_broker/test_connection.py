@@ -11,6 +11,8 @@ from coordinator_sim.protocol.messages import (
     JoinGroupProtocol,
     JoinGroupRequest,
     JoinGroupResponse,
+    LeaveGroupRequest,
+    LeavingMember,
 )
 from tests.unit.mini_broker.frames_client import FramesClient
 
@@ -79,13 +81,36 @@ def test_connection_is_full_when_a_thousand_requests_wait(
     cluster: ServedCluster, client: FramesClient
 ) -> None:
     """Its driver then stops reading, until answers have left."""
-    client.send(join(), 3)
+    first = client.send(join(), 3)
+    leader = client.answers()[first][1].member_id
     other = FramesClient(cluster, number=2)
     other.send(join(), 3)
-    for _ in range(998):
+    for _ in range(999):
         other.send(heartbeat(), 4)
     assert not other.connection.is_full
 
     other.send(heartbeat(), 4)
 
     assert other.connection.is_full
+    client.send(join(leader), 3, at_ms=1_000_010)
+    assert not other.connection.is_full
+    assert len(other.frames) == 1_001
+
+
+def test_request_behind_a_parked_one_waits_for_its_turn(
+    cluster: ServedCluster, client: FramesClient
+) -> None:
+    """A mute channel: a member's LeaveGroup behind its parked JoinGroup does not end the wait."""
+    client.send(join(), 3)
+    other = FramesClient(cluster, number=2)
+    other.send(join(), 4)
+    (_, required) = other.answers()[0]
+    other.send(join(required.member_id), 4)
+    other.send(
+        LeaveGroupRequest(group_id="g", members=(LeavingMember(member_id=required.member_id),)), 3
+    )
+
+    assert len(other.frames) == 1
+    group = cluster.groups.living[1].coordinator.group("g")
+    assert group is not None
+    assert len(group.members) == 2
