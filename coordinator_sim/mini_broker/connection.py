@@ -13,6 +13,7 @@ from typing import Final, cast
 
 from coordinator_sim.errors import DataError, UnsupportedVersion, WireFormatError
 from coordinator_sim.mini_broker.contract import Call, Instants
+from coordinator_sim.mini_broker.fault_door import FaultDoor
 from coordinator_sim.mini_broker.served_cluster import GROUP_COORDINATOR_APIS, ServedCluster
 from coordinator_sim.mini_broker.slots import Output, Slot
 from coordinator_sim.protocol.api_keys import ApiKey
@@ -130,7 +131,10 @@ class Connection:
             self._refuse_version(slot, span)
             return
         try:
-            self._dispatch(slot, frame, now)
+            if self._cluster.faults:
+                self._pass_faults(slot, frame, now)
+            else:
+                self._dispatch(slot, frame, now)
         except (WireFormatError, UnsupportedVersion, DataError) as error:
             self._end(f"a {api.name} of version {version} that does not parse: {error}")
 
@@ -153,6 +157,24 @@ class Connection:
             connection=self.number,
         )
         cluster.handle(call)
+
+    def _pass_faults(self, slot: Slot, frame: bytes, now: Instants) -> None:
+        """Ask the fault rules first."""
+        header, data = read_request_frame(frame)
+        call = Call(
+            broker_id=self.broker_id,
+            api=slot.api,
+            request=data,
+            context=self._context(slot, 0, header.client_id),
+            now=now,
+            connection=self.number,
+        )
+
+        def take(later: Instants) -> None:
+            if self.broker_id in self._cluster.groups.living:
+                self._dispatch(slot, frame, later)
+
+        FaultDoor(self._cluster, self._output, call, slot).pass_request(take)
 
     def _context(self, slot: Slot, token: int, client_id: str | None) -> RequestContext:
         return RequestContext(

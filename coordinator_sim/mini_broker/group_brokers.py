@@ -41,6 +41,8 @@ class GroupBrokers:
 
     Attributes:
         living: The brokers that live, by id.
+        frozen: Those of them whose time stands still.
+        offsets_topic: The log.
         verifier: Asked about transactional commits by coordinators of brokers that start from now.
         authorizer: Likewise; None allows everything.
         traces: Whether they tell what happens.
@@ -52,10 +54,11 @@ class GroupBrokers:
         "_ids",
         "_image",
         "_led",
-        "_offsets_topic",
         "_settings",
         "authorizer",
+        "frozen",
         "living",
+        "offsets_topic",
         "traces",
         "verifier",
     )
@@ -72,12 +75,13 @@ class GroupBrokers:
     ) -> None:
         self._settings = settings
         self._image = image
-        self._offsets_topic = offsets_topic
+        self.offsets_topic = offsets_topic
         self._catalogue = catalogue
         self._deliver = deliver
         self._ids = ids
         self._led: dict[int, int] = {}
         self.living: dict[int, LivingBroker] = {}
+        self.frozen: dict[int, None] = {}
         self.verifier: TransactionVerifier | None = None
         self.authorizer: Authorizer | None = None
         self.traces = False
@@ -91,7 +95,7 @@ class GroupBrokers:
             config,
             self._settings.profile,
             ids=self._ids,
-            append_policy=self._offsets_topic,
+            append_policy=self.offsets_topic,
             verifier=self.verifier,
         )
         self.living[broker_id] = LivingBroker(
@@ -105,6 +109,7 @@ class GroupBrokers:
     def stop(self, broker_id: int) -> None:
         """A broker process is gone, with all that its coordinator had not written."""
         del self.living[broker_id]
+        self.frozen.pop(broker_id, None)
         for partition in [each for each, leader in self._led.items() if leader == broker_id]:
             del self._led[partition]
 
@@ -177,7 +182,7 @@ class GroupBrokers:
         self._led[partition] = leader_id
         began = coordinator.begin_load(partition, leader_epoch, now_ms)
         self._deliver(leader_id, broker.pass_on(began))
-        for batch in self._offsets_topic.batches(partition):
+        for batch in self.offsets_topic.batches(partition):
             coordinator.replay(partition, batch)
         loaded = coordinator.finish_load(partition, ErrorCode.NONE, now_ms)
         self._deliver(leader_id, broker.pass_on(loaded))
@@ -186,17 +191,21 @@ class GroupBrokers:
 
     def expire(self, now: Instants) -> None:
         """Fire every deadline up to now."""
-        for broker in list(self.living.values()):
+        for broker in self._moving():
             self._settle(broker, now.group_ms)
 
     def next_group_deadline_ms(self) -> int | None:
         """When `expire` has something to do, or a little before."""
-        found = (broker.coordinator.wake_up_ms() for broker in self.living.values())
+        found = (broker.coordinator.wake_up_ms() for broker in self._moving())
         return min((each for each in found if each is not None), default=None)
 
     def next_wall_deadline_ms(self) -> int | None:
         """Groups know nothing of the wall's clock."""
         return None
+
+    def _moving(self) -> list[LivingBroker]:
+        living = self.living.values()
+        return [each for each in living if each.broker_id not in self.frozen]
 
     def _settle(self, broker: LivingBroker, now_ms: int) -> None:
         """Fire what is due already: a delay of 0 ms ends within the verb that armed it."""

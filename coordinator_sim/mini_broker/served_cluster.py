@@ -11,9 +11,11 @@ from typing import Final, Protocol
 from coordinator_sim.broker.authorizer import Authorizer
 from coordinator_sim.broker.passage import Access
 from coordinator_sim.coordinator.contract import CoordinatorResult
+from coordinator_sim.mini_broker.agenda import Agenda
 from coordinator_sim.mini_broker.changes import Change
 from coordinator_sim.mini_broker.contract import Call, Family, Handler, Instants, Timed
 from coordinator_sim.mini_broker.discovery_api import DiscoveryApi
+from coordinator_sim.mini_broker.faults import Chance, Faults
 from coordinator_sim.mini_broker.group_brokers import GroupBrokers
 from coordinator_sim.mini_broker.image import ClusterImage
 from coordinator_sim.mini_broker.leadership import Leadership
@@ -21,11 +23,13 @@ from coordinator_sim.mini_broker.metadata_api import MetadataApi
 from coordinator_sim.mini_broker.notices import Notices
 from coordinator_sim.mini_broker.offered import offered
 from coordinator_sim.mini_broker.offsets_topic import OffsetsTopic
+from coordinator_sim.mini_broker.operations import Operations
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.mini_broker.slots import Slot
 from coordinator_sim.mini_broker.topics import TopicVerbs
 from coordinator_sim.mini_broker.versions_api import VersionsApi
 from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import RequestContext
 from coordinator_sim.protocol.requests import GroupRequest
 from coordinator_sim.protocol.seeded_ids import SeededIds
@@ -78,6 +82,11 @@ class ServedCluster:
         leadership: Elects leaders.
         notices: Who is told of what.
         versions: What is offered.
+        fenced: Brokers that the cluster has given up; clients are not sent to them.
+        faults: What is done to requests on purpose.
+        agenda: What is to be done later.
+        operations: What is done to the cluster from outside.
+        latest: The newest instants that a fault rule or a deadline saw.
     """
 
     def __init__(
@@ -93,6 +102,11 @@ class ServedCluster:
         self.image = ClusterImage()
         self.notices = Notices()
         self.access = Access(authorizer)
+        self.fenced: dict[int, None] = {}
+        self.faults = Faults(_chance(settings.seed))
+        self.agenda = Agenda()
+        self.operations = Operations(self)
+        self.latest = Instants(0, 0)
         self._endpoint = endpoint
         self._journal = journal
         self._trace = trace
@@ -119,13 +133,13 @@ class ServedCluster:
         self.leadership = Leadership(
             self.image,
             change=self.change,
-            is_living=lambda broker_id: broker_id in self.groups.living,
+            is_living=self._may_lead,
             notices=self.notices,
         )
         self.notices.topic_created.append(self.groups.topic_created)
         self.notices.topic_deleted.append(self.groups.topic_deleted)
         self.notices.leader_changed.append(self.groups.leader_changed)
-        self._timed: list[Timed] = [self.groups]
+        self._timed: list[Timed] = [self.agenda, self.groups]
         self._handlers: dict[ApiKey, Handler] = {}
         for family in self._families():
             self._handlers.update(family.handlers())
@@ -201,6 +215,7 @@ class ServedCluster:
 
     def expire(self, now: Instants) -> None:
         """Fire everything that is due on either clock."""
+        self.latest = now
         for timed in self._timed:
             timed.expire(now)
         self.go_on(now)
@@ -218,8 +233,11 @@ class ServedCluster:
     # -- metadata --------------------------------------------------------------------------
 
     def endpoint(self, broker_id: int, listener: str) -> Endpoint | None:
-        """Where a living broker is reached on a listener; None when it is not alive."""
-        return self._endpoint(broker_id, listener) if broker_id in self.groups.living else None
+        """Where a broker is reached on a listener; None when the cluster has given it up."""
+        return None if broker_id in self.fenced else self._endpoint(broker_id, listener)
+
+    def _may_lead(self, broker_id: int) -> bool:
+        return broker_id in self.groups.living and broker_id not in self.fenced
 
     def change(self, change: Change) -> None:
         """Change the metadata: journal first, then the image."""
@@ -227,7 +245,22 @@ class ServedCluster:
             self._journal(change)
         self.image.apply(change)
 
+    @property
+    def append_failure(self) -> ErrorCode:
+        """What every append fails with; NONE as a rule."""
+        return self.groups.offsets_topic.failure
+
+    @append_failure.setter
+    def append_failure(self, error: ErrorCode) -> None:
+        self.groups.offsets_topic.failure = error
+
     def disconnected(self, connection: int) -> None:
         """A client is gone."""
         for told in self.notices.disconnected:
             told(connection)
+
+
+def _chance(seed: int) -> Chance:
+    """Draws for fault rules, apart from those of member ids."""
+    ids = SeededIds(seed)
+    return lambda: int(ids.new_uuid()[:8], 16) / 2**32

@@ -39,10 +39,10 @@ class Slot:
         request: In its typed form, for the versions whose answers repeat it; None otherwise.
     """
 
-    __slots__ = ("_asker", "api", "correlation_id", "request", "version")
+    __slots__ = ("api", "asker", "correlation_id", "request", "version")
 
     def __init__(self, asker: Asker, api: ApiKey, version: int, correlation_id: int) -> None:
-        self._asker = asker
+        self.asker = asker
         self.api = api
         self.version = version
         self.correlation_id = correlation_id
@@ -53,7 +53,7 @@ class Slot:
         frame = None
         if response is not None:
             frame = response_frame(self.api, self.version, self.correlation_id, response)
-        self._asker.answered(frame)
+        self.asker.answered(frame)
 
     def answered_by_group(self, response: Response) -> None:
         """The answer of a group coordinator has come."""
@@ -64,4 +64,4 @@ class Slot:
             correlation_id=self.correlation_id,
             request=self.request,
         )
-        self._asker.answered(frame)
+        self.asker.answered(frame)

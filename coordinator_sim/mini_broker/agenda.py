@@ -1,0 +1,53 @@
+"""What is to be done later, on either clock, beside the deadlines of the families."""
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+
+from coordinator_sim.mini_broker.contract import Instants
+
+Task = Callable[[Instants], None]
+"""Something to do, told the present."""
+
+_Entry = tuple[int, int, Task]
+
+
+class Agenda:
+    """Tasks by their instants; those of one instant in the order in which they were put down."""
+
+    __slots__ = ("_by_group", "_by_wall", "_count")
+
+    def __init__(self) -> None:
+        self._by_group: list[_Entry] = []
+        self._by_wall: list[_Entry] = []
+        self._count = 0
+
+    def at_group_ms(self, at_ms: int, task: Task) -> None:
+        """Do it when groups have that time."""
+        self._put(self._by_group, at_ms, task)
+
+    def at_wall_ms(self, at_ms: int, task: Task) -> None:
+        """Do it when the wall clock shows that."""
+        self._put(self._by_wall, at_ms, task)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._by_group.clear()
+        self._by_wall.clear()
+
+    def expire(self, now: Instants) -> None:
+        """Do what is due, by group time first."""
+        for entries, now_ms in ((self._by_group, now.group_ms), (self._by_wall, now.wall_ms)):
+            while entries and entries[0][0] <= now_ms:
+                heappop(entries)[2](now)
+
+    def next_group_deadline_ms(self) -> int | None:
+        """The earliest instant on the group clock, None when there is none."""
+        return self._by_group[0][0] if self._by_group else None
+
+    def next_wall_deadline_ms(self) -> int | None:
+        """The earliest instant on the wall clock, None when there is none."""
+        return self._by_wall[0][0] if self._by_wall else None
+
+    def _put(self, entries: list[_Entry], at_ms: int, task: Task) -> None:
+        self._count += 1
+        heappush(entries, (at_ms, self._count, task))

@@ -1,0 +1,94 @@
+"""Where fault rules meet the requests of a connection; nobody comes here while there is no rule."""
+
+from typing import TYPE_CHECKING, Final
+
+from coordinator_sim.mini_broker.agenda import Task
+from coordinator_sim.mini_broker.contract import Call
+from coordinator_sim.mini_broker.error_answers import error_answer, with_error
+from coordinator_sim.mini_broker.faults import (
+    Close,
+    Delay,
+    Drop,
+    Fail,
+    FailAppend,
+    MoveCoordinator,
+    error_named,
+    groups_of,
+)
+from coordinator_sim.mini_broker.slots import Output, Slot
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.wire.frames import read_response_frame, response_frame
+
+if TYPE_CHECKING:
+    from coordinator_sim.mini_broker.served_cluster import ServedCluster
+
+_REASON: Final = "a fault rule"
+
+
+class FaultDoor:
+    """Lets one request and its answer pass, or not. Stands between its slot and who waits for it.
+
+    Args:
+        cluster: Behind the connection.
+        output: The way out of it.
+        call: The request.
+        slot: Of its answer.
+    """
+
+    __slots__ = ("_asker", "_call", "_cluster", "_output", "_slot")
+
+    def __init__(self, cluster: "ServedCluster", output: Output, call: Call, slot: Slot) -> None:
+        self._cluster = cluster
+        self._output = output
+        self._call = call
+        self._slot = slot
+        self._asker = slot.asker
+        slot.asker = self
+
+    def pass_request(self, take: Task) -> None:
+        """Do to the request what the first rule that fits says, or let the cluster take it.
+
+        Args:
+            take: Lets the cluster have it after all.
+        """
+        cluster, call, slot = self._cluster, self._call, self._slot
+        now = cluster.latest = call.now
+        match cluster.faults.before(call):
+            case None:
+                take(now)
+            case Drop():
+                return
+            case Delay(ms):
+                cluster.agenda.at_wall_ms(now.wall_ms + ms, take)
+            case Fail(error):
+                refusal = error_answer(call.api, slot.version, call.request, error_named(error))
+                frame = response_frame(call.api, slot.version, slot.correlation_id, refusal)
+                self._asker.answered(frame)
+            case Close():
+                self._output.close(_REASON)
+            case FailAppend(error):
+                cluster.operations.taken_while_appends_fail(error_named(error), take, now)
+            case MoveCoordinator(to):
+                group_id = next(groups_of(call), "")
+                cluster.operations.taken_while_coordinator_moves(group_id, to, take, now)
+
+    def answered(self, frame: bytes | None) -> None:
+        """Do to the answer what the first rule that fits says, or let it go; as `Asker`."""
+        cluster = self._cluster
+        match cluster.faults.after(self._call):
+            case Drop():
+                return
+            case Delay(ms):
+                at_ms = cluster.latest.wall_ms + ms
+                cluster.agenda.at_wall_ms(at_ms, lambda _now: self._asker.answered(frame))
+            case Fail(error) if frame is not None:
+                self._asker.answered(_tainted(self._slot, frame, error_named(error)))
+            case Close():
+                self._output.close(_REASON)
+            case _:
+                self._asker.answered(frame)
+
+
+def _tainted(slot: Slot, frame: bytes, error: ErrorCode) -> bytes:
+    _, answer = read_response_frame(slot.api, slot.version, frame)
+    return response_frame(slot.api, slot.version, slot.correlation_id, with_error(answer, error))

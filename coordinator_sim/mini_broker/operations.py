@@ -1,0 +1,256 @@
+"""What is done to a served cluster from outside: brokers stopped and frozen, leaders moved.
+
+Who leads instead is `leadership`'s to say; what sockets do meanwhile is the driver's.
+
+Source: kafka trunk, ReplicationControlManager.java (handleBrokerFenced, handleBrokerUnfenced).
+"""
+
+from collections.abc import Iterator
+from enum import Enum, unique
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from coordinator_sim.errors import ConfigError
+from coordinator_sim.mini_broker.agenda import Task
+from coordinator_sim.mini_broker.changes import BrokerStarted, LeaderElected
+from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.mini_broker.image import NO_LEADER, PartitionState
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
+
+if TYPE_CHECKING:
+    from coordinator_sim.mini_broker.served_cluster import ServedCluster
+
+ELECTION_DELAY_MS: Final = 1_000
+"""Group time from the loss of a broker to its successors, unless told otherwise.
+
+DEVIATION: Kafka's `broker.session.timeout.ms` is 9,000; tests want to wait less.
+"""
+
+
+@unique
+class BrokerStatus(Enum):
+    """How a broker is.
+
+    A paused one is as a process that was sent SIGSTOP; a partitioned one runs, and its clients
+    cannot reach it.
+    """
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    PARTITIONED = "partitioned"
+    STOPPED = "stopped"
+
+
+class LeaderMoved(Struct, frozen=True, kw_only=True):
+    """Where a partition is led now."""
+
+    topic: str
+    partition: int
+    leader_id: int
+    leader_epoch: int
+
+
+class Operations:
+    """The verbs.
+
+    Args:
+        cluster: Operated on.
+
+    Attributes:
+        election_delay_ms: Group time from the loss of a broker to its successors.
+    """
+
+    __slots__ = ("_cluster", "_losses", "_status", "election_delay_ms")
+
+    def __init__(self, cluster: "ServedCluster") -> None:
+        self._cluster = cluster
+        self._status: dict[int, BrokerStatus] = {}
+        self._losses: dict[int, int] = {}
+        self.election_delay_ms = ELECTION_DELAY_MS
+
+    # -- brokers ---------------------------------------------------------------------------
+
+    def status(self, broker_id: int) -> BrokerStatus:
+        """How a broker is.
+
+        Raises:
+            ConfigError: the cluster has no broker of that id.
+        """
+        known = self._cluster.settings.broker_ids
+        if broker_id not in known:
+            raise ConfigError(f"no broker {broker_id}: there are {', '.join(map(str, known))}")
+        return self._status.get(broker_id, BrokerStatus.RUNNING)
+
+    def stop(self, broker_id: int, now: Instants) -> None:
+        """Kill a broker's process: what it had in memory is gone, its successors come later.
+
+        Raises:
+            ConfigError: there is no such broker, or it is stopped.
+        """
+        self._expect(broker_id, BrokerStatus.RUNNING, BrokerStatus.PAUSED, BrokerStatus.PARTITIONED)
+        self._status[broker_id] = BrokerStatus.STOPPED
+        self._cluster.groups.stop(broker_id)
+        self._lose(broker_id, now)
+
+    def pause(self, broker_id: int, now: Instants) -> None:
+        """Freeze a broker's process, timers and all; its successors come later.
+
+        Raises:
+            ConfigError: there is no such broker, or it does not run.
+        """
+        self._expect(broker_id, BrokerStatus.RUNNING)
+        self._status[broker_id] = BrokerStatus.PAUSED
+        self._cluster.groups.frozen[broker_id] = None
+        self._lose(broker_id, now)
+
+    def partition(self, broker_id: int) -> None:
+        """Cut a broker off from its clients; it goes on, and leads what it leads.
+
+        Raises:
+            ConfigError: there is no such broker, or it does not run.
+        """
+        self._expect(broker_id, BrokerStatus.RUNNING)
+        self._status[broker_id] = BrokerStatus.PARTITIONED
+
+    def resume(self, broker_id: int, now: Instants) -> None:
+        """Start a stopped broker anew, thaw a paused one, or heal the network of one cut off.
+
+        Raises:
+            ConfigError: there is no such broker, or it runs.
+        """
+        others = (BrokerStatus.STOPPED, BrokerStatus.PAUSED, BrokerStatus.PARTITIONED)
+        was = self._expect(broker_id, *others)
+        self._status[broker_id] = BrokerStatus.RUNNING
+        cluster = self._cluster
+        cluster.groups.frozen.pop(broker_id, None)
+        if was is BrokerStatus.STOPPED:
+            epoch = max(cluster.image.broker_epochs.values(), default=0) + 1
+            cluster.change(BrokerStarted(broker_id, epoch))
+            cluster.groups.start(broker_id)
+        if was is not BrokerStatus.PARTITIONED:
+            cluster.fenced.pop(broker_id, None)
+            self._return(broker_id, now)
+
+    def _expect(self, broker_id: int, *wanted: BrokerStatus) -> BrokerStatus:
+        status = self.status(broker_id)
+        if status not in wanted:
+            raise ConfigError(f"broker {broker_id} is {status.value}")
+        return status
+
+    def _lose(self, broker_id: int, now: Instants) -> None:
+        """The controller notices after a while, unless the broker is back by then."""
+        loss = self._losses[broker_id] = self._losses.get(broker_id, 0) + 1
+
+        def notice(later: Instants) -> None:
+            if self._losses[broker_id] == loss:
+                self._fence(broker_id, later)
+
+        if self.election_delay_ms == 0:
+            notice(now)
+        else:
+            self._cluster.agenda.at_group_ms(now.group_ms + self.election_delay_ms, notice)
+
+    def _fence(self, broker_id: int, now: Instants) -> None:
+        if self.status(broker_id) not in {BrokerStatus.STOPPED, BrokerStatus.PAUSED}:
+            return
+        self._cluster.fenced[broker_id] = None
+        self._cluster.leadership.broker_lost(broker_id, now)
+        self._correct_isr()
+
+    def _return(self, broker_id: int, now: Instants) -> None:
+        """A broker is in sync at once: there is one log."""
+        self._cluster.leadership.broker_back(broker_id, now)
+        self._correct_isr()
+
+    def _correct_isr(self) -> None:
+        """In sync are the replicas that are not fenced; if all are, those that were it last."""
+        cluster = self._cluster
+        for topic, index, state in self._partitions():
+            isr = tuple(each for each in state.replicas if each not in cluster.fenced)
+            if isr and isr != state.isr:
+                change = LeaderElected(topic, index, state.leader_id, state.leader_epoch, isr)
+                cluster.change(change)
+
+    # -- leaders ---------------------------------------------------------------------------
+
+    def move_coordinator(self, group_id: str, to: int | None, now: Instants) -> LeaderMoved:
+        """Let another broker coordinate a group, and all groups of its offsets partition.
+
+        Args:
+            group_id: Any; it need not exist.
+            to: Broker id; None for the next one that runs, or the same if there is no other.
+            now: The present.
+
+        Raises:
+            ConfigError: there is no offsets topic yet, or that broker does not run.
+        """
+        topic = self._cluster.image.topics.get(OFFSETS_TOPIC)
+        if topic is None:
+            raise ConfigError("no group has a coordinator yet: nobody has asked for one")
+        return self.elect(OFFSETS_TOPIC, partition_for(group_id, len(topic.partitions)), to, now)
+
+    def elect(self, topic: str, index: int, to: int | None, now: Instants) -> LeaderMoved:
+        """Let another broker lead a partition, at a higher epoch.
+
+        Raises:
+            ConfigError: there is no such partition, or that broker does not run.
+        """
+        state = self._cluster.image.partition(topic, index)
+        if state is None:
+            raise ConfigError(f"there is no partition {topic}-{index}")
+        leader_id = self._next_after(state.leader_id) if to is None else to
+        if leader_id not in self._running():
+            raise ConfigError(f"broker {leader_id} cannot lead: it does not run")
+        self._cluster.leadership.elect(topic, index, leader_id, now)
+        return LeaderMoved(
+            topic=topic, partition=index, leader_id=state.leader_id, leader_epoch=state.leader_epoch
+        )
+
+    def _next_after(self, broker_id: int) -> int:
+        running = self._running()
+        later = [each for each in running if each > broker_id]
+        return (later or running or [NO_LEADER])[0]
+
+    def _running(self) -> list[int]:
+        stays = (BrokerStatus.RUNNING, BrokerStatus.PARTITIONED)
+        return [each for each in self._cluster.settings.broker_ids if self.status(each) in stays]
+
+    def _partitions(self) -> Iterator[tuple[str, int, PartitionState]]:
+        for topic in list(self._cluster.image.topics.values()):
+            for index, state in enumerate(topic.partitions):
+                yield topic.name, index, state
+
+    # -- faults ----------------------------------------------------------------------------
+
+    def taken_while_appends_fail(self, error: ErrorCode, take: Task, now: Instants) -> None:
+        """Take a request, none of whose appends is stored."""
+        cluster = self._cluster
+        cluster.append_failure = error
+        try:
+            take(now)
+        finally:
+            cluster.append_failure = ErrorCode.NONE
+
+    def taken_while_coordinator_moves(
+        self, group_id: str, to: int | None, take: Task, now: Instants
+    ) -> None:
+        """Take a request, and move its group's coordinator before what it appended is committed.
+
+        Its sender is told NOT_COORDINATOR, and the new coordinator finds in the log what was
+        appended.
+        """
+        cluster = self._cluster
+        topic = cluster.image.topics.get(OFFSETS_TOPIC)
+        if topic is None:
+            take(now)
+            return
+        partition = partition_for(group_id, len(topic.partitions))
+        broker = cluster.groups.leader_of(partition)
+        if broker is not None:
+            broker.coordinator.hold_high_watermark(hold=True, partition=partition)
+        take(now)
+        self.move_coordinator(group_id, to, now)
+        if broker is not None:
+            broker.coordinator.hold_high_watermark(hold=False, partition=partition)
