@@ -4,7 +4,7 @@
 segments of whole record batches and finds them again. There is one in memory and one in files.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -24,6 +24,23 @@ class StoredSpan(Struct, frozen=True, kw_only=True, gc=False):
     last_offset: int
     max_timestamp_ms: int
     leader_epoch: int
+
+
+class LaterBatch(Protocol):
+    """A batch whose bytes are made when somebody wants them."""
+
+    @property
+    def size_hint(self) -> int:
+        """About how many bytes it will have."""
+        ...
+
+    def encoded(self) -> bytes:
+        """The whole batch; the same each time."""
+        ...
+
+    def keys(self) -> Iterable[Hashable]:
+        """Of its records, as compaction compares them; empty where it may never go."""
+        ...
 
 
 class SegmentInfo(Struct, frozen=True, kw_only=True, gc=False):
@@ -145,8 +162,12 @@ class SegmentStore(Protocol):
         """
         ...
 
+    def append_later(self, batch: LaterBatch, span: StoredSpan, now_ms: int) -> int | None:
+        """As `append`, of a batch whose bytes may be made later; a medium wants them at once."""
+        ...
+
     def read(self, offset: int, max_bytes: int, *, before_offset: int) -> bytes:
-        """Batches from the one that holds `offset`, or else the next one, on.
+        """Batches of one segment, from the one that holds `offset`, or else the next one, on.
 
         Args:
             offset: Where to begin.
@@ -203,8 +224,17 @@ class SegmentStore(Protocol):
         """Delete every batch that has a record at or after that offset."""
         ...
 
-    def replace(self, base_offset: int, data: bytes, spans: Sequence[StoredSpan]) -> None:
-        """Let one segment that is not active hold these batches instead, as the cleaner wants."""
+    def replace(
+        self, base_offsets: Sequence[int], data: bytes, spans: Sequence[StoredSpan]
+    ) -> None:
+        """Let one segment hold these batches instead of several, as the cleaner wants.
+
+        Args:
+            base_offsets: Of the segments that go, in a row and none active; the new one takes
+                the name of the first.
+            data: Whole batches, perhaps none.
+            spans: One a batch.
+        """
         ...
 
     def flush(self) -> None:

@@ -1,0 +1,52 @@
+"""The aborted transactions of one log, for readers of committed records.
+
+Source: kafka trunk, storage/.../internals/log: TransactionIndex.collectAbortedTxns,
+LocalLog.addAbortedTransactions.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable
+
+from coordinator_sim.storage.contract import AbortedTransaction
+
+
+class AbortedIndex:
+    """Entries by last offset, ascending, as markers are appended."""
+
+    __slots__ = ("_entries", "_lasts")
+
+    def __init__(self, entries: Iterable[AbortedTransaction] = ()) -> None:
+        self._entries = list(entries)
+        self._lasts = [entry.last_offset for entry in self._entries]
+
+    def add(self, entry: AbortedTransaction) -> None:
+        """Put in the one whose marker is the newest."""
+        self._entries.append(entry)
+        self._lasts.append(entry.last_offset)
+
+    def overlapping(self, offset: int, upper_bound: int) -> tuple[AbortedTransaction, ...]:
+        """Those with something from that offset on and before the bound.
+
+        Entries behind one whose last stable offset reaches the bound cannot begin before it.
+        """
+        found = []
+        for entry in self._entries[bisect_left(self._lasts, offset) :]:
+            if entry.first_offset < upper_bound:
+                found.append(entry)
+            if entry.last_stable_offset >= upper_bound:
+                break
+        return tuple(found)
+
+    def entries(self) -> tuple[AbortedTransaction, ...]:
+        """All of them."""
+        return tuple(self._entries)
+
+    def drop_before(self, offset: int) -> None:
+        """Forget those that ended before."""
+        gone = bisect_left(self._lasts, offset)
+        del self._entries[:gone], self._lasts[:gone]
+
+    def truncate_to(self, offset: int) -> None:
+        """Forget those that ended there or later."""
+        kept = bisect_left(self._lasts, offset)
+        del self._entries[kept:], self._lasts[kept:]

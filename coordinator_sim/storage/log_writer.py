@@ -1,0 +1,408 @@
+"""Appending to the log of one partition: offsets, producers, transactions, leader epochs.
+
+What a single batch must look like is in `batch_checks`; reading is in `partition_log`.
+
+Source: kafka trunk, core/.../log/UnifiedLog.scala; core/.../cluster/Partition.scala.
+"""
+
+from typing import Final
+
+from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.records import EndTransactionMarker, LogBatch
+from coordinator_sim.storage.batch_checks import Arrival, prepared
+from coordinator_sim.storage.contract import SegmentSettings, SegmentStore, StoredSpan
+from coordinator_sim.storage.later_batches import LaterLogBatch
+from coordinator_sim.storage.leader_epochs import LeaderEpochs
+from coordinator_sim.storage.log_config import LogConfig
+from coordinator_sim.storage.log_values import (
+    ActiveProducer,
+    Appended,
+    BatchSpan,
+    EpochEnd,
+    Prepared,
+    Refused,
+)
+from coordinator_sim.storage.producer_states import ProducerStates
+from coordinator_sim.storage.spans import marker_of, span_of
+from coordinator_sim.wire.log_batches import DEFAULT_FORM, BatchForm, encode_batch
+from coordinator_sim.wire.record_batches import CURRENT_MAGIC
+from coordinator_sim.wire.segments import EncodedBatch
+from coordinator_sim.wire.stored_batches import StoredBatch
+
+NO_VERSION: Final = -1
+"""Of Produce: the records come on another way and may be of any format."""
+
+
+class LogWriter:
+    """What of a partition's log changes with an append; `PartitionLog` is the whole.
+
+    Args:
+        topic: Its name.
+        partition: Its number.
+        store: Of this log alone.
+        config: Of the topic; Kafka's defaults unless told.
+
+    Attributes:
+        end_offset: Where the next record goes.
+        log_start_offset: The first that may be read.
+        high_watermark: Before which all replicas have everything.
+    """
+
+    __slots__ = (
+        "_config",
+        "_epochs",
+        "_held",
+        "_place",
+        "_producers",
+        "_store",
+        "end_offset",
+        "high_watermark",
+        "log_start_offset",
+        "partition",
+        "topic",
+    )
+
+    def __init__(
+        self,
+        topic: str,
+        partition: int,
+        store: SegmentStore,
+        config: LogConfig | None = None,
+    ) -> None:
+        self.topic = topic
+        self.partition = partition
+        self._place = f"{topic}-{partition}"
+        self._store = store
+        self._producers = ProducerStates()
+        self._epochs = LeaderEpochs()
+        self._held: int | None = None
+        self.end_offset = self.high_watermark = self.log_start_offset = 0
+        self.configure(LogConfig() if config is None else config)
+
+    # -- what it knows -------------------------------------------------------------------------
+
+    @property
+    def config(self) -> LogConfig:
+        """Of its topic."""
+        return self._config
+
+    @property
+    def leader_epoch(self) -> int:
+        """The newest epoch that it knows; -1 none."""
+        return self._epochs.latest
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The end for readers of committed records. Source: UnifiedLog.lastStableOffset."""
+        first = self._producers.first_unstable_offset
+        if first is None or first >= self.high_watermark:
+            return self.high_watermark
+        return max(first, self.log_start_offset)
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all batches."""
+        return sum(segment.size_bytes for segment in self._store.segments())
+
+    def producers(self) -> tuple[ActiveProducer, ...]:
+        """Those that it remembers, as DescribeProducers shows them."""
+        return self._producers.active()
+
+    def has_open_transaction(self, producer_id: int) -> bool:
+        """Whether that producer wrote in a transaction that has not ended here."""
+        return self._producers.has_open_transaction(producer_id)
+
+    def end_offset_for_epoch(self, leader_epoch: int) -> EpochEnd:
+        """Where an epoch ended, as OffsetForLeaderEpoch tells."""
+        return self._epochs.end_of(leader_epoch, self.end_offset)
+
+    # -- changes from outside --------------------------------------------------------------------
+
+    def configure(self, config: LogConfig) -> None:
+        """Go by these settings from now on."""
+        self._config = config
+        self._store.configure(
+            SegmentSettings(
+                segment_bytes=config.segment_bytes,
+                segment_ms=config.segment_ms,
+                index_interval_bytes=config.index_interval_bytes,
+                segment_index_bytes=config.segment_index_bytes,
+                flush_messages=config.flush_messages,
+                flush_ms=config.flush_ms,
+            )
+        )
+
+    def become_leader(self, leader_epoch: int) -> None:
+        """A new leader begins at the log's end. Source: Partition.makeLeader."""
+        if self._config.message_format_magic == CURRENT_MAGIC:
+            self._assign_epoch(leader_epoch, self.end_offset)
+
+    def hold_high_watermark(self, offset: int | None) -> None:
+        """Keep the high watermark from passing an offset, as followers that lag do.
+
+        Args:
+            offset: None lets it follow the end again. It never goes back.
+        """
+        self._held = offset
+        self._advance()
+
+    # -- appending -------------------------------------------------------------------------------
+
+    def append(
+        self,
+        records: bytes,
+        *,
+        now_ms: int,
+        leader_epoch: int,
+        produce_version: int = NO_VERSION,
+        is_verified: bool = True,
+    ) -> Appended:
+        """Append what a producer sent, or say why not; all or nothing.
+
+        Args:
+            records: Of one partition of a Produce request.
+            now_ms: The present of the log's timestamps.
+            leader_epoch: Of the leader that got them.
+            produce_version: Of the request.
+            is_verified: Whether the coordinator knows this partition to be in the producer's
+                transaction; asked of a transaction's first batch alone.
+
+        Source: UnifiedLog.append; ReplicaManager.appendToLocalLog (what an error tells).
+        """
+        arrival = Arrival(
+            place=self._place,
+            offset=self.end_offset,
+            now_ms=now_ms,
+            leader_epoch=leader_epoch,
+            config=self._config,
+        )
+        ready = prepared(records, arrival, produce_version)
+        if isinstance(ready, Refused):
+            return self._refused(ready)
+        if not ready.spans:
+            return Appended(log_start_offset=self.log_start_offset)
+        if len(ready.data) > self._config.segment_bytes:
+            return Appended(error=ErrorCode.RECORD_LIST_TOO_LARGE)
+        first = ready.spans[0]
+        if first.producer_id >= 0:
+            known = self._known(first, is_verified=is_verified)
+            if known is not None:
+                return known
+        self._write(ready, now_ms)
+        return Appended(
+            base_offset=first.base_offset,
+            last_offset=ready.spans[-1].last_offset,
+            log_append_time_ms=now_ms if self._config.stamps else -1,
+            log_start_offset=self.log_start_offset,
+        )
+
+    def _known(self, span: BatchSpan, *, is_verified: bool) -> Appended | None:
+        """What the producer's state says against an append: sent before, or out of turn.
+
+        Source: UnifiedLog.analyzeAndValidateProducerState.
+        """
+        duplicate = self._producers.duplicate_of(span)
+        if duplicate is not None:
+            return Appended(
+                base_offset=duplicate.base_offset,
+                last_offset=duplicate.last_offset,
+                log_append_time_ms=duplicate.timestamp_ms,
+                log_start_offset=self.log_start_offset,
+                is_duplicate=True,
+            )
+        is_first = span.transactional and not self.has_open_transaction(span.producer_id)
+        if is_first and not is_verified:
+            return self._refused(Refused(error=ErrorCode.INVALID_TXN_STATE))
+        refused = self._producers.refusal_of(span, checks_sequence=True)
+        return None if refused is None else self._refused(refused)
+
+    def _refused(self, refused: Refused) -> Appended:
+        return Appended(
+            error=refused.error,
+            message=refused.message,
+            record_errors=refused.record_errors,
+            log_start_offset=self.log_start_offset if refused.names_log_start else -1,
+        )
+
+    def _write(self, ready: Prepared, now_ms: int) -> None:
+        first = ready.spans[0]
+        if first.magic == CURRENT_MAGIC:
+            self._assign_epoch(first.leader_epoch, first.base_offset)
+        elif self._epochs.clear():
+            self._store.keep_epochs(())
+        rolled_at = self._store.append(ready.data, ready.spans, now_ms)
+        if rolled_at is not None:
+            self._store.keep_producers(rolled_at, self._producers.snapshot())
+        for span in ready.spans:
+            if span.producer_id >= 0:
+                self._producers.take(span)
+        self.end_offset = ready.spans[-1].last_offset + 1
+        self._advance()
+
+    def append_batch(
+        self, batch: LogBatch, *, now_ms: int, form: BatchForm = DEFAULT_FORM
+    ) -> ErrorCode:
+        """Append a group coordinator's batch, whose bytes are made when somebody reads them.
+
+        Args:
+            batch: Its offsets begin at the log's end; with records, or a marker.
+            now_ms: The present of the log's timestamps.
+            form: What the broker adds; says the leader epoch.
+
+        Returns:
+            INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED when it is refused.
+
+        Raises:
+            InvariantViolation: its offsets begin elsewhere.
+        """
+        if batch.marker is not None:
+            encoded = EncodedBatch(batch.base_offset, batch.next_offset, encode_batch(batch, form))
+            return self.append_encoded(encoded, now_ms=now_ms)
+        base_offset = batch.base_offset
+        self._require_end(base_offset)
+        last_offset = base_offset + len(batch.records) - 1
+        leader_epoch = form.leader_epoch
+        later = LaterLogBatch(batch, form)
+        if batch.producer_id >= 0:
+            span = BatchSpan(
+                base_offset=base_offset,
+                last_offset=last_offset,
+                max_timestamp_ms=batch.timestamp_ms,
+                leader_epoch=leader_epoch,
+                size_bytes=later.size_hint,
+                producer_id=batch.producer_id,
+                producer_epoch=batch.producer_epoch,
+                base_sequence=0,
+                transactional=batch.transactional,
+            )
+            refused = self._producers.refusal_of(span, checks_sequence=False)
+            if refused is not None:
+                return refused.error
+            self._put_later(later, span, now_ms)
+            self._producers.take(span)
+        else:
+            self._put_later(
+                later,
+                StoredSpan(
+                    base_offset=base_offset,
+                    last_offset=last_offset,
+                    max_timestamp_ms=batch.timestamp_ms,
+                    leader_epoch=leader_epoch,
+                ),
+                now_ms,
+            )
+        self.end_offset = last_offset + 1
+        self._advance()
+        return ErrorCode.NONE
+
+    def _put_later(self, later: LaterLogBatch, span: StoredSpan, now_ms: int) -> None:
+        if span.leader_epoch != self._epochs.latest and later.form.magic == CURRENT_MAGIC:
+            self._assign_epoch(span.leader_epoch, span.base_offset)
+        rolled_at = self._store.append_later(later, span, now_ms)
+        if rolled_at is not None:
+            self._store.keep_producers(rolled_at, self._producers.snapshot())
+
+    def append_encoded(self, batch: EncodedBatch, *, now_ms: int) -> ErrorCode:
+        """Append one whole batch of a coordinator that has its offsets and leader epoch already.
+
+        Args:
+            batch: Of data or a marker; begins at the log's end.
+            now_ms: The present of the log's timestamps.
+
+        Returns:
+            Why the producer's state refuses it; sequences are not looked at.
+
+        Raises:
+            InvariantViolation: its offsets begin elsewhere.
+        """
+        self._require_end(batch.base_offset)
+        stored = StoredBatch(batch.data, 0, len(batch.data))
+        span = span_of(stored)
+        marker = marker_of(stored) if span.control else None
+        refused = None
+        if marker is not None:
+            refused = self._producers.marker_refusal_of(
+                span.producer_id, span.producer_epoch, marker
+            )
+        elif span.producer_id >= 0:
+            refused = self._producers.refusal_of(span, checks_sequence=False)
+        if refused is not None:
+            return refused.error
+        if marker is None:
+            self._write(Prepared(data=batch.data, spans=(span,)), now_ms)
+        else:
+            self._write_marker(batch.data, span, marker, now_ms)
+        return ErrorCode.NONE
+
+    def append_marker(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        marker: EndTransactionMarker,
+        *,
+        now_ms: int,
+        leader_epoch: int,
+    ) -> Appended:
+        """End a producer's transaction here; a marker without a transaction is kept all the same.
+
+        Returns:
+            INVALID_PRODUCER_EPOCH for a producer that has a newer epoch,
+            TRANSACTION_COORDINATOR_FENCED for an older coordinator, or where the marker is.
+
+        Source: ProducerAppendInfo.appendEndTxnMarker.
+        """
+        refused = self._producers.marker_refusal_of(producer_id, producer_epoch, marker)
+        if refused is not None:
+            return self._refused(refused)
+        batch = LogBatch(
+            partition=self.partition,
+            base_offset=self.end_offset,
+            timestamp_ms=now_ms,
+            records=(),
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            transactional=True,
+            marker=marker,
+            control=True,
+        )
+        data = encode_batch(batch, BatchForm(leader_epoch=leader_epoch))
+        span = span_of(StoredBatch(data, 0, len(data)))
+        self._write_marker(data, span, marker, now_ms)
+        return Appended(
+            base_offset=span.base_offset,
+            last_offset=span.last_offset,
+            log_start_offset=self.log_start_offset,
+        )
+
+    def _write_marker(
+        self, data: bytes, span: BatchSpan, marker: EndTransactionMarker, now_ms: int
+    ) -> None:
+        self._assign_epoch(span.leader_epoch, span.base_offset)
+        rolled_at = self._store.append(data, (span,), now_ms)
+        if rolled_at is not None:
+            self._store.keep_producers(rolled_at, self._producers.snapshot())
+        aborted = self._producers.take_marker(span, marker)
+        if aborted is not None:
+            self._store.keep_aborted(aborted)
+        self.end_offset = span.last_offset + 1
+        self._advance()
+
+    def _require_end(self, base_offset: int) -> None:
+        if base_offset != self.end_offset:
+            raise InvariantViolation(
+                f"{self._place}: a batch for offset {base_offset} of a log that ends at "
+                f"{self.end_offset}"
+            )
+
+    def _assign_epoch(self, leader_epoch: int, start_offset: int) -> None:
+        if leader_epoch >= 0 and self._epochs.assign(leader_epoch, start_offset):
+            self._store.keep_epochs(self._epochs.entries())
+
+    def _advance(self) -> None:
+        """Move the high watermark, which opens and ends transactions for readers."""
+        reached = self.end_offset
+        if self._held is not None:
+            reached = min(reached, max(self._held, self.high_watermark))
+        self.high_watermark = reached
+        self._producers.on_high_watermark(reached)

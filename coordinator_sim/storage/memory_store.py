@@ -1,0 +1,311 @@
+"""Segments of record batches in memory."""
+
+import struct
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from coordinator_sim.storage.aborted_index import AbortedIndex
+from coordinator_sim.storage.contract import (
+    AbortedTransaction,
+    EpochStart,
+    KeptState,
+    LaterBatch,
+    ProducerEntry,
+    SegmentInfo,
+    SegmentSettings,
+    StoredSpan,
+)
+
+_LENGTH: Final = struct.Struct(">i")
+_LENGTH_AT: Final = 8
+_LOG_OVERHEAD: Final = 12
+_MAX_OFFSET_SPAN: Final = 2**31 - 1
+"""Of one segment. Source: LogSegment.canConvertToRelativeOffset."""
+
+
+class _Segment:
+    """Batches in order, with columns to find them by."""
+
+    __slots__ = (
+        "base_offset",
+        "bases",
+        "batches",
+        "ends",
+        "first_ms",
+        "is_packed",
+        "lasts",
+        "max_timestamp_ms",
+        "next_offset",
+        "size_bytes",
+        "timestamps",
+    )
+
+    def __init__(self, base_offset: int) -> None:
+        self.base_offset = self.next_offset = base_offset
+        self.batches: list[bytes | LaterBatch] = []
+        self.bases: list[int] = []
+        self.lasts: list[int] = []
+        self.ends: list[int] = []
+        """Of each batch, the size of all up to it."""
+        self.timestamps: list[int] = []
+        self.size_bytes = 0
+        self.max_timestamp_ms = -1
+        self.first_ms: int | None = None
+        """What its age is counted from: the first batch's timestamp, or when it came."""
+        self.is_packed = True
+        """Whether every batch is bytes."""
+
+    def put(self, batch: bytes | LaterBatch, span: StoredSpan, size_bytes: int) -> None:
+        self.batches.append(batch)
+        self.bases.append(span.base_offset)
+        self.lasts.append(span.last_offset)
+        self.size_bytes += size_bytes
+        self.ends.append(self.size_bytes)
+        self.timestamps.append(span.max_timestamp_ms)
+        self.next_offset = span.last_offset + 1
+        self.max_timestamp_ms = max(self.max_timestamp_ms, span.max_timestamp_ms)
+
+    def put_all(self, data: bytes, spans: Sequence[StoredSpan]) -> None:
+        start = 0
+        for span in spans:
+            (length,) = _LENGTH.unpack_from(data, start + _LENGTH_AT)
+            end = start + _LOG_OVERHEAD + length
+            self.put(data[start:end], span, end - start)
+            start = end
+
+    def pack(self) -> list[bytes]:
+        """Make the bytes of the batches that were put off."""
+        if not self.is_packed:
+            size = 0
+            for index, batch in enumerate(self.batches):
+                data = batch if isinstance(batch, bytes) else batch.encoded()
+                self.batches[index] = data
+                size += len(data)
+                self.ends[index] = size
+            self.size_bytes = size
+            self.is_packed = True
+        return self.batches  # type: ignore[return-value] # packed: all are bytes
+
+    def read(self, offset: int, max_bytes: int, before_offset: int) -> bytes:
+        index = bisect_left(self.lasts, offset)
+        batches = self.pack()
+        stop = len(batches)
+        if self.bases and self.bases[-1] >= before_offset:
+            stop = bisect_left(self.bases, before_offset)
+        if index >= stop:
+            return b""
+        start_byte = self.ends[index - 1] if index else 0
+        stop = min(stop, max(index + 1, bisect_right(self.ends, start_byte + max_bytes)))
+        if stop == index + 1:
+            return batches[index]
+        return b"".join(batches[index:stop])
+
+    def keep(self, count: int) -> None:
+        """Keep that many batches, the oldest."""
+        self.pack()
+        del self.batches[count:], self.bases[count:], self.lasts[count:]
+        del self.ends[count:], self.timestamps[count:]
+        self.size_bytes = self.ends[-1] if count else 0
+        self.next_offset = self.lasts[-1] + 1 if count else self.base_offset
+        self.max_timestamp_ms = max(self.timestamps, default=-1)
+
+    def info(self) -> SegmentInfo:
+        return SegmentInfo(
+            base_offset=self.base_offset,
+            next_offset=self.next_offset,
+            size_bytes=self.size_bytes,
+            max_timestamp_ms=self.max_timestamp_ms,
+        )
+
+
+class MemoryStore:
+    """A `SegmentStore` that is gone with the process.
+
+    Args:
+        base_offset: Of the first segment.
+        settings: When segments end; indexes and flushes mean nothing here.
+    """
+
+    __slots__ = (
+        "_aborted",
+        "_active",
+        "_bases",
+        "_epochs",
+        "_log_start",
+        "_segments",
+        "_settings",
+        "_snapshots",
+    )
+
+    def __init__(self, base_offset: int = 0, settings: SegmentSettings | None = None) -> None:
+        self._settings = SegmentSettings() if settings is None else settings
+        self._active = _Segment(base_offset)
+        self._segments = [self._active]
+        self._bases = [base_offset]
+        self._aborted = AbortedIndex()
+        self._epochs: tuple[EpochStart, ...] = ()
+        self._log_start = base_offset
+        self._snapshots: dict[int, tuple[ProducerEntry, ...]] = {}
+
+    def configure(self, settings: SegmentSettings) -> None:
+        """As `SegmentStore.configure`."""
+        self._settings = settings
+
+    def append(self, data: bytes, spans: Sequence[StoredSpan], now_ms: int) -> int | None:
+        """As `SegmentStore.append`."""
+        size = len(data)
+        rolled = self._rolled_for(size, spans[0], spans[-1], now_ms)
+        if len(spans) == 1:
+            self._active.put(data, spans[0], size)
+        else:
+            self._active.put_all(data, spans)
+        return rolled
+
+    def append_later(self, batch: LaterBatch, span: StoredSpan, now_ms: int) -> int | None:
+        """As `SegmentStore.append_later`; the bytes are made when the segment is read."""
+        size = batch.size_hint
+        rolled = self._rolled_for(size, span, span, now_ms)
+        self._active.is_packed = False
+        self._active.put(batch, span, size)
+        return rolled
+
+    def _rolled_for(
+        self, size: int, first: StoredSpan, last: StoredSpan, now_ms: int
+    ) -> int | None:
+        """The base of the segment that had to be begun. Source: LogSegment.shouldRoll."""
+        active, settings = self._active, self._settings
+        newest_ms = last.max_timestamp_ms
+        if active.first_ms is None or not active.batches:
+            active.first_ms = newest_ms if newest_ms >= 0 else now_ms
+        age_ms = (newest_ms if newest_ms >= 0 else now_ms) - active.first_ms
+        if not active.batches or (
+            active.size_bytes <= settings.segment_bytes - size
+            and age_ms <= settings.segment_ms
+            and last.last_offset - active.base_offset <= _MAX_OFFSET_SPAN
+        ):
+            return None
+        self.roll(first.base_offset)
+        self._active.first_ms = newest_ms if newest_ms >= 0 else now_ms
+        return first.base_offset
+
+    def read(self, offset: int, max_bytes: int, *, before_offset: int) -> bytes:
+        """As `SegmentStore.read`."""
+        index = max(bisect_right(self._bases, offset) - 1, 0)
+        for segment in self._segments[index:]:
+            found = segment.read(offset, max_bytes, before_offset)
+            if found:
+                return found
+        return b""
+
+    def first_at_or_after(self, timestamp_ms: int, *, from_offset: int) -> bytes:
+        """As `SegmentStore.first_at_or_after`."""
+        for segment in self._segments:
+            if segment.max_timestamp_ms < timestamp_ms or segment.next_offset <= from_offset:
+                continue
+            for index in range(bisect_left(segment.lasts, from_offset), len(segment.lasts)):
+                if segment.timestamps[index] >= timestamp_ms:
+                    return segment.pack()[index]
+        return b""
+
+    def segments(self) -> Sequence[SegmentInfo]:
+        """As `SegmentStore.segments`."""
+        return tuple(segment.info() for segment in self._segments)
+
+    def roll(self, base_offset: int) -> None:
+        """As `SegmentStore.roll`; an empty segment of that offset stays the active one."""
+        if base_offset == self._active.base_offset and not self._active.batches:
+            return
+        self._active = _Segment(base_offset)
+        self._segments.append(self._active)
+        self._bases.append(base_offset)
+
+    # -- beside the batches --------------------------------------------------------------------
+
+    def kept(self) -> KeptState:
+        """As `SegmentStore.kept`."""
+        end = self._active.next_offset
+        offset = max((at for at in self._snapshots if at <= end), default=self._bases[0])
+        self._aborted.truncate_to(offset)
+        return KeptState(
+            offset=offset,
+            log_start_offset=self._log_start,
+            producers=self._snapshots.get(offset, ()),
+            epochs=self._epochs,
+            aborted=self._aborted.entries(),
+        )
+
+    def keep_producers(self, offset: int, producers: Sequence[ProducerEntry]) -> None:
+        """As `SegmentStore.keep_producers`; of the newest two segments, as Kafka does."""
+        self._snapshots[offset] = tuple(producers)
+        while len(self._snapshots) > _SNAPSHOTS:
+            del self._snapshots[min(self._snapshots)]
+
+    def keep_epochs(self, epochs: Sequence[EpochStart]) -> None:
+        """As `SegmentStore.keep_epochs`."""
+        self._epochs = tuple(epochs)
+
+    def keep_aborted(self, transaction: AbortedTransaction) -> None:
+        """As `SegmentStore.keep_aborted`."""
+        self._aborted.add(transaction)
+
+    def aborted(self, from_offset: int, before_offset: int) -> Sequence[AbortedTransaction]:
+        """As `SegmentStore.aborted`."""
+        return self._aborted.overlapping(from_offset, before_offset)
+
+    def keep_log_start(self, offset: int) -> None:
+        """As `SegmentStore.keep_log_start`."""
+        self._log_start = offset
+
+    # -- what goes -----------------------------------------------------------------------------
+
+    def drop_before(self, offset: int) -> None:
+        """As `SegmentStore.drop_before`."""
+        gone = sum(1 for _, after in pairwise(self._bases) if after <= offset)
+        if gone:
+            del self._segments[:gone], self._bases[:gone]
+            self._aborted.drop_before(self._bases[0])
+
+    def truncate_to(self, offset: int) -> None:
+        """As `SegmentStore.truncate_to`."""
+        while len(self._segments) > 1 and self._bases[-1] >= offset:
+            del self._segments[-1], self._bases[-1]
+        self._active = active = self._segments[-1]
+        active.keep(bisect_left(active.lasts, offset))
+        if offset < active.base_offset:
+            active.base_offset = active.next_offset = self._bases[-1] = offset
+        self._aborted.truncate_to(offset)
+        for at in [at for at in self._snapshots if at > offset]:
+            del self._snapshots[at]
+
+    def replace(
+        self, base_offsets: Sequence[int], data: bytes, spans: Sequence[StoredSpan]
+    ) -> None:
+        """As `SegmentStore.replace`."""
+        first = self._bases.index(base_offsets[0])
+        after = first + len(base_offsets)
+        merged = _Segment(base_offsets[0])
+        merged.put_all(data, spans)
+        merged.next_offset = self._segments[after - 1].next_offset
+        self._segments[first:after] = [merged]
+        self._bases[first:after] = [merged.base_offset]
+
+    def flush(self) -> None:
+        """Nothing to do: there is no medium."""
+
+    def delete(self) -> None:
+        """Let everything go."""
+        self._active = _Segment(self._active.next_offset)
+        self._segments = [self._active]
+        self._bases = [self._active.base_offset]
+        self._aborted = AbortedIndex()
+        self._snapshots.clear()
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
+_SNAPSHOTS: Final = 2
+"""Kept of the producers, as many as a broker keeps. Source: LogLoader, UnifiedLog
+.deleteProducerSnapshots."""

@@ -1,0 +1,220 @@
+"""The log of one partition as its leader keeps it: it decides, a store keeps the bytes.
+
+Reading, deleting and opening are here; appending is in `log_writer`.
+
+Source: kafka trunk, core/.../log/UnifiedLog.scala; core/.../cluster/Partition.scala.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.storage.contract import SegmentStore
+from coordinator_sim.storage.leader_epochs import LeaderEpochs
+from coordinator_sim.storage.log_config import LogConfig
+from coordinator_sim.storage.log_values import OffsetSpec, ReadResult, TimedOffset
+from coordinator_sim.storage.log_writer import LogWriter
+from coordinator_sim.storage.offset_lookup import first_not_before, newest
+from coordinator_sim.storage.spans import batches_in, end_of, marker_of, span_of
+from coordinator_sim.wire.record_batches import CURRENT_MAGIC
+from coordinator_sim.wire.stored_batches import StoredBatch
+
+_CHUNK_BYTES: Final = 1 << 20
+_HIGH_WATERMARK: Final = -1
+"""DeleteRecords: all that is there. Source: DeleteRecordsRequest.HIGH_WATERMARK."""
+
+
+class PartitionLog(LogWriter):
+    """One partition's log.
+
+    The store may hold something already: the log then begins where it ended.
+
+    Args:
+        topic: Its name.
+        partition: Its number.
+        store: Of this log alone.
+        config: Of the topic; Kafka's defaults unless told.
+        now_ms: The present of the log's timestamps, for what expired while it was closed.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        topic: str,
+        partition: int,
+        store: SegmentStore,
+        config: LogConfig | None = None,
+        *,
+        now_ms: int = 0,
+    ) -> None:
+        super().__init__(topic, partition, store, config)
+        self._recover(now_ms)
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def read(
+        self,
+        offset: int,
+        *,
+        max_bytes: int,
+        read_committed: bool = False,
+        min_one_batch: bool = True,
+    ) -> ReadResult:
+        """Whole batches from an offset on, up to the high watermark or the last stable offset.
+
+        Args:
+            offset: From the log's start to its end.
+            max_bytes: Of the answer.
+            read_committed: Whether open transactions are not to be seen, aborted ones to be told.
+            min_one_batch: Whether the first batch comes even when it is larger than that.
+
+        Source: UnifiedLog.read, LocalLog.read.
+        """
+        if not self.log_start_offset <= offset <= self.end_offset:
+            return ReadResult(error=ErrorCode.OFFSET_OUT_OF_RANGE)
+        stable = self.last_stable_offset
+        bound = stable if read_committed else self.high_watermark
+        records = b""
+        if offset < bound:
+            records = self._store.read(offset, max(max_bytes, 0), before_offset=bound)
+        cut_off = b""
+        if len(records) > max_bytes and not min_one_batch:
+            records, cut_off = b"", records[: max(max_bytes, 0)]
+        aborted = None
+        if read_committed:
+            aborted = tuple(self._store.aborted(offset, bound)) if records else ()
+            if aborted:
+                upper = end_of(records)
+                aborted = tuple(entry for entry in aborted if entry.first_offset < upper)
+        return ReadResult(
+            records=records,
+            high_watermark=self.high_watermark,
+            last_stable_offset=stable,
+            log_start_offset=self.log_start_offset,
+            aborted=aborted,
+            cut_off=cut_off,
+        )
+
+    def offset_for_timestamp(
+        self, timestamp_ms: int, *, read_committed: bool = False
+    ) -> TimedOffset:
+        """An offset by time, or by one of the positions in `OffsetSpec`.
+
+        Args:
+            timestamp_ms: Of the first record wanted, or an `OffsetSpec`.
+            read_committed: Whether the log ends at its last stable offset for the asker.
+
+        Returns:
+            Offset -1 when no readable record is that young.
+
+        Source: Partition.fetchOffsetForTimestamp, UnifiedLog.fetchOffsetByTimestamp.
+        """
+        end = self.last_stable_offset if read_committed else self.high_watermark
+        if timestamp_ms == OffsetSpec.LATEST:
+            return TimedOffset(-1, end, self.leader_epoch)
+        if timestamp_ms in (OffsetSpec.EARLIEST, OffsetSpec.EARLIEST_LOCAL):
+            start = self.log_start_offset
+            return TimedOffset(-1, start, self._epochs.earliest_at(start))
+        if timestamp_ms == OffsetSpec.LATEST_TIERED:
+            return TimedOffset()
+        if timestamp_ms == OffsetSpec.MAX_TIMESTAMP:
+            found = newest(self._store, from_offset=self.log_start_offset)
+        else:
+            found = first_not_before(self._store, timestamp_ms, from_offset=self.log_start_offset)
+        return found if found is not None and found.offset < end else TimedOffset()
+
+    def chunks(self, from_offset: int = 0) -> Iterator[bytes]:
+        """All batches from that one on to the end, as a coordinator that loads reads them.
+
+        What is appended meanwhile comes too.
+        """
+        offset = max(from_offset, self.log_start_offset)
+        while offset < self.end_offset:
+            data = self._store.read(offset, _CHUNK_BYTES, before_offset=self.end_offset)
+            if not data:
+                return
+            yield data
+            offset = end_of(data)
+
+    # -- what goes -------------------------------------------------------------------------------
+
+    def delete_before(self, offset: int) -> ErrorCode:
+        """Let the log begin later, as DeleteRecords wants; `log_start_offset` tells where.
+
+        Args:
+            offset: -1 for the high watermark. One below the start changes nothing.
+
+        Source: Partition.deleteRecordsOnLeader, UnifiedLog.maybeIncrementLogStartOffset.
+        """
+        if self._config.is_compacted and not self._config.deletes:
+            return ErrorCode.POLICY_VIOLATION
+        wanted = self.high_watermark if offset == _HIGH_WATERMARK else offset
+        if not 0 <= wanted <= self.high_watermark:
+            return ErrorCode.OFFSET_OUT_OF_RANGE
+        self._start_at(wanted)
+        return ErrorCode.NONE
+
+    def _start_at(self, offset: int) -> None:
+        if offset <= self.log_start_offset:
+            return
+        self.log_start_offset = offset
+        self._store.keep_log_start(offset)
+        if self._epochs.truncate_from_start(offset):
+            self._store.keep_epochs(self._epochs.entries())
+        self._producers.on_high_watermark(offset)
+        self._store.drop_before(offset)
+
+    def truncate_to(self, offset: int, *, now_ms: int) -> None:
+        """Forget every batch that has a record at or after that offset."""
+        if offset >= self.end_offset:
+            return
+        self._store.truncate_to(offset)
+        self.high_watermark = min(self.high_watermark, offset)
+        self._recover(now_ms)
+
+    def close(self) -> None:
+        """Leave everything as a later opening wants it."""
+        self._store.keep_producers(self.end_offset, self._producers.snapshot())
+        self._store.close()
+
+    # -- beginning -------------------------------------------------------------------------------
+
+    def _recover(self, now_ms: int) -> None:
+        """Learn from the store what it holds. Source: LogLoader, rebuildProducerState."""
+        kept = self._store.kept()
+        segments = self._store.segments()
+        self.end_offset = segments[-1].next_offset
+        self.log_start_offset = max(kept.log_start_offset, segments[0].base_offset)
+        self._producers.load(kept.producers)
+        self._epochs = LeaderEpochs(kept.epochs)
+        known = self._epochs.entries()
+        offset = max(kept.offset, self.log_start_offset)
+        while offset < self.end_offset:
+            data = self._store.read(offset, _CHUNK_BYTES, before_offset=self.end_offset)
+            if not data:
+                break
+            for batch in batches_in(data):
+                if batch.last_offset >= offset:
+                    self._replay(batch)
+            offset = end_of(data)
+        self._epochs.truncate_from_end(self.end_offset + 1)
+        if self._epochs.entries() != known:
+            self._store.keep_epochs(self._epochs.entries())
+        self._producers.expire(now_ms, self._config.producer_id_expiration_ms)
+        self._advance()
+
+    def _replay(self, batch: StoredBatch) -> None:
+        if batch.magic == CURRENT_MAGIC and batch.leader_epoch >= 0:
+            self._epochs.assign(batch.leader_epoch, batch.base_offset)
+        if batch.producer_id < 0:
+            return
+        span = span_of(batch)
+        if not batch.control:
+            self._producers.take(span)
+            return
+        marker = marker_of(batch)
+        if marker is not None:
+            aborted = self._producers.take_marker(span, marker)
+            if aborted is not None:
+                self._store.keep_aborted(aborted)

@@ -1,0 +1,309 @@
+"""The producers that wrote to one partition: sequences, epochs, open transactions.
+
+Source: kafka trunk, storage/.../internals/log: ProducerStateManager, ProducerAppendInfo,
+ProducerStateEntry.
+"""
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.records import EndTransactionMarker
+from coordinator_sim.storage.contract import AbortedTransaction, ProducerEntry
+from coordinator_sim.storage.log_values import ActiveProducer, BatchSpan, Refused
+
+BATCHES_TO_RETAIN: Final = 5
+"""Of each producer, to know them again. Source: ProducerStateEntry.NUM_BATCHES_TO_RETAIN."""
+_LAST_SEQUENCE: Final = 2**31 - 1
+_NONE: Final = -1
+
+
+class WrittenBatch(NamedTuple):
+    """A batch of an idempotent producer, to know it again."""
+
+    first_sequence: int
+    last_sequence: int
+    base_offset: int
+    last_offset: int
+    timestamp_ms: int
+
+
+class _Producer:
+    """What a log remembers of one producer. Source: ProducerStateEntry."""
+
+    __slots__ = ("batches", "coordinator_epoch", "epoch", "first_offset", "timestamp_ms")
+
+    def __init__(self) -> None:
+        self.epoch = _NONE
+        self.batches: list[WrittenBatch] = []
+        self.coordinator_epoch = _NONE
+        self.timestamp_ms = _NONE
+        self.first_offset: int | None = None
+        """Of its open transaction."""
+
+    @property
+    def last_sequence(self) -> int:
+        """Of its newest batch; -1 where none is remembered."""
+        return self.batches[-1].last_sequence if self.batches else _NONE
+
+    def snapshot(self, producer_id: int) -> ProducerEntry:
+        """As a snapshot file holds it: the newest batch alone."""
+        batch = self.batches[-1] if self.batches else None
+        return ProducerEntry(
+            producer_id=producer_id,
+            producer_epoch=self.epoch,
+            last_sequence=_NONE if batch is None else batch.last_sequence,
+            last_offset=_NONE if batch is None else batch.last_offset,
+            offset_delta=0 if batch is None else batch.last_offset - batch.base_offset,
+            timestamp_ms=self.timestamp_ms,
+            coordinator_epoch=self.coordinator_epoch,
+            current_txn_first_offset=_NONE if self.first_offset is None else self.first_offset,
+        )
+
+
+class _OpenTransaction(Struct):
+    """A transaction that keeps readers of committed records waiting.
+
+    Attributes:
+        last_offset: Of its marker; None while it is open.
+    """
+
+    producer_id: int
+    last_offset: int | None = None
+
+
+class ProducerStates:
+    """All producers of one partition."""
+
+    __slots__ = ("_ended", "_open", "_producers", "first_unstable_offset")
+
+    def __init__(self) -> None:
+        self._producers: dict[int, _Producer] = {}
+        # Both by first offset; transactions begin in the order of offsets.
+        self._open: dict[int, int] = {}
+        self._ended: dict[int, int] = {}
+        self.first_unstable_offset: int | None = None
+        """Of the oldest transaction that is open, or whose marker is not below the high
+        watermark; None when there is none."""
+
+    def __len__(self) -> int:
+        return len(self._producers)
+
+    # -- appends -----------------------------------------------------------------------------
+
+    def duplicate_of(self, span: BatchSpan) -> WrittenBatch | None:
+        """The remembered batch that this is sent again of. Source: findDuplicateBatch."""
+        producer = self._producers.get(span.producer_id)
+        if producer is None or producer.epoch != span.producer_epoch:
+            return None
+        last_sequence = _last_sequence(span)
+        for batch in producer.batches:
+            if batch[0] == span.base_sequence and batch[1] == last_sequence:
+                return batch
+        return None
+
+    def has_open_transaction(self, producer_id: int) -> bool:
+        """Whether that producer wrote in a transaction that has not ended."""
+        producer = self._producers.get(producer_id)
+        return producer is not None and producer.first_offset is not None
+
+    def refusal_of(self, span: BatchSpan, *, checks_sequence: bool) -> Refused | None:
+        """Why a batch of data may not be appended; None when it may.
+
+        Source: ProducerAppendInfo.appendDataBatch.
+
+        Args:
+            span: With a producer id.
+            checks_sequence: Whether a client sent it: coordinators write no sequences.
+        """
+        producer = self._producers.get(span.producer_id)
+        if producer is None:
+            return None
+        if span.producer_epoch < producer.epoch:
+            return Refused(error=ErrorCode.INVALID_PRODUCER_EPOCH)
+        if checks_sequence and not _in_order(producer, span):
+            return Refused(error=ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+        if producer.first_offset is not None and not span.transactional:
+            return Refused(error=ErrorCode.INVALID_TXN_STATE)
+        return None
+
+    def marker_refusal_of(
+        self, producer_id: int, epoch: int, marker: EndTransactionMarker
+    ) -> Refused | None:
+        """Why a marker may not be appended; None when it may.
+
+        Source: ProducerAppendInfo.appendEndTxnMarker.
+        """
+        producer = self._producers.get(producer_id)
+        if producer is None:
+            return None
+        if epoch < producer.epoch:
+            return Refused(error=ErrorCode.INVALID_PRODUCER_EPOCH)
+        if marker.coordinator_epoch < producer.coordinator_epoch:
+            return Refused(error=ErrorCode.TRANSACTION_COORDINATOR_FENCED)
+        return None
+
+    def take(self, span: BatchSpan) -> None:
+        """Remember a batch of data that was appended."""
+        producer = self._producers.get(span.producer_id)
+        if producer is None:
+            producer = self._producers[span.producer_id] = _Producer()
+        if producer.epoch != span.producer_epoch:
+            producer.epoch = span.producer_epoch
+            producer.batches = []
+        batches = producer.batches
+        if len(batches) == BATCHES_TO_RETAIN:
+            del batches[0]
+        batches.append(
+            WrittenBatch(
+                span.base_sequence,
+                _last_sequence(span),
+                span.base_offset,
+                span.last_offset,
+                span.max_timestamp_ms,
+            )
+        )
+        producer.timestamp_ms = span.max_timestamp_ms
+        if span.transactional and producer.first_offset is None:
+            producer.first_offset = span.base_offset
+            self._open[span.base_offset] = span.producer_id
+            self._find_first_unstable()
+
+    def take_marker(
+        self, span: BatchSpan, marker: EndTransactionMarker
+    ) -> AbortedTransaction | None:
+        """Let a transaction end; its entry of the index of aborted ones, if it is one.
+
+        A marker of a producer that wrote nothing ends nothing, but its epochs count.
+        """
+        producer = self._producers.get(span.producer_id)
+        if producer is None:
+            producer = self._producers[span.producer_id] = _Producer()
+        if producer.epoch != span.producer_epoch:
+            producer.epoch = span.producer_epoch
+            producer.batches = []
+        producer.coordinator_epoch = marker.coordinator_epoch
+        producer.timestamp_ms = span.max_timestamp_ms
+        first_offset, producer.first_offset = producer.first_offset, None
+        if first_offset is None:
+            return None
+        self._open.pop(first_offset, None)
+        self._ended[first_offset] = span.last_offset
+        self._find_first_unstable()
+        if marker.committed:
+            return None
+        stable = next(iter(self._open), span.last_offset + 1)
+        return AbortedTransaction(span.producer_id, first_offset, span.last_offset, stable)
+
+    # -- the high watermark, expiry ------------------------------------------------------------
+
+    def on_high_watermark(self, high_watermark: int) -> None:
+        """Forget the ended transactions whose markers are below it."""
+        if not self._ended:
+            return
+        done = [first for first, last in self._ended.items() if last < high_watermark]
+        for first_offset in done:
+            del self._ended[first_offset]
+        if done:
+            self._find_first_unstable()
+
+    def expire(self, now_ms: int, expiration_ms: int) -> None:
+        """Forget the producers that wrote nothing for that long and have nothing open.
+
+        Source: ProducerStateManager.removeExpiredProducers.
+        """
+        gone = [
+            producer_id
+            for producer_id, producer in self._producers.items()
+            if producer.first_offset is None and now_ms - producer.timestamp_ms >= expiration_ms
+        ]
+        for producer_id in gone:
+            del self._producers[producer_id]
+
+    # -- snapshots -----------------------------------------------------------------------------
+
+    def snapshot(self) -> tuple[ProducerEntry, ...]:
+        """All of them as a snapshot file holds them."""
+        return tuple(
+            producer.snapshot(producer_id) for producer_id, producer in self._producers.items()
+        )
+
+    def load(self, snapshots: Iterable[ProducerEntry]) -> None:
+        """Begin with these producers. Source: ProducerStateManager.loadProducerEntry."""
+        self.clear()
+        for entry in snapshots:
+            producer = self._producers[entry.producer_id] = _Producer()
+            producer.epoch = entry.producer_epoch
+            producer.coordinator_epoch = entry.coordinator_epoch
+            producer.timestamp_ms = entry.timestamp_ms
+            if entry.last_offset >= 0:
+                first_sequence = _minus(entry.last_sequence, entry.offset_delta)
+                base_offset = entry.last_offset - entry.offset_delta
+                producer.batches = [
+                    WrittenBatch(
+                        first_sequence,
+                        entry.last_sequence,
+                        base_offset,
+                        entry.last_offset,
+                        entry.timestamp_ms,
+                    )
+                ]
+            if entry.current_txn_first_offset >= 0:
+                producer.first_offset = entry.current_txn_first_offset
+        opened = (
+            (producer.first_offset, producer_id)
+            for producer_id, producer in self._producers.items()
+            if producer.first_offset is not None
+        )
+        self._open = dict(sorted(opened))
+        self._find_first_unstable()
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._producers.clear()
+        self._open.clear()
+        self._ended.clear()
+        self.first_unstable_offset = None
+
+    def active(self) -> tuple[ActiveProducer, ...]:
+        """As DescribeProducers shows them. Source: UnifiedLog.activeProducers."""
+        return tuple(
+            ActiveProducer(
+                producer_id=producer_id,
+                producer_epoch=producer.epoch,
+                last_sequence=producer.last_sequence,
+                last_timestamp_ms=producer.timestamp_ms,
+                coordinator_epoch=producer.coordinator_epoch,
+                current_txn_start_offset=(
+                    _NONE if producer.first_offset is None else producer.first_offset
+                ),
+            )
+            for producer_id, producer in self._producers.items()
+        )
+
+    def _find_first_unstable(self) -> None:
+        firsts = [next(iter(some)) for some in (self._open, self._ended) if some]
+        self.first_unstable_offset = min(firsts, default=None)
+
+
+def _last_sequence(span: BatchSpan) -> int:
+    """Sequences begin again at 0 after the largest int. Source: incrementSequence."""
+    if span.base_sequence < 0:
+        return _NONE
+    last = span.base_sequence + span.last_offset - span.base_offset
+    return last if last <= _LAST_SEQUENCE else last - _LAST_SEQUENCE - 1
+
+
+def _minus(sequence: int, delta: int) -> int:
+    """Source: DefaultRecordBatch.decrementSequence."""
+    return sequence - delta if sequence >= delta else sequence - delta + _LAST_SEQUENCE + 1
+
+
+def _in_order(producer: _Producer, span: BatchSpan) -> bool:
+    """Source: ProducerAppendInfo.checkSequence."""
+    if span.producer_epoch != producer.epoch:
+        return span.base_sequence == 0 or producer.epoch == _NONE
+    last = producer.last_sequence
+    return span.base_sequence == last + 1 or (span.base_sequence == 0 and last == _LAST_SEQUENCE)

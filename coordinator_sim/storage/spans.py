@@ -1,0 +1,51 @@
+"""What a log needs to know of a batch, out of its header."""
+
+from collections.abc import Iterator
+
+from coordinator_sim.protocol.records import EndTransactionMarker
+from coordinator_sim.storage.log_values import BatchSpan
+from coordinator_sim.wire.log_batches import read_marker
+from coordinator_sim.wire.stored_batches import StoredBatch, next_batch
+
+
+def span_of(batch: StoredBatch) -> BatchSpan:
+    """A batch's place, times and producer."""
+    return BatchSpan(
+        base_offset=batch.base_offset,
+        last_offset=batch.last_offset,
+        max_timestamp_ms=batch.max_timestamp_ms,
+        leader_epoch=batch.leader_epoch,
+        size_bytes=batch.size,
+        magic=batch.magic,
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
+        transactional=batch.transactional,
+        control=batch.control,
+    )
+
+
+def marker_of(batch: StoredBatch) -> EndTransactionMarker | None:
+    """The marker that a control batch is; None where cleaning emptied it, or for another type.
+
+    Raises:
+        WireFormatError: Its record does not parse.
+    """
+    records = batch.records()
+    return read_marker(records[0]) if records else None
+
+
+def batches_in(data: bytes) -> Iterator[StoredBatch]:
+    """The whole batches, one after another."""
+    position = 0
+    while (batch := next_batch(data, position)) is not None:
+        yield batch
+        position += batch.size
+
+
+def end_of(data: bytes) -> int:
+    """The offset after the last of these batches; 0 where there is none."""
+    end = 0
+    for batch in batches_in(data):
+        end = batch.next_offset
+    return end
