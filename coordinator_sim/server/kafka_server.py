@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from coordinator_sim.mini_broker.connection import Connection
 from coordinator_sim.mini_broker.contract import Instants
-from coordinator_sim.mini_broker.served_cluster import ServedCluster
+from coordinator_sim.mini_broker.served_cluster import ServedCluster, TraceSink
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.mini_broker.slots import Output
 from coordinator_sim.server.clocks import Clock
@@ -40,6 +40,7 @@ class KafkaServer:
     Args:
         settings: Of the cluster.
         clock: Tells the time.
+        trace: Takes the events of the brokers' group coordinators.
 
     Attributes:
         cluster: What is served.
@@ -47,9 +48,11 @@ class KafkaServer:
         timekeeper: Fires its deadlines.
     """
 
-    def __init__(self, settings: ClusterSettings, clock: Clock) -> None:
+    def __init__(
+        self, settings: ClusterSettings, clock: Clock, trace: TraceSink | None = None
+    ) -> None:
         self.endpoints: dict[tuple[int, str], Endpoint] = {}
-        self.cluster = ServedCluster(settings, endpoint=self._endpoint)
+        self.cluster = ServedCluster(settings, endpoint=self._endpoint, trace=trace)
         self.timekeeper = Timekeeper(self.cluster, clock)
         self._servers: list[asyncio.Server] = []
         self._open: dict[WireProtocol, None] = {}

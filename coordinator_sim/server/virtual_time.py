@@ -1,0 +1,198 @@
+"""Real clients and a served cluster in virtual time: an hour of them in seconds, and repeatable.
+
+    async def main(kafka: VirtualKafka) -> int:
+        consumer = AIOKafkaConsumer("orders", bootstrap_servers=kafka.bootstrap, group_id="g")
+        ...
+
+    run = run_in_virtual_time(main, topics={"orders": 6})
+
+The clients are unmodified and live on one `VirtualLoop` with the cluster, whose two clocks are
+both the loop's. Equal seeds and equal `PYTHONHASHSEED` give equal digests of the wire: a client
+that iterates sets of strings sends in another order under another hash seed.
+"""
+
+import asyncio
+import importlib.util
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import ExitStack, asynccontextmanager
+from typing import Final, Generic, TypeVar
+
+from msgspec import Struct, structs
+
+from coordinator_sim.errors import ConfigError
+from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.mini_broker.settings import ClusterSettings
+from coordinator_sim.server.kafka_server import KafkaServer, Listen
+from coordinator_sim.server.virtual_aiokafka import aiokafka_in_virtual_time
+from coordinator_sim.server.virtual_loop import LATENCY_US, VirtualLoop
+from coordinator_sim.server.wire_record import WireRecord
+from coordinator_sim.trace.events import TraceEvent
+from coordinator_sim.trace.recorder import MemoryRecorder
+
+START_MS: Final = 1_767_225_600_000
+"""Wall time when a run begins: 2026-01-01T00:00:00Z."""
+
+FIRST_PORT: Final = 9_092
+
+T = TypeVar("T")
+
+
+class LoopClock:
+    """Both clocks of a cluster are a virtual loop's."""
+
+    __slots__ = ("_loop", "_start_ms")
+
+    name: Final = "virtual loop"
+
+    def __init__(self, loop: VirtualLoop, start_ms: int) -> None:
+        self._loop = loop
+        self._start_ms = start_ms
+
+    def now(self) -> Instants:
+        """The present."""
+        ms = self._start_ms + self._loop.now_us // 1_000
+        return Instants(ms, ms)
+
+    def wall_until_group_ms(self, group_ms: int, now: Instants) -> int | None:
+        """The two are one."""
+        return max(0, group_ms - now.group_ms)
+
+
+class VirtualKafka:
+    """A served cluster on a virtual loop.
+
+    Attributes:
+        loop: Its time and its network.
+        server: The cluster and its listeners.
+        bootstrap: For a client's `bootstrap_servers`.
+        wire: What went over the wire.
+        events: What the group coordinators told so far.
+    """
+
+    def __init__(
+        self, loop: VirtualLoop, server: KafkaServer, wire: WireRecord, events: list[TraceEvent]
+    ) -> None:
+        self.loop = loop
+        self.server = server
+        self.wire = wire
+        self.events = events
+
+    @property
+    def bootstrap(self) -> str:
+        """Host and port of every broker, for a client."""
+        found = self.server.endpoints.values()
+        return ",".join(f"{each.host}:{each.port}" for each in found)
+
+    def create_topic(self, name: str, partitions: int = 1) -> None:
+        """Create a topic that there is not."""
+        now_ms = self.server.now().group_ms
+        self.server.cluster.create_topic(name, partitions, replication_factor=1, now_ms=now_ms)
+
+
+class VirtualRun(Struct, Generic[T], frozen=True, kw_only=True):
+    """A run that ended.
+
+    Args:
+        result: What `main` returned.
+        digest: SHA-256 over all frames, their instants and connections.
+        frame_count: Requests and responses.
+        events: What the group coordinators told.
+        lasted_us: Virtual microseconds.
+    """
+
+    result: T
+    digest: str
+    frame_count: int
+    events: tuple[TraceEvent, ...]
+    lasted_us: int
+
+
+@asynccontextmanager
+async def kafka_in_virtual_time(
+    cluster: ClusterSettings | None = None,
+    *,
+    topics: Mapping[str, int] | None = None,
+    keep_frames: bool = False,
+) -> AsyncIterator[VirtualKafka]:
+    """Serve a cluster on the running loop, and let aiokafka live in its time.
+
+    Args:
+        cluster: As it starts; its seed is the clients' too.
+        topics: Created at the start: name -> partitions.
+        keep_frames: Whether `wire` keeps the frames, beside their digest.
+
+    Raises:
+        ConfigError: the running loop is not a `VirtualLoop`.
+    """
+    loop = asyncio.get_running_loop()
+    if not isinstance(loop, VirtualLoop):
+        raise ConfigError(
+            f"the running loop is a {type(loop).__name__}: run this with "
+            "asyncio.Runner(loop_factory=VirtualLoop)"
+        )
+    settings = ClusterSettings() if cluster is None else cluster
+    wire = WireRecord(keep=keep_frames)
+    loop.tap = wire
+    recorder = MemoryRecorder()
+
+    def take(_broker_id: int, events: tuple[TraceEvent, ...]) -> None:
+        for event in events:
+            recorder.record(event)
+
+    server = KafkaServer(settings, LoopClock(loop, START_MS), trace=take)
+    kafka = VirtualKafka(loop, server, wire, recorder.events)
+    for name, partitions in (topics or {}).items():
+        kafka.create_topic(name, partitions)
+    with ExitStack() as stack:
+        if importlib.util.find_spec("aiokafka") is not None:
+            seed = settings.seed
+            stack.enter_context(aiokafka_in_virtual_time(loop, epoch_ms=START_MS, seed=seed))
+        await server.start(
+            [
+                Listen(broker_id=broker_id, host=f"kafka-{broker_id}", port=FIRST_PORT)
+                for broker_id in settings.broker_ids
+            ]
+        )
+        try:
+            yield kafka
+        finally:
+            await server.stop()
+
+
+def run_in_virtual_time(
+    main: Callable[[VirtualKafka], Awaitable[T]],
+    *,
+    cluster: ClusterSettings | None = None,
+    topics: Mapping[str, int] | None = None,
+    seed: int | None = None,
+    latency_us: int = LATENCY_US,
+) -> VirtualRun[T]:
+    """Run a program of unmodified asyncio clients with a cluster, in virtual time.
+
+    Args:
+        main: The program; it is given the cluster.
+        cluster: As it starts.
+        topics: Created at the start: name -> partitions.
+        seed: Of all chance, the cluster's and the clients'; None for the cluster's own.
+        latency_us: One way through the network.
+
+    Raises:
+        VirtualDeadlock: everything waits for something that never comes.
+    """
+    settings = ClusterSettings() if cluster is None else cluster
+    if seed is not None:
+        settings = structs.replace(settings, seed=seed)
+
+    async def run() -> VirtualRun[T]:
+        async with kafka_in_virtual_time(settings, topics=topics) as kafka:
+            result = await main(kafka)
+        return VirtualRun(
+            result=result,
+            digest=kafka.wire.digest,
+            frame_count=kafka.wire.frame_count,
+            events=tuple(kafka.events),
+            lasted_us=kafka.loop.now_us,
+        )
+
+    with asyncio.Runner(loop_factory=lambda: VirtualLoop(latency_us=latency_us)) as runner:
+        return runner.run(run())
