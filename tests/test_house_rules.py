@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("coordinator_sim", "conformance", "reports", "scenarios")
+PACKAGES = ("coordinator_sim", "coordinator_sim_pytest", "conformance", "reports", "scenarios")
 FUNCTION_LINES = 70
 MODULE_LINES = 500
 TEST_MODULE_LINES = 800

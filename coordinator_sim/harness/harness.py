@@ -5,7 +5,7 @@ hold, commit, fail. Each returns a `Step` saying everything it caused, with the 
 answer. The log outlives the coordinator's leadership, so `elect` after `resign` is a failover.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -114,6 +114,7 @@ class Harness:
             asks for it when the coordinator has returned.
         checks_txn_topics: Whether TxnOffsetCommit passes the edge of the broker. False gives it
             straight to the coordinator, as Kafka's oracle does.
+        told: Hears the events of every step; None for nobody.
 
     Args:
         seed: Of the member ids.
@@ -136,6 +137,7 @@ class Harness:
         self.topics = Topics(is_open=True)
         self.checks_txn_topics = True
         self.hears_own_last = False
+        self.told: Callable[[tuple[TraceEvent, ...]], object] | None = None
         self._appends = FailingAppends()
         self._verifier = FailingVerification()
         self.coordinator = GroupCoordinator(
@@ -347,4 +349,6 @@ class Harness:
             events=tuple(self._events),
         )
         self._replies, self._batches, self._events = [], [], []
+        if self.told is not None:
+            self.told(step.events)
         return step

@@ -85,8 +85,7 @@ class VirtualKafka:
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
         """Create a topic that there is not."""
-        now_ms = self.server.now().group_ms
-        self.server.cluster.create_topic(name, partitions, replication_factor=1, now_ms=now_ms)
+        self.server.cluster.topics.create_spread(name, partitions, self.server.now())
 
 
 class VirtualRun(Struct, Generic[T], frozen=True, kw_only=True):

@@ -1,0 +1,58 @@
+"""The pytest plugin: a Kafka for tests, in a process of its own, in this one, or in virtual time.
+
+    def test_rebalance(kafka_server):
+        consumer = Consumer({"bootstrap.servers": kafka_server.bootstrap, ...})
+
+Nothing beyond the standard library and pytest is imported before a fixture is used; the names of
+`ASSERTIONS` and `virtual_loop` are loaded when they are asked for.
+"""
+
+import importlib
+from typing import Any, Final
+
+from coordinator_sim_pytest.plugin import (
+    group_coordinator,
+    pytest_configure,
+    pytest_runtest_makereport,
+    virtual_clock,
+    virtual_kafka,
+)
+
+ASSERTIONS: Final = (
+    "answered_in_time",
+    "converged_within",
+    "generations_grow",
+    "invariants_hold",
+    "load_brings_back",
+    "member_ids_are_issued",
+    "no_commit_lost",
+    "no_double_ownership",
+    "no_healthy_eviction",
+    "one_leader",
+    "one_member_per_instance",
+)
+"""Functions over a trace that raise `AssertionError`: from `coordinator_sim_pytest.assertions`."""
+
+_HOMES: Final = {
+    **dict.fromkeys(ASSERTIONS, "coordinator_sim_pytest.assertions"),
+    "virtual_loop": "coordinator_sim_pytest.virtual",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module's attributes
+    """Load an assertion, or what belongs to virtual time, when it is asked for."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(home), name)
+
+
+__all__ = [  # noqa: PLE0604 - the names of the assertions are strings
+    *ASSERTIONS,
+    "group_coordinator",
+    "pytest_configure",
+    "pytest_runtest_makereport",
+    "virtual_clock",
+    "virtual_kafka",
+    "virtual_loop",
+]

@@ -1,0 +1,92 @@
+"""Hooks and fixtures. Imports pytest and the standard library; the rest comes with a fixture."""
+
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from coordinator_sim.harness.group_driver import GroupDriver
+    from coordinator_sim.protocol.profiles import Profile
+    from coordinator_sim.trace.events import TraceEvent
+    from coordinator_sim_pytest.virtual import KafkaInVirtualTime, VirtualClock
+
+_MARKERS: Final = (
+    'kafka_profile(version): the Kafka that the test\'s cluster behaves like, such as "3.9"',
+    "kafka_faults(*rules): fault rules that the test's cluster begins with",
+    'kafka_bug(number): a bug of Kafka\'s group coordinator, such as "KAFKA-9752", in the server',
+)
+
+
+class _Traced(Protocol):
+    @property
+    def events(self) -> "Sequence[TraceEvent]": ...
+
+
+_TRACES: Final = pytest.StashKey[dict[str, _Traced]]()
+"""What a test's fixtures recorded, by the fixture's name."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the markers known."""
+    for marker in _MARKERS:
+        config.addinivalue_line("markers", marker)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
+    """Attach to a failed test what its group coordinators told."""
+    outcome = yield
+    report: pytest.TestReport = outcome.get_result()
+    traces = item.stash.get(_TRACES, None)
+    if not traces or not report.failed:
+        return
+    from coordinator_sim_pytest.stories import story_of
+
+    for name, traced in traces.items():
+        report.sections.append((f"Kafka trace of {name}", story_of(traced)))
+
+
+def _note(request: pytest.FixtureRequest, name: str, traced: _Traced) -> None:
+    """Let the report of this test, if it fails, tell that trace."""
+    request.node.stash.setdefault(_TRACES, {})[name] = traced
+
+
+def _profile(request: pytest.FixtureRequest) -> "Profile":
+    from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, profile_named
+
+    marker = request.node.get_closest_marker("kafka_profile")
+    return DEFAULT_PROFILE if marker is None else profile_named(*marker.args)
+
+
+@pytest.fixture
+def group_coordinator(request: pytest.FixtureRequest) -> "GroupDriver":
+    """One group at a coordinator in this process, driven by hand in virtual time."""
+    from coordinator_sim_pytest.in_process import RecordedGroup
+
+    driver = RecordedGroup(_profile(request))
+    _note(request, "group_coordinator", driver)
+    return driver
+
+
+@pytest.fixture
+def virtual_clock() -> "Iterator[VirtualClock]":
+    """An asyncio loop in virtual time, to run programs on."""
+    from coordinator_sim_pytest.virtual import VirtualClock
+
+    clock = VirtualClock()
+    yield clock
+    clock.close()
+
+
+@pytest.fixture
+def virtual_kafka(request: pytest.FixtureRequest) -> "KafkaInVirtualTime":
+    """A served cluster in virtual time, with unmodified asyncio clients."""
+    from coordinator_sim.mini_broker.settings import ClusterSettings
+    from coordinator_sim_pytest.virtual import KafkaInVirtualTime
+
+    kafka = KafkaInVirtualTime(ClusterSettings(profile=_profile(request)))
+    _note(request, "virtual_kafka", kafka)
+    return kafka

@@ -1,0 +1,23 @@
+"""A trace as text in a test's report."""
+
+from typing import TYPE_CHECKING, Final
+
+from coordinator_sim.trace.story import story_line, widest_group
+
+if TYPE_CHECKING:
+    from coordinator_sim_pytest.assertions import Traced
+
+MAX_LINES: Final = 400
+"""The last ones are shown."""
+
+
+def story_of(traced: "Traced") -> str:
+    """The events as lines, the last `MAX_LINES` of them."""
+    events = list(traced.events)
+    left_out = max(0, len(events) - MAX_LINES)
+    shown = events[left_out:]
+    width = widest_group(shown)
+    lines = [story_line(event, group_width=width) for event in shown]
+    if left_out:
+        lines.insert(0, f"... {left_out} events before")
+    return "\n".join(lines) or "no event"

@@ -1,0 +1,99 @@
+"""Fixtures in virtual time: a clock that runs asyncio programs, and a Kafka that lives on it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+from coordinator_sim.mini_broker.settings import ClusterSettings
+from coordinator_sim.server.virtual_loop import LATENCY_US, VirtualLoop
+from coordinator_sim.server.virtual_time import (
+    VirtualKafka,
+    VirtualRun,
+    kafka_in_virtual_time,
+    run_in_virtual_time,
+)
+from coordinator_sim.trace.events import TraceEvent
+
+T = TypeVar("T")
+
+
+def virtual_loop() -> asyncio.AbstractEventLoop:
+    """An event loop in virtual time: the loop factory for pytest-asyncio and anyio."""
+    return VirtualLoop()
+
+
+class VirtualClock:
+    """Runs asyncio programs in virtual time, one behind the other on one loop."""
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner(loop_factory=VirtualLoop)
+
+    @property
+    def loop(self) -> VirtualLoop:
+        """The loop that it runs them on."""
+        loop = self._runner.get_loop()
+        assert isinstance(loop, VirtualLoop)  # noqa: S101 - its factory makes no other
+        return loop
+
+    @property
+    def now_s(self) -> float:
+        """Virtual seconds since the beginning."""
+        return self.loop.time()
+
+    def run(self, main: Coroutine[Any, Any, T]) -> T:
+        """The result of `main`."""
+        return self._runner.run(main)
+
+    def close(self) -> None:
+        """Cancel what still runs, and close the loop."""
+        self._runner.close()
+
+
+class KafkaInVirtualTime:
+    """Serves a cluster in virtual time, to a program or on a loop that runs already.
+
+    Args:
+        settings: Of the cluster.
+
+    Attributes:
+        events: What its group coordinators told so far.
+    """
+
+    def __init__(self, settings: ClusterSettings) -> None:
+        self.settings = settings
+        self.events: Sequence[TraceEvent] = ()
+
+    def run(
+        self,
+        main: Callable[[VirtualKafka], Awaitable[T]],
+        *,
+        topics: Mapping[str, int] | None = None,
+        latency_us: int = LATENCY_US,
+    ) -> VirtualRun[T]:
+        """Run a program of unmodified asyncio clients with the cluster; the test is not async.
+
+        Args:
+            main: The program; it is given the cluster.
+            topics: Created at the start: name -> partitions.
+            latency_us: One way through the network.
+        """
+
+        async def noted(kafka: VirtualKafka) -> T:
+            self.events = kafka.events
+            return await main(kafka)
+
+        return run_in_virtual_time(
+            noted, cluster=self.settings, topics=topics, latency_us=latency_us
+        )
+
+    @asynccontextmanager
+    async def serving(self, topics: Mapping[str, int] | None = None) -> AsyncIterator[VirtualKafka]:
+        """Serve the cluster on the running loop, which must be a `virtual_loop`.
+
+        Args:
+            topics: Created at the start: name -> partitions.
+        """
+        async with kafka_in_virtual_time(self.settings, topics=topics) as kafka:
+            self.events = kafka.events
+            yield kafka

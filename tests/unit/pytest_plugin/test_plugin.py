@@ -1,0 +1,204 @@
+"""The pytest plugin, as a project of its own uses it: each test here is a run of pytest."""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+OPTIONS = ("-q", "--strict-markers", "-W", "error", "-p", "coordinator_sim_pytest")
+
+
+class Project:
+    """A folder with tests in it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        (path / "pytest.ini").write_text("[pytest]\n")
+
+    def run(self, source: str, *options: str, conftest: str = "") -> tuple[int, str]:
+        """Run pytest on one module of tests; the exit code and what was printed."""
+        (self.path / "test_it.py").write_text(source)
+        (self.path / "conftest.py").write_text(conftest)
+        found = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *OPTIONS, *options],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=self.path,
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join(found),
+                "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            },
+        )
+        return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """An empty one."""
+    return Project(tmp_path)
+
+
+ONLY_PYTEST = """
+import sys
+
+def test_nothing_of_ours_is_imported():
+    ours = [name for name in sys.modules if name.startswith(("coordinator_sim.", "conformance"))]
+    assert ours == []
+    assert "coordinator_sim_pytest.plugin" in sys.modules
+    assert not {"msgspec", "asyncio", "aiokafka", "pyarrow"} & set(sys.modules)
+"""
+
+
+def test_nothing_is_imported_until_a_fixture_is_used(project: Project) -> None:
+    """The plugin is in every run of pytest of whoever has it installed: it must cost nothing."""
+    code, output = project.run(ONLY_PYTEST)
+    assert code == 0, output
+
+
+GROUP = """
+import pytest
+from coordinator_sim_pytest import generations_grow, one_leader
+
+def test_two_members_share_a_group(group_coordinator):
+    group_coordinator.join("", version=3)
+    group_coordinator.harness.advance(10_000)
+    assert group_coordinator.state == "AwaitingSync"
+    generations_grow(group_coordinator)
+
+@pytest.mark.kafka_profile("0.10.2")
+def test_of_another_kafka(group_coordinator):
+    assert group_coordinator.harness.profile.name == "0.10.2"
+
+def test_that_fails(group_coordinator):
+    group_coordinator.join("", version=3)
+    assert False, "on purpose"
+"""
+
+
+def test_a_group_coordinator_in_the_process(project: Project) -> None:
+    """Driven by hand; its profile is the marker's; a failed test tells its trace."""
+    code, output = project.run(GROUP)
+    assert code == 1
+    assert "1 failed, 2 passed" in output, output
+    section = output.partition("Kafka trace of group_coordinator")[2]
+    assert "JOIN_REQ" in section
+    assert "MEMBER_ADDED" in section
+
+
+CLOCK = """
+import asyncio
+
+async def two_years():
+    await asyncio.sleep(63_072_000)
+    return asyncio.get_running_loop().time()
+
+def test_without_asyncio(virtual_clock):
+    assert virtual_clock.run(two_years()) >= 63_072_000
+    assert virtual_clock.now_s >= 63_072_000
+"""
+
+
+def test_a_virtual_clock_without_any_plugin_for_asyncio(project: Project) -> None:
+    """A plain test runs an asyncio program on it."""
+    code, output = project.run(CLOCK)
+    assert code == 0, output
+
+
+VIRTUAL = """
+import asyncio
+import pytest
+from aiokafka.admin import AIOKafkaAdminClient
+
+async def an_hour_and_the_topics(bootstrap):
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    await admin.start()
+    await asyncio.sleep(3600)
+    described = await admin.describe_topics(["orders"])
+    await admin.close()
+    return len(described[0]["partitions"])
+"""
+
+SYNC = (
+    VIRTUAL
+    + """
+def test_orders(virtual_kafka):
+    async def main(kafka):
+        return await an_hour_and_the_topics(kafka.bootstrap)
+
+    run = virtual_kafka.run(main, topics={"orders": 3})
+    assert run.result == 3
+    assert run.lasted_us >= 3_600_000_000
+"""
+)
+
+ASYNC = (
+    VIRTUAL
+    + """
+@pytest.mark.{marker}
+async def test_orders(virtual_kafka):
+    async with virtual_kafka.serving(topics={{"orders": 3}}) as kafka:
+        assert await an_hour_and_the_topics(kafka.bootstrap) == 3
+"""
+)
+
+ASYNCIO_CONFTEST = """
+from coordinator_sim_pytest import virtual_loop
+
+def pytest_asyncio_loop_factories(config, item):
+    return {"virtual": virtual_loop}
+"""
+
+ANYIO_CONFTEST = """
+import pytest
+from coordinator_sim_pytest import virtual_loop
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio", {"loop_factory": virtual_loop}
+"""
+
+
+def test_kafka_in_virtual_time_without_asyncio(project: Project) -> None:
+    """The fixture runs the program."""
+    pytest.importorskip("aiokafka")
+    code, output = project.run(SYNC)
+    assert code == 0, output
+
+
+def test_kafka_in_virtual_time_with_pytest_asyncio(project: Project) -> None:
+    """Its hook for loop factories puts the tests on a virtual loop."""
+    pytest.importorskip("aiokafka")
+    if find_spec("pytest_asyncio") is None:
+        pytest.skip("pytest-asyncio is not installed")
+    options = ("-p", "pytest_asyncio.plugin", "-o", "asyncio_default_fixture_loop_scope=function")
+    source = ASYNC.format(marker="asyncio")
+    code, output = project.run(source, *options, conftest=ASYNCIO_CONFTEST)
+    assert code == 0, output
+
+
+def test_kafka_in_virtual_time_with_anyio(project: Project) -> None:
+    """Its backend takes a loop factory."""
+    pytest.importorskip("aiokafka")
+    pytest.importorskip("anyio")
+    source = ASYNC.format(marker="anyio")
+    code, output = project.run(source, "-p", "anyio.pytest_plugin", conftest=ANYIO_CONFTEST)
+    assert code == 0, output
+
+
+def test_on_another_loop_it_says_which_one_it_needs(project: Project) -> None:
+    """One line, and how to get there."""
+    pytest.importorskip("anyio")
+    conftest = "import pytest\n@pytest.fixture\ndef anyio_backend(): return 'asyncio'\n"
+    source = ASYNC.format(marker="anyio")
+    code, output = project.run(source, "-p", "anyio.pytest_plugin", conftest=conftest)
+    assert code == 1
+    assert "loop_factory=VirtualLoop" in output

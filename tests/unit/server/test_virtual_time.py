@@ -1,0 +1,71 @@
+"""Unmodified aiokafka clients and a served cluster on one virtual loop."""
+
+import asyncio
+
+import pytest
+
+from coordinator_sim.errors import ConfigError
+from coordinator_sim.mini_broker.settings import ClusterSettings
+from coordinator_sim.server.virtual_loop import VirtualDeadlock
+from coordinator_sim.server.virtual_time import (
+    VirtualKafka,
+    VirtualRun,
+    kafka_in_virtual_time,
+    run_in_virtual_time,
+)
+
+pytest.importorskip("aiokafka")
+
+
+async def partitions_an_hour_later(kafka: VirtualKafka) -> int:
+    """What an admin client hears after an idle hour."""
+    from aiokafka.admin import AIOKafkaAdminClient
+
+    admin = AIOKafkaAdminClient(bootstrap_servers=kafka.bootstrap)
+    await admin.start()
+    await asyncio.sleep(3_600)
+    (topic,) = await admin.describe_topics(["orders"])
+    await admin.close()
+    return len(topic["partitions"])
+
+
+def an_hour(seed: int = 0) -> VirtualRun[int]:
+    """One run of it, on three brokers."""
+    cluster = ClusterSettings(broker_ids=(1, 2, 3))
+    return run_in_virtual_time(
+        partitions_an_hour_later, cluster=cluster, topics={"orders": 4}, seed=seed
+    )
+
+
+def test_a_client_sees_an_hour_pass() -> None:
+    """It refreshes its metadata meanwhile, as it would."""
+    run = an_hour()
+    assert run.result == 4
+    assert run.lasted_us > 3_600_000_000
+    assert run.frame_count > 20
+
+
+def test_equal_seeds_give_equal_digests() -> None:
+    """The seed decides member ids, topic ids, and the client's shuffles."""
+    assert an_hour(1).digest == an_hour(1).digest != an_hour(2).digest
+
+
+def test_a_program_that_waits_for_ever_is_stopped() -> None:
+    """A served cluster alone keeps no time going."""
+
+    async def main(_kafka: VirtualKafka) -> None:
+        await asyncio.Event().wait()
+
+    with pytest.raises(VirtualDeadlock, match="for ever"):
+        run_in_virtual_time(main)
+
+
+def test_a_real_loop_is_refused() -> None:
+    """With the way out."""
+
+    async def main() -> None:
+        async with kafka_in_virtual_time():
+            pass
+
+    with pytest.raises(ConfigError, match="loop_factory=VirtualLoop"):
+        asyncio.run(main())
