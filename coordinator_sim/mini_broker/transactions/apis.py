@@ -1,0 +1,317 @@
+"""The APIs of idempotent and transactional producers, and those that look at their transactions.
+
+Here a request's sender is checked and its fields are read; what is decided is in `coordinator`.
+
+Source: kafka 4.3, KafkaApis.scala: handleInitProducerIdRequest, handleAddPartitionsToTxnRequest,
+handleAddOffsetsToTxnRequest, handleEndTxnRequest, handleDescribeTransactionsRequest,
+handleListTransactionsRequest.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from coordinator_sim.broker.authorizer import CLUSTER_NAME, Operation, ResourceType
+from coordinator_sim.broker.passage import Access
+from coordinator_sim.mini_broker.contract import Call, Handlers
+from coordinator_sim.mini_broker.error_answers import error_answer
+from coordinator_sim.mini_broker.image import ClusterImage
+from coordinator_sim.mini_broker.topics import INTERNAL_TOPICS
+from coordinator_sim.mini_broker.transactions.coordinator import (
+    Initialised,
+    InitRequest,
+    ProducerIdentity,
+    TransactionCoordinator,
+)
+from coordinator_sim.mini_broker.transactions.ending import EndRequest
+from coordinator_sim.mini_broker.transactions.inspection import (
+    describe_transaction,
+    list_transactions,
+)
+from coordinator_sim.mini_broker.transactions.metadata import (
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    TV_0,
+    TV_2,
+)
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import RequestContext
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
+from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.wire.schema import Data
+
+_FENCED_SINCE: Final = {
+    ApiKey.INIT_PRODUCER_ID: 4,
+    ApiKey.ADD_PARTITIONS_TO_TXN: 2,
+    ApiKey.ADD_OFFSETS_TO_TXN: 2,
+    ApiKey.END_TXN: 2,
+}
+"""From which version on a client knows PRODUCER_FENCED; before, it was INVALID_PRODUCER_EPOCH."""
+_BATCHED_SINCE: Final = 4
+"""AddPartitionsToTxn for many transactions, among brokers."""
+_BUMPS_EPOCH_SINCE: Final = 5
+"""EndTxn of clients that speak version 2 of transactions."""
+
+Outcomes = Mapping[TopicPartition, ErrorCode]
+FindCoordinator = Callable[[int], TransactionCoordinator]
+"""The coordinator of the broker of that id."""
+
+
+class TransactionApis:
+    """Answers them.
+
+    Args:
+        image: Which topics there are.
+        access: Whom to ask.
+        coordinator: See `FindCoordinator`.
+        offsets_partitions: `offsets.topic.num.partitions`.
+    """
+
+    __slots__ = ("_access", "_coordinator", "_image", "_offsets_partitions")
+
+    def __init__(
+        self,
+        image: ClusterImage,
+        access: Access,
+        coordinator: FindCoordinator,
+        *,
+        offsets_partitions: int,
+    ) -> None:
+        self._image = image
+        self._access = access
+        self._coordinator = coordinator
+        self._offsets_partitions = offsets_partitions
+
+    def handlers(self) -> Handlers:
+        """Who takes which API."""
+        return {
+            ApiKey.INIT_PRODUCER_ID: self._init_producer_id,
+            ApiKey.ADD_PARTITIONS_TO_TXN: self._add_partitions,
+            ApiKey.ADD_OFFSETS_TO_TXN: self._add_offsets,
+            ApiKey.END_TXN: self._end,
+            ApiKey.DESCRIBE_TRANSACTIONS: self._describe,
+            ApiKey.LIST_TRANSACTIONS: self._list,
+        }
+
+    # -- producers ----------------------------------------------------------------------------
+
+    def _init_producer_id(self, call: Call) -> Data:
+        request = call.request
+        refusal = self._init_refusal(call)
+        if refusal is not ErrorCode.NONE:
+            return _identity_answer(call, (refusal, ProducerIdentity()))
+        producer_id = request.get("producerId", NO_PRODUCER_ID)
+        epoch = request.get("producerEpoch", NO_PRODUCER_EPOCH)
+        is_known = producer_id != NO_PRODUCER_ID
+        if is_known != (epoch != NO_PRODUCER_EPOCH):
+            return _identity_answer(call, (ErrorCode.INVALID_REQUEST, ProducerIdentity()))
+        asked = InitRequest(
+            transactional_id=request["transactionalId"],
+            timeout_ms=request["transactionTimeoutMs"],
+            expected=ProducerIdentity(producer_id, epoch) if is_known else None,
+            enable_two_phase_commit=request.get("enable2Pc", False),
+            keep_prepared=request.get("keepPreparedTxn", False),
+        )
+        coordinator = self._coordinator(call.broker_id)
+        return _identity_answer(call, coordinator.init_producer_id(asked, call.now))
+
+    def _init_refusal(self, call: Call) -> ErrorCode:
+        transactional_id = call.request["transactionalId"]
+        if transactional_id is None:
+            is_allowed = self._may_be_idempotent(call.context)
+            return ErrorCode.NONE if is_allowed else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        wanted = [Operation.WRITE]
+        if call.request.get("enable2Pc", False):
+            wanted.append(Operation.TWO_PHASE_COMMIT)
+        if all(self._may(call, each, transactional_id) for each in wanted):
+            return ErrorCode.NONE
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+    def _may_be_idempotent(self, context: RequestContext) -> bool:
+        """Whoever may write to any topic may have a producer id too.
+
+        DEVIATION: Kafka's authorizer looks whether its rules leave any name to write to; here the
+        topics that exist are asked for one by one.
+        """
+        access = self._access
+        cluster = ResourceType.CLUSTER
+        if access.allows(context, Operation.IDEMPOTENT_WRITE, cluster, CLUSTER_NAME):
+            return True
+        return any(
+            access.allows(context, Operation.WRITE, ResourceType.TOPIC, name)
+            for name in self._image.topics
+        )
+
+    def _may(self, call: Call, operation: Operation, transactional_id: str) -> bool:
+        kind = ResourceType.TRANSACTIONAL_ID
+        return self._access.allows(call.context, operation, kind, transactional_id)
+
+    # -- partitions ---------------------------------------------------------------------------
+
+    def _add_partitions(self, call: Call) -> Data:
+        request, version = call.request, call.context.api_version
+        if version < _BATCHED_SINCE:
+            transactional_id = request["v3AndBelowTransactionalId"]
+            transaction = {
+                "transactionalId": transactional_id,
+                "producerId": request["v3AndBelowProducerId"],
+                "producerEpoch": request["v3AndBelowProducerEpoch"],
+                "topics": request["v3AndBelowTopics"],
+            }
+            if not self._may(call, Operation.WRITE, transactional_id):
+                error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+                outcomes: Outcomes = dict.fromkeys(_places(transaction), error)
+            else:
+                outcomes = self._added(call, transaction)
+            return {"resultsByTopicV3AndBelow": _by_topic(outcomes)}
+        operation, cluster = Operation.CLUSTER_ACTION, ResourceType.CLUSTER
+        if not self._access.allows(call.context, operation, cluster, CLUSTER_NAME):
+            error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+            return error_answer(call.api, version, request, error)
+        return {
+            "resultsByTransaction": [
+                {
+                    "transactionalId": transaction["transactionalId"],
+                    "topicResults": _by_topic(self._added(call, transaction)),
+                }
+                for transaction in request["transactions"]
+            ]
+        }
+
+    def _added(self, call: Call, transaction: Data) -> Outcomes:
+        places = _places(transaction)
+        refused = {
+            place: error
+            for place in places
+            if (error := self._place_error(call, place)) is not ErrorCode.NONE
+        }
+        if refused:
+            left = (place for place in places if place not in refused)
+            return {**refused, **dict.fromkeys(left, ErrorCode.OPERATION_NOT_ATTEMPTED)}
+        transactional_id = transaction["transactionalId"]
+        producer = ProducerIdentity(transaction["producerId"], transaction["producerEpoch"])
+        coordinator = self._coordinator(call.broker_id)
+        if transaction.get("verifyOnly", False):
+            return coordinator.verify_partitions(transactional_id, producer, places)
+        is_broker = call.context.api_version >= _BATCHED_SINCE
+        error = coordinator.add_partitions(
+            transactional_id,
+            producer,
+            places,
+            call.now,
+            client_version=TV_2 if is_broker else TV_0,
+        )
+        return dict.fromkeys(places, _told(call, error))
+
+    def _place_error(self, call: Call, place: TopicPartition) -> ErrorCode:
+        """What keeps a partition out; clients need a right to it, and none is for internal ones."""
+        if call.context.api_version < _BATCHED_SINCE:
+            is_internal = place.topic in INTERNAL_TOPICS
+            operation, kind = Operation.WRITE, ResourceType.TOPIC
+            if is_internal or not self._access.allows(call.context, operation, kind, place.topic):
+                return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        is_there = self._image.partition(place.topic, place.partition) is not None
+        return ErrorCode.NONE if is_there else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    def _add_offsets(self, call: Call) -> Data:
+        request = call.request
+        transactional_id, group_id = request["transactionalId"], request["groupId"]
+        if not self._may(call, Operation.WRITE, transactional_id):
+            return _error(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        access = self._access
+        if not access.allows(call.context, Operation.READ, ResourceType.GROUP, group_id):
+            return _error(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        index = partition_for(group_id, self._offsets_partitions)
+        error = self._coordinator(call.broker_id).add_partitions(
+            transactional_id,
+            ProducerIdentity(request["producerId"], request["producerEpoch"]),
+            [TopicPartition(OFFSETS_TOPIC, index)],
+            call.now,
+            client_version=TV_0,
+        )
+        return _error(_told(call, error))
+
+    # -- ends ---------------------------------------------------------------------------------
+
+    def _end(self, call: Call) -> Data:
+        request = call.request
+        if not self._may(call, Operation.WRITE, request["transactionalId"]):
+            return _error(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        bumps = call.context.api_version >= _BUMPS_EPOCH_SINCE
+        asked = EndRequest(
+            transactional_id=request["transactionalId"],
+            producer_id=request["producerId"],
+            producer_epoch=request["producerEpoch"],
+            committed=request["committed"],
+            client_version=TV_2 if bumps else TV_0,
+        )
+        ended = self._coordinator(call.broker_id).end(asked, call.now)
+        return _identity_answer(call, ended)
+
+    # -- looking ------------------------------------------------------------------------------
+
+    def _describe(self, call: Call) -> Data:
+        states = self._coordinator(call.broker_id).states
+        described = []
+        for transactional_id in call.request["transactionalIds"]:
+            if not self._may(call, Operation.DESCRIBE, transactional_id):
+                error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+                described.append({"transactionalId": transactional_id, "errorCode": int(error)})
+                continue
+            found = describe_transaction(states, transactional_id)
+            found["topics"] = [
+                topic
+                for topic in found.get("topics", ())
+                if self._access.allows(
+                    call.context, Operation.DESCRIBE, ResourceType.TOPIC, topic["topic"]
+                )
+            ]
+            described.append(found)
+        return {"transactionStates": described}
+
+    def _list(self, call: Call) -> Data:
+        states = self._coordinator(call.broker_id).states
+        listed = list_transactions(states, call.request, call.now.group_ms)
+        listed["transactionStates"] = [
+            each
+            for each in listed.get("transactionStates", ())
+            if self._may(call, Operation.DESCRIBE, each["transactionalId"])
+        ]
+        return listed
+
+
+def _told(call: Call, error: ErrorCode) -> ErrorCode:
+    """An error as the request's version knows it."""
+    is_new = call.context.api_version >= _FENCED_SINCE[call.api]
+    if error is ErrorCode.PRODUCER_FENCED and not is_new:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return error
+
+
+def _identity_answer(call: Call, outcome: Initialised) -> Data:
+    error, identity = outcome
+    return {
+        "errorCode": int(_told(call, error)),
+        "producerId": identity.producer_id,
+        "producerEpoch": identity.producer_epoch,
+    }
+
+
+def _error(error: ErrorCode) -> Data:
+    return {"errorCode": int(error)}
+
+
+def _places(transaction: Data) -> list[TopicPartition]:
+    return [
+        TopicPartition(topic["name"], index)
+        for topic in transaction["topics"]
+        for index in topic["partitions"]
+    ]
+
+
+def _by_topic(outcomes: Outcomes) -> list[Data]:
+    topics: dict[str, list[Data]] = {}
+    for place, error in outcomes.items():
+        found = {"partitionIndex": place.partition, "partitionErrorCode": int(error)}
+        topics.setdefault(place.topic, []).append(found)
+    return [{"name": name, "resultsByPartition": found} for name, found in topics.items()]

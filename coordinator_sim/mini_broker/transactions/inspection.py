@@ -1,0 +1,84 @@
+"""What an operator sees of transactions: one of them, or those that match a filter.
+
+Source: kafka 4.3, TransactionCoordinator.handleDescribeTransactions,
+TransactionStateManager.listTransactionStates.
+"""
+
+from collections.abc import Callable
+
+from coordinator_sim.mini_broker.transactions.metadata import (
+    STATE_NAMES,
+    TransactionMetadata,
+    TransactionState,
+)
+from coordinator_sim.mini_broker.transactions.states import TransactionStates
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.wire.schema import Data
+
+
+def describe_transaction(states: TransactionStates, transactional_id: str) -> Data:
+    """One entry of DescribeTransactions; partitions whose marker is written are not in it."""
+    if not transactional_id:
+        return _unknown(transactional_id, ErrorCode.INVALID_REQUEST)
+    owned = states.find(transactional_id)
+    if isinstance(owned, ErrorCode):
+        return _unknown(transactional_id, owned)
+    if owned is None or owned.metadata.state is TransactionState.DEAD:
+        return _unknown(transactional_id, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+    metadata = owned.metadata
+    topics: dict[str, list[int]] = {}
+    for place in metadata.partitions:
+        topics.setdefault(place.topic, []).append(place.partition)
+    return {
+        "errorCode": int(ErrorCode.NONE),
+        "transactionalId": transactional_id,
+        "transactionState": metadata.state.kafka_name,
+        "transactionTimeoutMs": metadata.timeout_ms,
+        "transactionStartTimeMs": metadata.started_ms,
+        "producerId": metadata.producer_id,
+        "producerEpoch": metadata.producer_epoch,
+        "topics": [{"topic": name, "partitions": indexes} for name, indexes in topics.items()],
+    }
+
+
+def _unknown(transactional_id: str, error: ErrorCode) -> Data:
+    return {"transactionalId": transactional_id, "errorCode": int(error)}
+
+
+def list_transactions(states: TransactionStates, request: Data, now_ms: int) -> Data:
+    """The answer of ListTransactions, whoever asks."""
+    if states.is_loading:
+        return {"errorCode": int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)}
+    names = list(dict.fromkeys(request["stateFilters"]))
+    matches = _filter(request, now_ms)
+    return {
+        "errorCode": int(ErrorCode.NONE),
+        "unknownStateFilters": [name for name in names if name not in STATE_NAMES],
+        "transactionStates": [
+            {
+                "transactionalId": owned.metadata.transactional_id,
+                "producerId": owned.metadata.producer_id,
+                "transactionState": owned.metadata.state.kafka_name,
+            }
+            for owned in states.all()
+            if matches(owned.metadata)
+        ],
+    }
+
+
+def _filter(request: Data, now_ms: int) -> Callable[[TransactionMetadata], bool]:
+    """Whether a transaction is asked for. A name of a state that is unknown matches none."""
+    producer_ids = frozenset(request["producerIdFilters"])
+    wanted = frozenset(STATE_NAMES.get(name) for name in request["stateFilters"])
+    duration_ms: int = request.get("durationFilter", -1)
+
+    def matches(metadata: TransactionMetadata) -> bool:
+        if metadata.state is TransactionState.DEAD:
+            return False
+        if producer_ids and metadata.producer_id not in producer_ids:
+            return False
+        if wanted and metadata.state not in wanted:
+            return False
+        return duration_ms < 0 or now_ms - metadata.started_ms > duration_ms
+
+    return matches

@@ -1,0 +1,93 @@
+"""What transactions are told, and what they ask of the rest of the cluster."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.resources import TopicPartition
+
+LogEntry = tuple[bytes, bytes | None]
+"""Key and value of a record; None is a tombstone."""
+MarkerDone = Callable[[TopicPartition, ErrorCode, Instants], None]
+"""Hears how the marker of one partition fared, at once or later."""
+
+
+class TransactionConfig(Struct, frozen=True, kw_only=True):
+    """The settings of a broker that transactions read. Defaults are Kafka's.
+
+    Args:
+        transactional_id_expiration_ms: `transactional.id.expiration.ms`.
+        transaction_max_timeout_ms: `transaction.max.timeout.ms`.
+        transaction_state_log_num_partitions: `transaction.state.log.num.partitions`.
+        abort_interval_ms: `transaction.abort.timed.out.transaction.cleanup.interval.ms`.
+        expiration_interval_ms: `transaction.remove.expired.transaction.cleanup.interval.ms`.
+        two_phase_commit_enable: `transaction.two.phase.commit.enable`.
+        partition_verification_enable: `transaction.partition.verification.enable`.
+
+    Source: kafka 4.3, TransactionStateManagerConfig.java and TransactionLogConfig.java.
+    """
+
+    transactional_id_expiration_ms: int = 7 * 24 * 3_600_000
+    transaction_max_timeout_ms: int = 15 * 60_000
+    transaction_state_log_num_partitions: int = 50
+    abort_interval_ms: int = 10_000
+    expiration_interval_ms: int = 3_600_000
+    two_phase_commit_enable: bool = False
+    partition_verification_enable: bool = True
+
+
+class StateLog(Protocol):
+    """The partitions of `__transaction_state`."""
+
+    def append(
+        self, partition: int, leader_epoch: int, entries: Sequence[LogEntry], now_ms: int
+    ) -> ErrorCode:
+        """Write one batch; NONE once it is there to stay.
+
+        NOT_LEADER_OR_FOLLOWER if the partition has another leader epoch by now.
+        """
+        ...
+
+    def entries(self, partition: int) -> Iterable[LogEntry]:
+        """What the partition holds, oldest first."""
+        ...
+
+
+class Marker(Struct, frozen=True, kw_only=True, gc=False):
+    """The end of a transaction, as each of its partitions has to write it.
+
+    Args:
+        coordinator_epoch: Of the coordinator; partitions refuse an older one.
+        transaction_version: Level of `transaction.version` that the client spoke.
+    """
+
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+    coordinator_epoch: int
+    transaction_version: int = 0
+
+
+class MarkerWriting(Protocol):
+    """The leaders of all partitions, as a transaction coordinator reaches them."""
+
+    def leader_of(self, place: TopicPartition) -> int | None:
+        """The broker to write to, -1 while there is none; None when there is no such partition."""
+        ...
+
+    def write(
+        self, broker_id: int, place: TopicPartition, marker: Marker, now: Instants, done: MarkerDone
+    ) -> None:
+        """Let a broker write a marker; `done` hears of it, before this returns or later."""
+        ...
+
+
+class ProducerIdSource(Protocol):
+    """Gives producer ids away."""
+
+    def next_producer_id(self) -> int:
+        """One that nobody had before."""
+        ...

@@ -1,0 +1,289 @@
+"""The transactional ids of one broker: those of the log's partitions that it leads.
+
+What is here follows the log: a step is appended first and takes effect then. A partition that is
+loaded from its log gives the same state again.
+
+Source: kafka 4.3, core/.../transaction/TransactionStateManager.scala.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
+from coordinator_sim.mini_broker.image import ClusterImage
+from coordinator_sim.mini_broker.transactions.metadata import (
+    MAX_TIMEOUT_MS,
+    TransactionMetadata,
+    TransactionState,
+    TxnTransit,
+)
+from coordinator_sim.mini_broker.transactions.ports import StateLog, TransactionConfig
+from coordinator_sim.mini_broker.transactions.state_records import entry_of, metadata_from
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.partitioning import partition_for
+from coordinator_sim.wire.transaction_records import decode_transaction_key, encode_transaction_key
+
+_FEATURE: Final = "transaction.version"
+_COORDINATOR_ERRORS: Final = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+"""What an append's failure is to a client of the coordinator."""
+
+
+@dataclass(slots=True, frozen=True, eq=False)
+class Owned:
+    """A transactional id that this broker coordinates, at its partition's leader epoch."""
+
+    coordinator_epoch: int
+    metadata: TransactionMetadata
+
+    def is_still(self, other: "Owned | ErrorCode | None") -> bool:
+        """Whether what is found now is what was found then."""
+        if not isinstance(other, Owned):
+            return False
+        is_same_epoch = self.coordinator_epoch == other.coordinator_epoch
+        return is_same_epoch and self.metadata is other.metadata
+
+
+@dataclass(slots=True)
+class _Partition:
+    coordinator_epoch: int
+    ids: dict[str, TransactionMetadata] = field(default_factory=dict)
+
+
+class TransactionStates:
+    """What one broker knows of transactional ids.
+
+    Args:
+        config: Of the broker.
+        image: The cluster's metadata.
+        log: Of `__transaction_state`.
+
+    Attributes:
+        oldest_update_ms: No id was used before that; None when there is no id.
+    """
+
+    __slots__ = (
+        "_config",
+        "_image",
+        "_loading",
+        "_log",
+        "_open",
+        "_partitions",
+        "oldest_update_ms",
+    )
+
+    def __init__(self, config: TransactionConfig, image: ClusterImage, log: StateLog) -> None:
+        self._config = config
+        self._image = image
+        self._log = log
+        self._partitions: dict[int, _Partition] = {}
+        self._loading: dict[int, int] = {}
+        self._open: dict[str, TransactionMetadata] = {}
+        self.oldest_update_ms: int | None = None
+
+    @property
+    def transaction_version(self) -> int:
+        """The finalized level of `transaction.version`."""
+        return self._image.features.get(_FEATURE, 0)
+
+    def partition_for(self, transactional_id: str) -> int:
+        """The partition of the log that an id belongs to."""
+        topic = self._image.topics.get(TRANSACTIONS_TOPIC)
+        count = self._config.transaction_state_log_num_partitions
+        return partition_for(transactional_id, len(topic.partitions) if topic else count)
+
+    def owned_partitions(self) -> dict[int, int]:
+        """Those loaded or being loaded, each with its leader epoch."""
+        loaded = {number: each.coordinator_epoch for number, each in self._partitions.items()}
+        return {**loaded, **self._loading}
+
+    # -- one id -------------------------------------------------------------------------------
+
+    def find(self, transactional_id: str) -> Owned | ErrorCode | None:
+        """What is known of an id, None for one that is new, or why it cannot be said."""
+        number = self.partition_for(transactional_id)
+        if number in self._loading:
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        partition = self._partitions.get(number)
+        if partition is None:
+            return ErrorCode.NOT_COORDINATOR
+        metadata = partition.ids.get(transactional_id)
+        return None if metadata is None else Owned(partition.coordinator_epoch, metadata)
+
+    def put(self, metadata: TransactionMetadata) -> Owned:
+        """Know a new id of a partition that is owned; the log has nothing of it yet."""
+        partition = self._partitions[self.partition_for(metadata.transactional_id)]
+        partition.ids[metadata.transactional_id] = metadata
+        self._know(metadata)
+        return Owned(partition.coordinator_epoch, metadata)
+
+    def append(
+        self,
+        transactional_id: str,
+        coordinator_epoch: int,
+        transit: TxnTransit,
+        now_ms: int,
+        *,
+        keep_pending_on: ErrorCode | None = None,
+    ) -> ErrorCode:
+        """Write a prepared step down and let it take effect.
+
+        Args:
+            transactional_id: Whose.
+            coordinator_epoch: At which it was prepared; under another one nothing is written.
+            transit: The step.
+            now_ms: The record's timestamp.
+            keep_pending_on: After this error the caller tries again, and nobody else may.
+
+        Returns:
+            The coordinator's error; the step is then given up.
+
+        Source: TransactionStateManager.appendTransactionToLog.
+        """
+        owned = self.find(transactional_id)
+        if isinstance(owned, ErrorCode):
+            return owned
+        if owned is None or owned.coordinator_epoch != coordinator_epoch:
+            return ErrorCode.NOT_COORDINATOR
+        entry = entry_of(transactional_id, transit, self.transaction_version)
+        number = self.partition_for(transactional_id)
+        appended = self._log.append(number, coordinator_epoch, [entry], now_ms)
+        error = _COORDINATOR_ERRORS.get(appended, appended)
+        if error is ErrorCode.NONE:
+            owned.metadata.complete(transit)
+            self._know(owned.metadata)
+        elif error is not keep_pending_on:
+            owned.metadata.pending = None
+        return error
+
+    def _know(self, metadata: TransactionMetadata) -> None:
+        """Keep what deadlines are made of."""
+        if metadata.state is TransactionState.ONGOING:
+            self._open[metadata.transactional_id] = metadata
+        else:
+            self._open.pop(metadata.transactional_id, None)
+        oldest_ms = self.oldest_update_ms
+        if oldest_ms is None or metadata.updated_ms < oldest_ms:
+            self.oldest_update_ms = metadata.updated_ms
+
+    def all(self) -> Iterator[Owned]:
+        """Every id that is loaded, partition by partition."""
+        for partition in self._partitions.values():
+            for metadata in partition.ids.values():
+                yield Owned(partition.coordinator_epoch, metadata)
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether any partition is being loaded."""
+        return bool(self._loading)
+
+    # -- partitions ---------------------------------------------------------------------------
+
+    def begin_load(self, number: int, coordinator_epoch: int) -> None:
+        """This broker leads a partition from now on; its ids cannot be asked for yet."""
+        self._loading[number] = coordinator_epoch
+
+    def finish_load(self, number: int, now_ms: int) -> list[tuple[Owned, TxnTransit]]:
+        """Read a partition that `begin_load` named.
+
+        Returns:
+            Transactions whose end was decided and not completed, each with the step to take once
+            their markers are written.
+
+        Source: loadTransactionsForTxnTopicPartition.
+        """
+        epoch = self._loading[number]
+        ids: dict[str, TransactionMetadata] = {}
+        for key, value in self._log.entries(number):
+            transactional_id = decode_transaction_key(key)
+            if transactional_id is None:
+                continue
+            metadata = None if value is None else metadata_from(transactional_id, value)
+            if metadata is None:
+                ids.pop(transactional_id, None)
+            else:
+                ids[transactional_id] = metadata
+        self.unload(number)
+        self._partitions[number] = _Partition(epoch, ids)
+        for metadata in ids.values():
+            self._know(metadata)
+        return [
+            (Owned(epoch, metadata), metadata.prepare_complete(now_ms))
+            for metadata in ids.values()
+            if metadata.state in (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
+        ]
+
+    def unload(self, number: int) -> None:
+        """This broker leads a partition no more. Source: removeTransactionsForTxnTopicPartition."""
+        self._loading.pop(number, None)
+        partition = self._partitions.pop(number, None)
+        for transactional_id in partition.ids if partition is not None else ():
+            self._open.pop(transactional_id, None)
+
+    # -- time ---------------------------------------------------------------------------------
+
+    def timed_out(self, now_ms: int) -> list[TransactionMetadata]:
+        """Open transactions that have been open for too long. Source: timedOutTransactions."""
+        return [
+            metadata
+            for metadata in self._open.values()
+            if (due_ms := timeout_deadline_ms(metadata)) is not None and due_ms <= now_ms
+        ]
+
+    def remove_expired(self, now_ms: int) -> None:
+        """Forget ids that nobody used for long: a tombstone each.
+
+        Source: removeExpiredTransactionalIds, writeTombstonesForExpiredTransactionalIds.
+        """
+        latest_ms = now_ms - self._config.transactional_id_expiration_ms
+        for number, partition in self._partitions.items():
+            expired = [
+                metadata
+                for metadata in partition.ids.values()
+                if metadata.pending is None
+                and metadata.may_expire
+                and metadata.updated_ms <= latest_ms
+            ]
+            if expired:
+                self._bury(number, partition, expired, now_ms)
+        left = (owned.metadata.updated_ms for owned in self.all())
+        self.oldest_update_ms = min(left, default=None)
+
+    def _bury(
+        self, number: int, partition: _Partition, expired: list[TransactionMetadata], now_ms: int
+    ) -> None:
+        entries = []
+        for metadata in expired:
+            metadata.prepare_dead()
+            entries.append((encode_transaction_key(metadata.transactional_id), None))
+        error = self._log.append(number, partition.coordinator_epoch, entries, now_ms)
+        for metadata in expired:
+            if error is ErrorCode.NONE:
+                del partition.ids[metadata.transactional_id]
+            else:
+                metadata.pending = None
+
+    def earliest_timeout_ms(self) -> int | None:
+        """When the first open transaction will have been open for too long; None without one."""
+        found = (timeout_deadline_ms(metadata) for metadata in self._open.values())
+        return min((each for each in found if each is not None), default=None)
+
+
+def timeout_deadline_ms(metadata: TransactionMetadata) -> int | None:
+    """When an open transaction has been open for too long; None for any other.
+
+    Source: TransactionStateManager.timedOutTransactions: the timeout must be exceeded.
+    """
+    is_open = metadata.state is TransactionState.ONGOING and metadata.pending is None
+    if not is_open or metadata.timeout_ms == MAX_TIMEOUT_MS:
+        return None
+    return metadata.started_ms + metadata.timeout_ms + 1
