@@ -19,7 +19,7 @@ from coordinator_sim.mini_broker.slots import Output, Slot
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.messages import RequestContext
 from coordinator_sim.protocol.requests import GroupRequest
-from coordinator_sim.wire.frames import decode_request, read_request_frame, response_frame
+from coordinator_sim.wire.frames import decode_group_request, read_request_frame, response_frame
 
 MAX_WAITING_COUNT: Final = 1_000
 MAX_WAITING_BYTES: Final = 1 << 20
@@ -141,9 +141,9 @@ class Connection:
     def _dispatch(self, slot: Slot, frame: bytes, now: Instants) -> None:
         cluster = self._cluster
         if slot.api in GROUP_COORDINATOR_APIS:
-            header, request = decode_request(frame)
+            client_id, request = decode_group_request(slot.api, slot.version, frame)
             slot.request = request
-            context = self._context(slot, cluster.admit(slot), header.client_id)
+            context = self._context(slot, cluster.admit(slot), client_id)
             cluster.handle_group(self.broker_id, cast("GroupRequest", request), context, now)
             return
         header, data = read_request_frame(frame)
