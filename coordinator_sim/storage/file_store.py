@@ -1,0 +1,444 @@
+"""A partition's segments in a folder, as Kafka keeps them.
+
+Beside each segment are its indexes of offsets, times and aborted transactions and a snapshot of
+producers; beside all of them the epochs of leaders and the topic's id.
+
+Source: kafka trunk, storage/.../internals/log: UnifiedLog, LocalLog, LogSegments.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from coordinator_sim.storage.checkpoints import (
+    LEADER_EPOCHS,
+    PARTITION_METADATA,
+    epochs_checkpoint_bytes,
+    partition_metadata_bytes,
+    producers_of_snapshot,
+    snapshot_bytes,
+)
+from coordinator_sim.storage.contract import (
+    AbortedTransaction,
+    EpochStart,
+    KeptState,
+    LaterBatch,
+    ProducerEntry,
+    SegmentInfo,
+    SegmentSettings,
+    StoredSpan,
+)
+from coordinator_sim.storage.files import OpenFiles
+from coordinator_sim.storage.indexes import ABORTED_ENTRY, aborted_bytes
+from coordinator_sim.storage.segment_file import SegmentFile
+
+SIDE_FILES: Final = (".index", ".timeindex", ".txnindex")
+"""Suffixes of what belongs to a segment beside its batches."""
+CLEANED: Final = ".cleaned"
+SWAP: Final = ".swap"
+
+
+class FileStore:
+    """A `SegmentStore` that outlives its process.
+
+    Args:
+        folder: Of the partition; made if absent.
+        open_files: Where descriptors are.
+        settings: Of segments.
+        topic_id: 16 bytes, written where the folder is new; None leaves that out.
+        on_log_start: Told of the log's start, which a file above the folder keeps.
+    """
+
+    __slots__ = (
+        "_aborted",
+        "_bases",
+        "_epochs",
+        "_on_log_start",
+        "_open_files",
+        "_segments",
+        "_settings",
+        "_snapshots",
+        "_unflushed_since_ms",
+        "flushed_offset",
+        "folder",
+        "is_closed",
+        "log_start_offset",
+        "sync_always",
+    )
+
+    def __init__(
+        self,
+        folder: str,
+        open_files: OpenFiles,
+        settings: SegmentSettings = SegmentSettings(),  # noqa: B008 - it cannot change
+        *,
+        topic_id: bytes | None = None,
+        on_log_start: Callable[[int], None] | None = None,
+    ) -> None:
+        self.folder = folder
+        self._open_files = open_files
+        self._settings = settings
+        self._on_log_start = on_log_start
+        self._segments: list[SegmentFile] = []
+        self._bases: list[int] = []
+        self._aborted: list[AbortedTransaction] = []
+        self._epochs: list[EpochStart] = []
+        self._snapshots: list[int] = []
+        self._unflushed_since_ms: int | None = None
+        self.log_start_offset = self.flushed_offset = 0
+        self.sync_always = self.is_closed = False
+        if open_files.files.make_folder(folder) and topic_id is not None:
+            self._write(PARTITION_METADATA, partition_metadata_bytes(topic_id))
+
+    # -- opening -----------------------------------------------------------------------------
+
+    def adopt(
+        self,
+        segments: Sequence[SegmentFile],
+        *,
+        aborted: Iterable[AbortedTransaction] = (),
+        epochs: Iterable[EpochStart] = (),
+        snapshots: Iterable[int] = (),
+    ) -> None:
+        """Take over what was found in the folder.
+
+        Args:
+            segments: In order; the last is the active one. None of them: the log starts anew.
+            aborted: In order of their last offsets.
+            epochs: In order.
+            snapshots: Offsets of the producers' snapshots, ascending.
+        """
+        self._segments = list(segments) or [self._segment(self.log_start_offset)]
+        self._bases = [segment.base_offset for segment in self._segments]
+        self.log_start_offset = max(self.log_start_offset, self._bases[0])
+        self._aborted = list(aborted)
+        self._epochs = [epoch for epoch in epochs if epoch.start_offset <= self.next_offset]
+        self._snapshots = list(snapshots)
+
+    @property
+    def next_offset(self) -> int:
+        """Past the last record."""
+        return self._segments[-1].next_offset
+
+    def kept(self) -> KeptState:
+        """As `SegmentStore.kept`."""
+        offset, producers = self._newest_snapshot()
+        self._forget_aborted(offset)
+        return KeptState(
+            offset=offset,
+            log_start_offset=self.log_start_offset,
+            producers=producers,
+            epochs=tuple(self._epochs),
+            aborted=tuple(self._aborted),
+        )
+
+    def _newest_snapshot(self) -> tuple[int, tuple[ProducerEntry, ...]]:
+        """The newest that can be read and is not past the log's end; those that are, go."""
+        while self._snapshots:
+            offset = self._snapshots[-1]
+            path = self._path(f"{offset:020d}.snapshot")
+            if self.log_start_offset <= offset <= self.next_offset:
+                producers = producers_of_snapshot(self._open_files.files.read_whole(path) or b"")
+                if producers is not None:
+                    return offset, producers
+            self._open_files.files.remove(path)
+            self._snapshots.pop()
+        return self.log_start_offset, ()
+
+    # -- appending ---------------------------------------------------------------------------
+
+    def append(self, data: bytes, spans: Sequence[StoredSpan], now_ms: int) -> int | None:
+        """As `SegmentStore.append`.
+
+        Raises:
+            OSError: Nothing was appended; the segment may have been rolled all the same.
+        """
+        active = self._segments[-1]
+        rolled: int | None = None
+        if active.is_due(len(data), spans, now_ms):
+            rolled = spans[0].base_offset
+            self.roll(rolled)
+            active = self._segments[-1]
+        if active.size_bytes == 0:
+            active.created_ms = now_ms
+        end = spans[-1].last_offset + 1
+        sync = self._flush_is_due(end, now_ms)
+        if sync:
+            self._sync_closed()
+        active.append(data, spans, sync=sync)
+        if sync:
+            self._flushed()
+        elif self._unflushed_since_ms is None:
+            self._unflushed_since_ms = now_ms
+        return rolled
+
+    def append_later(self, batch: LaterBatch, span: StoredSpan, now_ms: int) -> int | None:
+        """As `SegmentStore.append_later`: its bytes are written at once."""
+        return self.append(batch.encoded(), (span,), now_ms)
+
+    def _flush_is_due(self, end: int, now_ms: int) -> bool:
+        since_ms = self._unflushed_since_ms
+        return (
+            self.sync_always
+            or end - self.flushed_offset >= self._settings.flush_messages
+            or (since_ms is not None and now_ms - since_ms >= self._settings.flush_ms)
+        )
+
+    def flush_deadline_ms(self) -> int | None:
+        """When `flush.ms` wants a flush, on the clock of appends; None while nothing is due."""
+        if self._unflushed_since_ms is None:
+            return None
+        return self._unflushed_since_ms + self._settings.flush_ms
+
+    def roll(self, base_offset: int) -> None:
+        """As `SegmentStore.roll`."""
+        active = self._segments[-1]
+        if active.size_bytes == 0 and base_offset == active.base_offset:
+            return
+        segment = self._segment(base_offset)
+        segment.create()
+        active.close_for_good()
+        self._segments.append(segment)
+        self._bases.append(base_offset)
+
+    def configure(self, settings: SegmentSettings) -> None:
+        """As `SegmentStore.configure`."""
+        self._settings = settings
+        for segment in self._segments:
+            segment.settings = settings
+
+    # -- reading -----------------------------------------------------------------------------
+
+    def read(self, offset: int, max_bytes: int, *, before_offset: int) -> bytes:
+        """As `SegmentStore.read`."""
+        first = max(bisect_right(self._bases, offset) - 1, 0)
+        for segment in self._segments[first:]:
+            if segment.base_offset >= before_offset:
+                break
+            found = segment.read(offset, max_bytes, before_offset)
+            if found:
+                return found
+        return b""
+
+    def first_at_or_after(self, timestamp_ms: int, *, from_offset: int) -> bytes:
+        """As `SegmentStore.first_at_or_after`."""
+        for segment in self._segments:
+            found = segment.first_at_or_after(timestamp_ms, from_offset)
+            if found:
+                return found
+        return b""
+
+    def segments(self) -> Sequence[SegmentInfo]:
+        """As `SegmentStore.segments`."""
+        return [segment.info() for segment in self._segments]
+
+    def aborted(self, from_offset: int, before_offset: int) -> Sequence[AbortedTransaction]:
+        """As `SegmentStore.aborted`. Source: TransactionIndex.collectAbortedTxns."""
+        first = bisect_left(self._aborted, from_offset, key=_last_offset)
+        return [one for one in self._aborted[first:] if one.first_offset < before_offset]
+
+    # -- beside the batches ------------------------------------------------------------------
+
+    def keep_producers(self, offset: int, producers: Sequence[ProducerEntry]) -> None:
+        """As `SegmentStore.keep_producers`; of older ones those between two segments go."""
+        self._write(f"{offset:020d}.snapshot", snapshot_bytes(producers))
+        bases = set(self._bases)
+        for old in self._snapshots:
+            if old not in bases and old != offset:
+                self._open_files.files.remove(self._path(f"{old:020d}.snapshot"))
+        kept = [old for old in self._snapshots if old in bases and old < offset]
+        self._snapshots = [*kept, offset]
+
+    def keep_epochs(self, epochs: Sequence[EpochStart]) -> None:
+        """As `SegmentStore.keep_epochs`."""
+        self._write(LEADER_EPOCHS, epochs_checkpoint_bytes(epochs))
+        self._epochs = list(epochs)
+
+    def keep_aborted(self, transaction: AbortedTransaction) -> None:
+        """As `SegmentStore.keep_aborted`."""
+        base = self._base_of(transaction.last_offset)
+        before = len(self._aborted) - bisect_left(self._aborted, base, key=_last_offset)
+        self._open_files.files.append(
+            self._path(f"{base:020d}.txnindex"),
+            aborted_bytes((transaction,)),
+            before * ABORTED_ENTRY.size,
+        )
+        self._aborted.append(transaction)
+
+    def keep_log_start(self, offset: int) -> None:
+        """As `SegmentStore.keep_log_start`."""
+        self.log_start_offset = offset
+        if self._on_log_start is not None:
+            self._on_log_start(offset)
+
+    def _forget_aborted(self, offset: int) -> None:
+        """Forget those whose marker is at that offset or behind, in their files too."""
+        count = bisect_left(self._aborted, offset, key=_last_offset)
+        gone = self._aborted[count:]
+        del self._aborted[count:]
+        for base in dict.fromkeys(self._base_of(one.last_offset) for one in gone):
+            kept = [one for one in self._aborted if self._base_of(one.last_offset) == base]
+            self._write(f"{base:020d}.txnindex", aborted_bytes(kept))
+
+    def _base_of(self, offset: int) -> int:
+        return self._bases[max(bisect_right(self._bases, offset) - 1, 0)]
+
+    # -- cutting -----------------------------------------------------------------------------
+
+    def drop_before(self, offset: int) -> None:
+        """As `SegmentStore.drop_before`."""
+        while len(self._bases) > 1 and self._bases[1] <= offset:
+            self._remove(self._segments[0])
+            del self._segments[0], self._bases[0]
+        first = self._bases[0]
+        self.log_start_offset = max(self.log_start_offset, first)
+        while self._snapshots and self._snapshots[0] < first:
+            self._remove_snapshot(self._snapshots[0])
+            del self._snapshots[0]
+        del self._aborted[: bisect_left(self._aborted, first, key=_last_offset)]
+
+    def truncate_to(self, offset: int) -> None:
+        """As `SegmentStore.truncate_to`."""
+        while len(self._bases) > 1 and self._bases[-1] >= offset:
+            self._remove(self._segments[-1])
+            del self._segments[-1], self._bases[-1]
+            self._segments[-1].reopen()
+        active = self._segments[-1]
+        if offset <= active.base_offset:
+            self._begin_at(offset)
+        else:
+            active.truncate_to(offset)
+        self.flushed_offset = min(self.flushed_offset, offset)
+        while self._snapshots and self._snapshots[-1] > self.next_offset:
+            self._remove_snapshot(self._snapshots.pop())
+        self._forget_aborted(offset)
+        if self._epochs and self._epochs[-1].start_offset >= offset:
+            self.keep_epochs([one for one in self._epochs if one.start_offset < offset])
+
+    def _begin_at(self, offset: int) -> None:
+        """Nothing is left: an empty segment at that offset is the log."""
+        if offset == self._bases[-1] and self._segments[-1].size_bytes == 0:
+            return
+        self._remove(self._segments[-1])
+        self._segments[-1] = self._segment(offset)
+        self._segments[-1].create()
+        self._bases[-1] = offset
+        self.log_start_offset = min(self.log_start_offset, offset)
+
+    def replace(
+        self, base_offsets: Sequence[int], data: bytes, spans: Sequence[StoredSpan]
+    ) -> None:
+        """As `SegmentStore.replace`; a process that dies in between leaves the old or the new.
+
+        The new files are whole before the old ones go: `.cleaned`, then `.swap`, then their own
+        names. Source: LocalLog.replaceSegments.
+        """
+        files, first = self._open_files.files, self._bases.index(base_offsets[0])
+        after = first + len(base_offsets)
+        old, last = self._segments[first:after], self._bases[after] - 1
+        suffixes = self._write_cleaned(old[0].base_offset, last, data, spans)
+        stem = old[0].stem
+        for suffix in suffixes:
+            files.rename(f"{stem}{suffix}{CLEANED}", f"{stem}{suffix}{SWAP}")
+        for segment in old:
+            self._remove(segment, keep_snapshot=segment is old[0])
+        for suffix in suffixes:
+            files.rename(f"{stem}{suffix}{SWAP}", f"{stem}{suffix}")
+        new = self._segment(old[0].base_offset)
+        new.load(len(data), next_offset=old[-1].next_offset)
+        new.is_unsynced = True
+        self._segments[first:after] = [new]
+        self._bases[first:after] = [new.base_offset]
+        self._snapshots = [
+            at for at in self._snapshots if at not in base_offsets[1:] or at in self._bases
+        ]
+
+    def _write_cleaned(
+        self, base_offset: int, last_offset: int, data: bytes, spans: Sequence[StoredSpan]
+    ) -> tuple[str, ...]:
+        """Write the files of a segment under names that a crash leaves for removal.
+
+        Returns:
+            Their suffixes, that of the batches last: while it is missing under its own name, the
+            others wait.
+        """
+        new = self._segment(base_offset)
+        new.path = f"{new.stem}.log{CLEANED}"
+        new.create()
+        if spans:
+            new.append(data, spans, sync=True)
+        offsets, times = new.index_bytes()
+        new.close()
+        kept = [one for one in self._aborted if base_offset <= one.last_offset <= last_offset]
+        parts = {".index": offsets, ".timeindex": times, ".txnindex": aborted_bytes(kept)}
+        if not kept:
+            del parts[".txnindex"]
+        for suffix, content in parts.items():
+            self._write(f"{base_offset:020d}{suffix}{CLEANED}", content)
+        return (*parts, ".log")
+
+    # -- flushing and leaving ----------------------------------------------------------------
+
+    def flush(self) -> None:
+        """As `SegmentStore.flush`."""
+        for segment in self._segments:
+            segment.flush()
+        self._flushed()
+
+    def _sync_closed(self) -> None:
+        for segment in self._segments[:-1]:
+            segment.flush()
+
+    def _flushed(self) -> None:
+        self.flushed_offset = self.next_offset
+        self._unflushed_since_ms = None
+
+    def delete(self) -> None:
+        """As `SegmentStore.delete`: the folder gets another name first, in one step."""
+        self._close_files()
+        files, gone = self._open_files.files, f"{self.folder}-delete"
+        files.remove_tree(gone)
+        files.rename(self.folder, gone)
+        files.remove_tree(gone)
+
+    def close(self) -> None:
+        """As `SegmentStore.close`."""
+        if not self.is_closed:
+            self.flush()
+            for segment in self._segments:
+                segment.rest_dirty()
+            self._close_files()
+
+    def _close_files(self) -> None:
+        self.is_closed = True
+        for segment in self._segments:
+            segment.close()
+
+    # -- files -------------------------------------------------------------------------------
+
+    def _segment(self, base_offset: int) -> SegmentFile:
+        return SegmentFile(self._open_files, self.folder, base_offset, self._settings)
+
+    def _remove(self, segment: SegmentFile, *, keep_snapshot: bool = False) -> None:
+        """Remove a segment's files, the batches first: the rest alone is removed at opening."""
+        segment.close()
+        files = self._open_files.files
+        files.remove(segment.path)
+        for suffix in SIDE_FILES:
+            files.remove(f"{segment.stem}{suffix}")
+        if not keep_snapshot:
+            files.remove(f"{segment.stem}.snapshot")
+            self._snapshots = [at for at in self._snapshots if at != segment.base_offset]
+
+    def _remove_snapshot(self, offset: int) -> None:
+        self._open_files.files.remove(self._path(f"{offset:020d}.snapshot"))
+
+    def _path(self, name: str) -> str:
+        return f"{self.folder}/{name}"
+
+    def _write(self, name: str, data: bytes) -> None:
+        self._open_files.files.replace(self._path(name), data)
+
+
+def _last_offset(transaction: AbortedTransaction) -> int:
+    return transaction.last_offset

@@ -1,0 +1,253 @@
+"""The one door to the file system: what is written, read, flushed and renamed goes through here.
+
+A test, or a rule of the control API, puts `FaultyFiles` in its place, whose disk is full at the
+k-th write. Paths are strings: a directory of ten thousand partitions has many of them.
+"""
+
+import os
+import shutil
+from collections import OrderedDict
+from pathlib import Path
+from typing import Final, Literal, Protocol
+
+from msgspec import Struct
+
+_MODE: Final = 0o644
+OPEN_FILES: Final = 256
+"""Segments that a log directory keeps open by default; a process may usually have 1,024 files."""
+
+Verb = Literal["write", "read", "sync", "truncate", "open", "rename", "remove"]
+"""What a file system can refuse."""
+
+
+class Files:
+    """The file system as it is. Every verb raises `OSError` where the system does."""
+
+    def open(self, path: str) -> int:
+        """A descriptor to read and write at positions; the file is made if absent."""
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE)
+
+    def close(self, fd: int) -> None:
+        """Let go of a descriptor."""
+        os.close(fd)
+
+    def write(self, fd: int, data: bytes | memoryview, position: int) -> int:
+        """Write at a position; how many bytes went, fewer maybe than there were."""
+        return os.pwrite(fd, data, position)
+
+    def read(self, fd: int, count: int, position: int) -> bytes:
+        """Bytes at a position; fewer at the end of the file."""
+        return os.pread(fd, count, position)
+
+    def truncate(self, fd: int, size: int) -> None:
+        """Make a file that long."""
+        os.ftruncate(fd, size)
+
+    def sync(self, fd: int) -> None:
+        """Return when the medium has what was written."""
+        os.fsync(fd)
+
+    def rename(self, path: str, new: str) -> None:
+        """Give a file or a folder another name, in one step."""
+        Path(path).replace(new)
+
+    def remove(self, path: str) -> None:
+        """Remove a file; nothing happens when there is none."""
+        Path(path).unlink(missing_ok=True)
+
+    def remove_tree(self, path: str) -> None:
+        """Remove a folder with all that is in it; nothing happens when there is none."""
+        if Path(path).is_dir():
+            shutil.rmtree(path)
+
+    def make_folder(self, path: str) -> bool:
+        """Make a folder, with those above it; False when it was there."""
+        if Path(path).is_dir():
+            return False
+        Path(path).mkdir(parents=True)
+        return True
+
+    def read_whole(self, path: str) -> bytes | None:
+        """What a file holds; None when there is none."""
+        try:
+            return Path(path).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def sync_folder(self, path: str) -> None:
+        """Return when the medium has the names in a folder."""
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def write_all(self, fd: int, data: bytes | memoryview, position: int) -> None:
+        """Write all of it; some may have gone when it raises."""
+        written = self.write(fd, data, position)
+        while written < len(data):
+            written += self.write(fd, memoryview(data)[written:], position + written)
+
+    def replace(self, path: str, data: bytes, *, sync: bool = False) -> None:
+        """Let a file hold these bytes, all of them or those that it held before."""
+        new = f"{path}.tmp"
+        fd = self.open(new)
+        try:
+            self.truncate(fd, 0)
+            self.write_all(fd, data, 0)
+            if sync:
+                self.sync(fd)
+        finally:
+            self.close(fd)
+        self.rename(new, path)
+
+    def append(self, path: str, data: bytes, size: int) -> None:
+        """Put bytes behind the first `size` of a file, and nothing after them."""
+        fd = self.open(path)
+        try:
+            self.truncate(fd, size)
+            self.write_all(fd, data, size)
+        finally:
+            self.close(fd)
+
+
+class Fault(Struct, kw_only=True):
+    """What goes wrong at the disk, and when.
+
+    Args:
+        verb: Which is refused.
+        errno: Of the `OSError`, as `errno.ENOSPC`.
+        path: Part of the file's path, as `/orders-0/`; empty for any.
+        after: How many such calls still go well before.
+        times: How many are refused then; None for all.
+        short: Bytes of a refused write that reach the file.
+        hits: Counts those that were refused.
+    """
+
+    verb: Verb
+    errno: int
+    path: str = ""
+    after: int = 0
+    times: int | None = 1
+    short: int = 0
+    hits: int = 0
+
+
+class FaultyFiles(Files):
+    """A file system that goes wrong where its `faults` say so, and is sound where they do not."""
+
+    def __init__(self) -> None:
+        self.faults: list[Fault] = []
+        self._paths: dict[int, str] = {}
+
+    def open(self, path: str) -> int:
+        """As `Files.open`."""
+        self._refuse("open", path)
+        fd = super().open(path)
+        self._paths[fd] = path
+        return fd
+
+    def close(self, fd: int) -> None:
+        """As `Files.close`."""
+        self._paths.pop(fd, None)
+        super().close(fd)
+
+    def write(self, fd: int, data: bytes | memoryview, position: int) -> int:
+        """As `Files.write`; a fault lets `short` bytes through first."""
+        fault = self._due("write", self._paths[fd])
+        if fault is None:
+            return super().write(fd, data, position)
+        if fault.short:
+            super().write(fd, data[: fault.short], position)
+        raise OSError(fault.errno, os.strerror(fault.errno), self._paths[fd])
+
+    def read(self, fd: int, count: int, position: int) -> bytes:
+        """As `Files.read`."""
+        self._refuse("read", self._paths[fd])
+        return super().read(fd, count, position)
+
+    def truncate(self, fd: int, size: int) -> None:
+        """As `Files.truncate`."""
+        self._refuse("truncate", self._paths[fd])
+        super().truncate(fd, size)
+
+    def sync(self, fd: int) -> None:
+        """As `Files.sync`."""
+        self._refuse("sync", self._paths[fd])
+        super().sync(fd)
+
+    def rename(self, path: str, new: str) -> None:
+        """As `Files.rename`."""
+        self._refuse("rename", path)
+        super().rename(path, new)
+
+    def remove(self, path: str) -> None:
+        """As `Files.remove`."""
+        self._refuse("remove", path)
+        super().remove(path)
+
+    def _refuse(self, verb: Verb, path: str) -> None:
+        fault = self._due(verb, path)
+        if fault is not None:
+            raise OSError(fault.errno, os.strerror(fault.errno), path)
+
+    def _due(self, verb: Verb, path: str) -> Fault | None:
+        for fault in self.faults:
+            if fault.verb != verb or fault.path not in path or fault.times == 0:
+                continue
+            if fault.after:
+                fault.after -= 1
+                continue
+            fault.hits += 1
+            if fault.times is not None:
+                fault.times -= 1
+            return fault
+        return None
+
+
+class FileOwner(Protocol):
+    """Something with a file that may be closed between two uses."""
+
+    path: str
+
+    def rest(self) -> None:
+        """Its file was closed: let go of what is read again from disk when needed."""
+        ...
+
+
+class OpenFiles:
+    """Descriptors of files in use, those used longest ago closed first.
+
+    Args:
+        files: The file system.
+        limit: How many are open at most.
+    """
+
+    __slots__ = ("_fds", "_limit", "files")
+
+    def __init__(self, files: Files, limit: int = OPEN_FILES) -> None:
+        self.files = files
+        self._limit = limit
+        self._fds: OrderedDict[FileOwner, int] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._fds)
+
+    def fd(self, owner: FileOwner) -> int:
+        """The descriptor of an owner's file."""
+        fd = self._fds.get(owner)
+        if fd is not None:
+            self._fds.move_to_end(owner)
+            return fd
+        fd = self._fds[owner] = self.files.open(owner.path)
+        if len(self._fds) > self._limit:
+            oldest, unused = self._fds.popitem(last=False)
+            self.files.close(unused)
+            oldest.rest()
+        return fd
+
+    def close(self, owner: FileOwner) -> None:
+        """Close an owner's file, if it is open."""
+        fd = self._fds.pop(owner, None)
+        if fd is not None:
+            self.files.close(fd)
