@@ -110,20 +110,21 @@ class Connection:
         self._waiting_bytes = 0
         self._cluster.disconnected(self.number)
 
-    def _end(self, reason: str) -> None:
+    def ended(self, reason: str) -> None:
+        """End the connection, and drop what waits for its turn."""
         self._waiting.clear()
         self._waiting_bytes = 0
         self._output.close(reason)
 
     def _work_on(self, frame: bytes, now: Instants) -> None:
         if len(frame) < _START.size:
-            self._end(f"a request of {len(frame)} bytes, at least {_START.size} are one")
+            self.ended(f"a request of {len(frame)} bytes, at least {_START.size} are one")
             return
         api_key, version, correlation_id = _START.unpack_from(frame)
         api = _APIS.get(api_key)
         span = None if api is None else self._cluster.versions.ranges.get(api)
         if api is None or span is None:
-            self._end(f"a request of API {api_key}, which is not offered")
+            self.ended(f"a request of API {api_key}, which is not offered")
             return
         slot = Slot(self, api, version, correlation_id)
         self._is_muted = True
@@ -136,7 +137,7 @@ class Connection:
             else:
                 self._dispatch(slot, frame, now)
         except (WireFormatError, UnsupportedVersion, DataError) as error:
-            self._end(f"a {api.name} of version {version} that does not parse: {error}")
+            self.ended(f"a {api.name} of version {version} that does not parse: {error}")
 
     def _dispatch(self, slot: Slot, frame: bytes, now: Instants) -> None:
         cluster = self._cluster
@@ -189,7 +190,7 @@ class Connection:
     def _refuse_version(self, slot: Slot, span: tuple[int, int]) -> None:
         """ApiVersions is told what there is, in version 0; anything else ends the connection."""
         if slot.api is not ApiKey.API_VERSIONS:
-            self._end(
+            self.ended(
                 f"a {slot.api.name} of version {slot.version}, offered are {span[0]} to {span[1]}"
             )
             return

@@ -88,6 +88,10 @@ class FaultDoor:
             case _:
                 self._asker.answered(frame)
 
+    def ended(self, reason: str) -> None:
+        """There is no answer that a rule could fit; as `Asker`."""
+        self._asker.ended(reason)
+
 
 def _tainted(slot: Slot, frame: bytes, error: ErrorCode) -> bytes:
     _, answer = read_response_frame(slot.api, slot.version, frame)

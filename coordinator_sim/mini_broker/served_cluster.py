@@ -14,16 +14,21 @@ from coordinator_sim.coordinator.contract import CoordinatorResult
 from coordinator_sim.mini_broker.agenda import Agenda
 from coordinator_sim.mini_broker.changes import Change
 from coordinator_sim.mini_broker.contract import Call, Family, Handler, Instants, Timed
+from coordinator_sim.mini_broker.data_apis import DataApis, DataSettings
 from coordinator_sim.mini_broker.discovery_api import DiscoveryApi
 from coordinator_sim.mini_broker.faults import Chance, Faults
+from coordinator_sim.mini_broker.fetch_sessions import DrawId
 from coordinator_sim.mini_broker.group_brokers import GroupBrokers
-from coordinator_sim.mini_broker.image import ClusterImage
+from coordinator_sim.mini_broker.hosted_partitions import HostedPartitions
+from coordinator_sim.mini_broker.image import NO_LEADER, ClusterImage
 from coordinator_sim.mini_broker.leadership import Leadership
 from coordinator_sim.mini_broker.metadata_api import MetadataApi
 from coordinator_sim.mini_broker.notices import Notices
 from coordinator_sim.mini_broker.offered import offered
 from coordinator_sim.mini_broker.offsets_topic import OffsetsTopic
 from coordinator_sim.mini_broker.operations import Operations
+from coordinator_sim.mini_broker.partition_logs import PartitionLogs
+from coordinator_sim.mini_broker.purgatory import Place
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.mini_broker.slots import Slot
 from coordinator_sim.mini_broker.topics import TopicVerbs
@@ -33,6 +38,7 @@ from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import RequestContext
 from coordinator_sim.protocol.requests import GroupRequest
 from coordinator_sim.protocol.seeded_ids import SeededIds
+from coordinator_sim.storage.memory_store import MemoryStore
 from coordinator_sim.trace.events import TraceEvent
 from coordinator_sim.wire.schema import Data
 
@@ -83,6 +89,8 @@ class ServedCluster:
         notices: Who is told of what.
         versions: What is offered.
         fenced: Brokers that the cluster has given up; clients are not sent to them.
+        logs: Of all partitions but those of the offsets topic.
+        data: The APIs about records.
         faults: What is done to requests on purpose.
         agenda: What is to be done later.
         operations: What is done to the cluster from outside.
@@ -139,7 +147,11 @@ class ServedCluster:
         self.notices.topic_created.append(self.groups.topic_created)
         self.notices.topic_deleted.append(self.groups.topic_deleted)
         self.notices.leader_changed.append(self.groups.leader_changed)
-        self._timed: list[Timed] = [self.agenda, self.groups]
+        self.logs = PartitionLogs(self.image, lambda *_: MemoryStore())
+        self.notices.topic_deleted.append(self.logs.topic_deleted)
+        self.notices.leader_changed.append(self.logs.leader_changed)
+        self.data = self._data_apis()
+        self._timed: list[Timed] = [self.agenda, self.groups, self.data]
         self._handlers: dict[ApiKey, Handler] = {}
         for family in self._families():
             self._handlers.update(family.handlers())
@@ -149,9 +161,34 @@ class ServedCluster:
         for broker_id in settings.broker_ids:
             self.groups.start(broker_id)
 
+    def _data_apis(self) -> DataApis:
+        """The APIs about records, told of what happens."""
+        partitions = HostedPartitions(
+            self.image,
+            self.logs.log_of,
+            endpoint=self.endpoint,
+            storage_failed=self._storage_failed,
+        )
+        profile = self.settings.profile
+        data = DataApis(
+            partitions,
+            self.access,
+            self,
+            draw=_drawn(self.settings.seed),
+            settings=DataSettings(conceals_topics=profile.conceals_topics),
+        )
+        data.listen(self.notices)
+        return data
+
+    def _storage_failed(self, place: Place, _error: OSError) -> None:
+        """A partition's leader cannot write any more, and resigns."""
+        if self.image.topics[place[0]].partitions[place[1]].leader_id != NO_LEADER:
+            self.leadership.elect(*place, NO_LEADER, self.latest)
+
     def _families(self) -> tuple[Family, ...]:
         """Everything that answers requests beside the group coordinators."""
         return (
+            self.data,
             MetadataApi(
                 self.image,
                 self.settings,
@@ -192,6 +229,12 @@ class ServedCluster:
         slot = self._slots.pop(token, None)
         if slot is not None:
             slot.answered(response)
+
+    def close(self, token: int) -> None:
+        """End the connection of the request of that token."""
+        slot = self._slots.pop(token, None)
+        if slot is not None:
+            slot.closed()
 
     def deliver(self, broker_id: int, result: CoordinatorResult) -> None:
         """Send what a verb of a group coordinator caused, complete as it is."""
@@ -264,3 +307,9 @@ def _chance(seed: int) -> Chance:
     """Draws for fault rules, apart from those of member ids."""
     ids = SeededIds(seed)
     return lambda: int(ids.new_uuid()[:8], 16) / 2**32
+
+
+def _drawn(seed: int) -> DrawId:
+    """Draws ids of fetch sessions, apart from those of members."""
+    ids = SeededIds(seed)
+    return lambda low, high: low + int(ids.new_uuid()[:8], 16) % (high - low)

@@ -27,6 +27,10 @@ class Asker(Protocol):
         """The answer without its length has come; None says that there is none."""
         ...
 
+    def ended(self, reason: str) -> None:
+        """There is no answer, and the connection ends. `reason` is for the log."""
+        ...
+
 
 class Slot:
     """The place of one answer.
@@ -54,6 +58,10 @@ class Slot:
         if response is not None:
             frame = response_frame(self.api, self.version, self.correlation_id, response)
         self.asker.answered(frame)
+
+    def closed(self) -> None:
+        """The connection ends instead of an answer."""
+        self.asker.ended(f"a {self.api.name} without acknowledgement that failed")
 
     def answered_by_group(self, response: Response) -> None:
         """The answer of a group coordinator has come."""

@@ -24,6 +24,26 @@ def first_not_before(
     return None
 
 
+def segment_starts(
+    store: SegmentStore, log_start_offset: int, end_offset: int, now_ms: int
+) -> list[tuple[int, int]]:
+    """Where each segment begins, and its newest time; then the end, now.
+
+    DEVIATION: a segment is as old as its newest record; Kafka asks when its file was written last.
+
+    Args:
+        store: Of the log.
+        log_start_offset: Before which nothing may be read.
+        end_offset: Of the log; left out while the newest segment is empty.
+        now_ms: The present of the log's timestamps.
+    """
+    segments = store.segments()
+    known = [(max(each.base_offset, log_start_offset), each.max_timestamp_ms) for each in segments]
+    if segments[-1].size_bytes:
+        known.append((end_offset, now_ms))
+    return known
+
+
 def newest(store: SegmentStore, *, from_offset: int) -> TimedOffset | None:
     """The first record that has the largest timestamp of all; None in an empty log."""
     latest = max(segment.max_timestamp_ms for segment in store.segments())

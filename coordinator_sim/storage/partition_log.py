@@ -14,7 +14,7 @@ from coordinator_sim.storage.leader_epochs import LeaderEpochs
 from coordinator_sim.storage.log_config import LogConfig
 from coordinator_sim.storage.log_values import OffsetSpec, ReadResult, TimedOffset
 from coordinator_sim.storage.log_writer import LogWriter
-from coordinator_sim.storage.offset_lookup import first_not_before, newest
+from coordinator_sim.storage.offset_lookup import first_not_before, newest, segment_starts
 from coordinator_sim.storage.spans import batches_in, end_of, marker_of, span_of
 from coordinator_sim.wire.record_batches import CURRENT_MAGIC
 from coordinator_sim.wire.stored_batches import StoredBatch
@@ -60,6 +60,7 @@ class PartitionLog(LogWriter):
         max_bytes: int,
         read_committed: bool = False,
         min_one_batch: bool = True,
+        to_end: bool = False,
     ) -> ReadResult:
         """Whole batches from an offset on, up to the high watermark or the last stable offset.
 
@@ -68,6 +69,7 @@ class PartitionLog(LogWriter):
             max_bytes: Of the answer.
             read_committed: Whether open transactions are not to be seen, aborted ones to be told.
             min_one_batch: Whether the first batch comes even when it is larger than that.
+            to_end: Whether the high watermark is no limit, as for followers.
 
         Source: UnifiedLog.read, LocalLog.read.
         """
@@ -75,6 +77,8 @@ class PartitionLog(LogWriter):
             return ReadResult(error=ErrorCode.OFFSET_OUT_OF_RANGE)
         stable = self.last_stable_offset
         bound = stable if read_committed else self.high_watermark
+        if to_end:
+            bound = self.end_offset
         records = b""
         if offset < bound:
             records = self._store.read(offset, max(max_bytes, 0), before_offset=bound)
@@ -95,6 +99,26 @@ class PartitionLog(LogWriter):
             aborted=aborted,
             cut_off=cut_off,
         )
+
+    def offsets_before(self, timestamp_ms: int, max_count: int, *, now_ms: int) -> list[int]:
+        """Where segments begin that are not younger, as ListOffsets 0 asks; newest first.
+
+        Args:
+            timestamp_ms: Or LATEST or EARLIEST of `OffsetSpec`.
+            max_count: Of offsets.
+            now_ms: The present of the log's timestamps.
+
+        Source: UnifiedLog.legacyFetchOffsetsBefore.
+        """
+        known = segment_starts(self._store, self.log_start_offset, self.end_offset, now_ms)
+        at = len(known)
+        if timestamp_ms == OffsetSpec.EARLIEST:
+            at = 1
+        elif timestamp_ms != OffsetSpec.LATEST:
+            while at and known[at - 1][1] > timestamp_ms:
+                at -= 1
+        chosen = [offset for offset, _ in known[max(at - max_count, 0) : at]]
+        return sorted(chosen, reverse=True)
 
     def offset_for_timestamp(
         self, timestamp_ms: int, *, read_committed: bool = False
@@ -172,6 +196,10 @@ class PartitionLog(LogWriter):
         self._store.truncate_to(offset)
         self.high_watermark = min(self.high_watermark, offset)
         self._recover(now_ms)
+
+    def delete(self) -> None:
+        """The partition is gone, with everything that was stored of it."""
+        self._store.delete()
 
     def close(self) -> None:
         """Leave everything as a later opening wants it."""

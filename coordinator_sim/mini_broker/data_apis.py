@@ -1,0 +1,144 @@
+"""All APIs about records as one family: what waits for partitions hears here of what happens.
+
+Source: kafka trunk, ReplicaManager (its purgatories).
+"""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from coordinator_sim.broker.passage import Access
+from coordinator_sim.mini_broker.contract import Answers, Handlers, Instants
+from coordinator_sim.mini_broker.delete_records import DeleteRecordsApi
+from coordinator_sim.mini_broker.describe_logs import DescribeLogsApi, LogVolume
+from coordinator_sim.mini_broker.fetch import DEFAULT_FETCH_MAX_BYTES, FetchApi
+from coordinator_sim.mini_broker.fetch_sessions import (
+    DEFAULT_SLOTS,
+    SHARD_COUNT,
+    DrawId,
+    FetchSessionCache,
+)
+from coordinator_sim.mini_broker.hosted_partitions import HostedPartitions
+from coordinator_sim.mini_broker.notices import Notices
+from coordinator_sim.mini_broker.offset_lookup import OffsetApi
+from coordinator_sim.mini_broker.produce import ProduceApi
+from coordinator_sim.mini_broker.transaction_gate import OpenGate, TransactionGate
+
+
+class DataSettings(Struct, frozen=True, kw_only=True):
+    """What a broker's settings say of the data APIs.
+
+    Args:
+        fetch_max_bytes: `fetch.max.bytes`.
+        fetch_session_slots: `max.incremental.fetch.session.cache.slots`.
+        fetch_session_shards: Parts of that cache; 1 up to 3.8.
+        conceals_topics: Whether topics that may not be described are said not to exist.
+        volume: The log directory of the broker of that id.
+    """
+
+    fetch_max_bytes: int = DEFAULT_FETCH_MAX_BYTES
+    fetch_session_slots: int = DEFAULT_SLOTS
+    fetch_session_shards: int = SHARD_COUNT
+    conceals_topics: bool = False
+    volume: Callable[[int], LogVolume] = lambda _broker_id: LogVolume("/memory")
+
+
+class DataApis:
+    """Produce, Fetch, ListOffsets, OffsetForLeaderEpoch, DeleteRecords and what describes logs.
+
+    Args:
+        partitions: What the brokers host.
+        access: Whom to ask.
+        answers: Where late answers go.
+        draw: Draws ids of fetch sessions.
+        gate: Whom Produce asks about transactions.
+        settings: Of the brokers.
+    """
+
+    __slots__ = ("_families", "fetches", "produces")
+
+    def __init__(
+        self,
+        partitions: HostedPartitions,
+        access: Access,
+        answers: Answers,
+        *,
+        draw: DrawId,
+        gate: TransactionGate | None = None,
+        settings: DataSettings | None = None,
+    ) -> None:
+        settings = DataSettings() if settings is None else settings
+        conceals = settings.conceals_topics
+        self.fetches = FetchApi(
+            partitions,
+            access,
+            answers,
+            lambda: FetchSessionCache(
+                settings.fetch_session_slots, draw, settings.fetch_session_shards
+            ),
+            max_bytes=settings.fetch_max_bytes,
+            conceals_topics=conceals,
+        )
+        self.produces = ProduceApi(
+            partitions,
+            access,
+            answers,
+            gate=OpenGate() if gate is None else gate,
+            touched=self.touched,
+            conceals_topics=conceals,
+        )
+        self._families = (
+            self.produces,
+            self.fetches,
+            OffsetApi(partitions, access, conceals_topics=conceals),
+            DeleteRecordsApi(partitions, access),
+            DescribeLogsApi(partitions, access, settings.volume),
+        )
+
+    def handlers(self) -> Handlers:
+        """Of all of them."""
+        return {api: each for family in self._families for api, each in family.handlers().items()}
+
+    # -- what happens ----------------------------------------------------------------------
+
+    def listen(self, notices: Notices) -> None:
+        """Hear of what happens at partitions and connections."""
+        notices.readable.append(lambda topic, partition: self.touched((topic, partition)))
+        notices.leader_changed.append(
+            lambda topic, partition, _now: self.touched((topic, partition))
+        )
+        notices.topic_deleted.append(self._topic_deleted)
+        notices.disconnected.append(self.disconnected)
+
+    def touched(self, place: tuple[str, int]) -> None:
+        """Something happened at a partition: an append, a marker, a leader, a high watermark."""
+        self.produces.purgatory.touched(place)
+        self.fetches.purgatory.touched(place)
+
+    def _topic_deleted(self, name: str, _id: bytes, partitions: int, _now: Instants) -> None:
+        for partition in range(partitions):
+            self.touched((name, partition))
+
+    def disconnected(self, connection: int) -> None:
+        """A client is gone, and with it what waits for its answers."""
+        self.produces.purgatory.closed(connection)
+        self.fetches.purgatory.closed(connection)
+
+    # -- time ------------------------------------------------------------------------------
+
+    def expire(self, now: Instants) -> None:
+        """Answer what has waited long enough."""
+        self.produces.purgatory.expire(now.wall_ms)
+        self.fetches.expire(now.wall_ms)
+
+    def next_group_deadline_ms(self) -> int | None:
+        """Nothing here goes by the group clock."""
+        return None
+
+    def next_wall_deadline_ms(self) -> int | None:
+        """The earliest end of a wait."""
+        found = (
+            self.produces.purgatory.next_deadline_ms(),
+            self.fetches.purgatory.next_deadline_ms(),
+        )
+        return min((each for each in found if each is not None), default=None)

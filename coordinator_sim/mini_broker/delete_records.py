@@ -1,0 +1,84 @@
+"""DeleteRecords: let logs begin later.
+
+Source: kafka trunk, KafkaApis.handleDeleteRecordsRequest; ReplicaManager.deleteRecords;
+Partition.deleteRecordsOnLeader.
+"""
+
+from functools import partial
+from typing import Final
+
+from coordinator_sim.broker.authorizer import Operation, ResourceType
+from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
+from coordinator_sim.broker.passage import Access
+from coordinator_sim.mini_broker.contract import Call, Handlers
+from coordinator_sim.mini_broker.hosted_partitions import HostedPartitions
+from coordinator_sim.mini_broker.purgatory import Place
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
+from coordinator_sim.wire.schema import Data
+
+_NO_LOW_WATERMARK: Final = -1
+_INTERNAL: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
+
+
+class DeleteRecordsApi:
+    """Answers DeleteRecords.
+
+    Args:
+        partitions: What the brokers host.
+        access: Whom to ask.
+    """
+
+    __slots__ = ("_access", "_partitions")
+
+    def __init__(self, partitions: HostedPartitions, access: Access) -> None:
+        self._partitions = partitions
+        self._access = access
+
+    def handlers(self) -> Handlers:
+        """Of DeleteRecords."""
+        return {ApiKey.DELETE_RECORDS: self._handle}
+
+    def _handle(self, call: Call) -> Data:
+        """All replicas follow at once, so that nobody waits.
+
+        UNSPECIFIED: Kafka's order of topics and partitions is that of a hash map; here it is the
+        request's.
+        """
+        topics: dict[str, dict[int, Data]] = {}
+        for topic in call.request["topics"]:
+            told = topics.setdefault(topic["name"], {})
+            for each in topic["partitions"]:
+                place = (topic["name"], each["partitionIndex"])
+                outcome = self._deleted(call, place, each["offset"])
+                told[place[1]] = _result(place[1], outcome)
+        return {
+            "topics": [
+                {"name": name, "partitions": list(told.values())} for name, told in topics.items()
+            ]
+        }
+
+    def _deleted(self, call: Call, place: Place, offset: int) -> int | ErrorCode:
+        """The new start of the log, or why it has none."""
+        if not self._access.allows(call.context, Operation.DELETE, ResourceType.TOPIC, place[0]):
+            return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        if self._partitions.image.partition(*place) is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if place[0] in _INTERNAL:
+            return ErrorCode.INVALID_TOPIC_EXCEPTION
+        log = self._partitions.local_log(call.broker_id, place)
+        if isinstance(log, ErrorCode):
+            return log
+        error = self._partitions.attempt(place, partial(log.delete_before, offset))
+        return log.log_start_offset if error is ErrorCode.NONE else error
+
+
+def _result(partition: int, outcome: int | ErrorCode) -> Data:
+    # An error is a number too.
+    is_error = isinstance(outcome, ErrorCode)
+    return {
+        "partitionIndex": partition,
+        "lowWatermark": _NO_LOW_WATERMARK if is_error else outcome,
+        "errorCode": int(outcome) if is_error else 0,
+    }

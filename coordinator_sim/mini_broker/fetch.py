@@ -1,0 +1,263 @@
+"""Fetch: records out of logs, waiting for them where there are too few.
+
+Source: kafka trunk, KafkaApis.handleFetchRequest; ReplicaManager.fetchMessages; DelayedFetch.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.broker.authorizer import CLUSTER_NAME, Operation, ResourceType
+from coordinator_sim.broker.passage import Access
+from coordinator_sim.mini_broker.contract import Answers, Call, Handlers
+from coordinator_sim.mini_broker.fetch_request import (
+    LEADER_TAGS_SINCE,
+    FetchParams,
+    forgotten_of,
+    metadata_of,
+    params_of,
+    wanted_of,
+)
+from coordinator_sim.mini_broker.fetch_sessions import (
+    FetchContext,
+    FetchPlace,
+    FetchScope,
+    FetchSessionCache,
+    FetchTerms,
+    Found,
+    Wanted,
+)
+from coordinator_sim.mini_broker.hosted_partitions import HostedPartitions
+from coordinator_sim.mini_broker.log_reads import LogReader, refusal
+from coordinator_sim.mini_broker.purgatory import Place, Purgatory
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.wire.schema import Data
+
+DEFAULT_FETCH_MAX_BYTES: Final = 55 * 1024 * 1024
+"""`fetch.max.bytes` of a broker."""
+_STORAGE_ERROR_SINCE: Final = 6
+_TAGGED: Final = frozenset(
+    {int(ErrorCode.NOT_LEADER_OR_FOLLOWER), int(ErrorCode.FENCED_LEADER_EPOCH)}
+)
+
+
+class FetchApi:
+    """Answers Fetch.
+
+    Args:
+        partitions: What the brokers host.
+        access: Whom to ask.
+        answers: Where late answers go.
+        new_sessions: Makes the session cache of a broker that has just started.
+        max_bytes: `fetch.max.bytes`.
+        conceals_topics: Whether topics that may not be described are said not to exist.
+    """
+
+    __slots__ = (
+        "_access",
+        "_max_bytes",
+        "_new_sessions",
+        "_sessions",
+        "_wall_ms",
+        "answers",
+        "conceals_topics",
+        "partitions",
+        "purgatory",
+        "reader",
+    )
+
+    def __init__(
+        self,
+        partitions: HostedPartitions,
+        access: Access,
+        answers: Answers,
+        new_sessions: Callable[[], FetchSessionCache],
+        *,
+        max_bytes: int = DEFAULT_FETCH_MAX_BYTES,
+        conceals_topics: bool = False,
+    ) -> None:
+        self.partitions = partitions
+        self._access = access
+        self.answers = answers
+        self._new_sessions = new_sessions
+        self._max_bytes = max_bytes
+        self.conceals_topics = conceals_topics
+        self._sessions: dict[int, FetchSessionCache] = {}
+        self._wall_ms = 0
+        self.purgatory = Purgatory()
+        self.reader = LogReader(partitions)
+
+    def handlers(self) -> Handlers:
+        """Of Fetch."""
+        return {ApiKey.FETCH: self._handle}
+
+    def sessions(self, broker_id: int) -> FetchSessionCache:
+        """The session cache of a broker."""
+        found = self._sessions.get(broker_id)
+        if found is None:
+            found = self._sessions[broker_id] = self._new_sessions()
+        return found
+
+    def forget_broker(self, broker_id: int) -> None:
+        """A broker's process is gone, and its sessions with it."""
+        self._sessions.pop(broker_id, None)
+
+    def _handle(self, call: Call) -> Data | None:
+        self._wall_ms = call.now.wall_ms
+        version = call.context.api_version
+        params = params_of(call, self._max_bytes)
+        names = self.partitions.image.topic_names
+        context = self.sessions(call.broker_id).new_context(
+            version,
+            metadata_of(call.request),
+            wanted_of(call.request, version, names),
+            forgotten_of(call.request, version, names),
+            names,
+            FetchScope(call.now.wall_ms, params.is_follower),
+        )
+        refused, readable = self._sorted(call, context, params)
+        fetch = PendingFetch(self, call, params, context, refused, readable)
+        if not readable:
+            return fetch.response({}, self._wall_ms)
+        read = self.reader.read(call.broker_id, params, readable)
+        if params.max_wait_ms <= 0 or read.is_enough(params.min_bytes):
+            return fetch.response(read.found, self._wall_ms)
+        places = [_place(each) for each in readable]
+        deadline_ms = call.now.wall_ms + params.max_wait_ms
+        self.purgatory.watch(fetch, places, deadline_ms, call.connection)
+        return None
+
+    def complete(self, fetch: "PendingFetch", found: Found) -> None:
+        """Answer a request that waited, with what was read for it."""
+        self.answers.answer(fetch.call.context.token, fetch.response(found, self._wall_ms))
+
+    def expire(self, wall_ms: int) -> None:
+        """Answer the requests that have waited long enough."""
+        self._wall_ms = wall_ms
+        self.purgatory.expire(wall_ms)
+
+    # -- which partitions may be read ------------------------------------------------------
+
+    def _sorted(
+        self, call: Call, context: FetchContext, params: FetchParams
+    ) -> tuple[Found, Wanted]:
+        """The partitions that are refused at once, and those to be read."""
+        refused: Found = {}
+        readable: Wanted = {}
+        may_copy = not params.is_follower or self._access.allows(
+            call.context, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
+        )
+        verdicts: dict[str | None, ErrorCode] = {}
+        for place, terms in context.partitions():
+            error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            if may_copy:
+                error = verdicts.get(place.topic, ErrorCode.UNKNOWN_SERVER_ERROR)
+                if error is ErrorCode.UNKNOWN_SERVER_ERROR:
+                    error = self._topic_error(call, place, params)
+                    verdicts[place.topic] = error
+            if error is ErrorCode.NONE and self.partitions.image.partition(*_place(place)) is None:
+                error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if error is ErrorCode.NONE:
+                readable[place] = terms
+            else:
+                refused[place] = refusal(place.partition, error)
+        return _unknown_ids_first(refused), readable
+
+    def _topic_error(self, call: Call, place: FetchPlace, params: FetchParams) -> ErrorCode:
+        if place.topic is None:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        if params.is_follower or self._access.is_open:
+            return ErrorCode.NONE
+        if self.conceals_topics and not self._access.allows(
+            call.context, Operation.DESCRIBE, ResourceType.TOPIC, place.topic
+        ):
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if self._access.allows(call.context, Operation.READ, ResourceType.TOPIC, place.topic):
+            return ErrorCode.NONE
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
+class PendingFetch(Struct, frozen=True):
+    """A Fetch on its way, which may wait.
+
+    Args:
+        api: Whose it is.
+        call: The request.
+        params: What it asks for.
+        context: Its session.
+        refused: Answers of partitions that are not read.
+        readable: The other partitions, in the order in which they are read.
+    """
+
+    api: FetchApi
+    call: Call
+    params: FetchParams
+    context: FetchContext
+    refused: Found
+    readable: Wanted
+
+    def try_complete(self) -> bool:
+        """Answer if there is enough, or something that the client must know."""
+        found_bytes = 0
+        for place, terms in self.readable.items():
+            available = self._available(place, terms)
+            if available is None:
+                break
+            found_bytes += available
+            if found_bytes >= self.params.min_bytes:
+                break
+        else:
+            if found_bytes < self.params.min_bytes:
+                return False
+        self.expire()
+        return True
+
+    def expire(self) -> None:
+        """Answer with what there is."""
+        read = self.api.reader.read(self.call.broker_id, self.params, self.readable)
+        self.api.complete(self, read.found)
+
+    def abandon(self) -> None:
+        """Nobody is there to be told."""
+        self.api.answers.answer(self.call.context.token, None)
+
+    def _available(self, place: FetchPlace, terms: FetchTerms) -> int | None:
+        return self.api.reader.available_bytes(self.call.broker_id, self.params, place, terms)
+
+    def response(self, found: Found, wall_ms: int) -> Data:
+        """The whole answer.
+
+        Args:
+            found: Answers of the partitions that were read.
+            wall_ms: When it leaves.
+        """
+        version = self.params.version
+        nodes: dict[int, Data] = {}
+        for place, answer in found.items():
+            if version < _STORAGE_ERROR_SINCE and answer["errorCode"] == _STORAGE_ERROR:
+                answer["errorCode"] = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            if version >= LEADER_TAGS_SINCE and answer["errorCode"] in _TAGGED:
+                listener = self.call.context.listener
+                tags = self.api.partitions.leader_tags(_place(place), listener, nodes)
+                answer["currentLeader"] = tags
+        response = self.context.answer({**found, **self.refused}, wall_ms)
+        if nodes:
+            response["nodeEndpoints"] = list(nodes.values())
+        return response
+
+
+def _unknown_ids_first(refused: Found) -> Found:
+    """In the order in which Kafka looks at them."""
+    unknown = int(ErrorCode.UNKNOWN_TOPIC_ID)
+    if len(refused) < 2:  # noqa: PLR2004 - nothing to sort
+        return refused
+    return dict(sorted(refused.items(), key=lambda item: item[1]["errorCode"] != unknown))
+
+
+_STORAGE_ERROR: Final = int(ErrorCode.KAFKA_STORAGE_ERROR)
+
+
+def _place(place: FetchPlace) -> Place:
+    return place.topic or "", place.partition

@@ -1,0 +1,140 @@
+"""A Fetch request of any version as what it asks for.
+
+Source: kafka trunk, FetchRequest.fetchData and forgottenTopics; FetchParams.java,
+FetchIsolation.of.
+"""
+
+from collections.abc import Mapping
+from enum import Enum, unique
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.mini_broker.contract import Call
+from coordinator_sim.mini_broker.fetch_sessions import (
+    FetchMetadata,
+    FetchPlace,
+    FetchTerms,
+    Wanted,
+)
+from coordinator_sim.wire.schema import ZERO_UUID, Data
+
+CLIENT_METADATA_SINCE: Final = 11
+"""Consumers tell their rack from this version on, and may read from any replica."""
+TOPIC_IDS_SINCE: Final = 13
+LEADER_TAGS_SINCE: Final = 16
+_REPLICA_STATE_SINCE: Final = 15
+_HARD_LIMIT_UNTIL: Final = 2
+_CONSUMER: Final = -1
+_FUTURE_REPLICA: Final = -3
+_READ_COMMITTED: Final = 1
+
+
+@unique
+class Isolation(Enum):
+    """Up to where a fetch may read."""
+
+    LOG_END = "log end"
+    HIGH_WATERMARK = "high watermark"
+    LAST_STABLE_OFFSET = "last stable offset"
+
+
+class FetchParams(Struct, frozen=True, kw_only=True, gc=False):
+    """What a Fetch asks for all of its partitions together.
+
+    Args:
+        replica_id: Of the follower that fetches; negative for a consumer.
+        max_bytes: Of all records together; above that no second batch.
+        has_hard_limit: Old versions are sent no more than the limits allow, even a torn batch.
+        leader_only: Whether a follower must refuse.
+    """
+
+    version: int
+    replica_id: int
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    isolation: Isolation
+    has_hard_limit: bool
+    leader_only: bool
+
+    @property
+    def is_follower(self) -> bool:
+        """Whether a broker fetches, to copy."""
+        return self.replica_id >= 0
+
+
+def params_of(call: Call, max_bytes: int) -> FetchParams:
+    """What the request asks for.
+
+    Args:
+        call: With a Fetch request.
+        max_bytes: `fetch.max.bytes` of the broker.
+    """
+    request, version = call.request, call.context.api_version
+    replica_id = _replica_id(request, version)
+    most = min(request.get("maxBytes", max_bytes), max_bytes)
+    return FetchParams(
+        version=version,
+        replica_id=replica_id,
+        max_wait_ms=request["maxWaitMs"],
+        min_bytes=min(request["minBytes"], most),
+        max_bytes=most,
+        isolation=_isolation(replica_id, request.get("isolationLevel", 0)),
+        has_hard_limit=version <= _HARD_LIMIT_UNTIL,
+        leader_only=replica_id != _FUTURE_REPLICA
+        and (replica_id >= 0 or version < CLIENT_METADATA_SINCE),
+    )
+
+
+def _replica_id(request: Data, version: int) -> int:
+    if version >= _REPLICA_STATE_SINCE:
+        return int(request.get("replicaState", {}).get("replicaId", _CONSUMER))
+    return int(request.get("replicaId", _CONSUMER))
+
+
+def _isolation(replica_id: int, level: int) -> Isolation:
+    if replica_id >= 0 or replica_id == _FUTURE_REPLICA:
+        return Isolation.LOG_END
+    return Isolation.LAST_STABLE_OFFSET if level == _READ_COMMITTED else Isolation.HIGH_WATERMARK
+
+
+def metadata_of(request: Data) -> FetchMetadata:
+    """Which session the request belongs to."""
+    default = FetchMetadata()
+    return FetchMetadata(
+        request.get("sessionId", default.session_id), request.get("sessionEpoch", default.epoch)
+    )
+
+
+def wanted_of(request: Data, version: int, topic_names: Mapping[bytes, str]) -> Wanted:
+    """The partitions that the request names; one named twice is as it was named last."""
+    wanted: Wanted = {}
+    for topic in request["topics"]:
+        topic_id, name = _identity(topic, version, topic_names)
+        for each in topic["partitions"]:
+            wanted[FetchPlace(topic_id, name, each["partition"])] = FetchTerms(
+                each["fetchOffset"],
+                each["partitionMaxBytes"],
+                max(each.get("currentLeaderEpoch", -1), -1),
+                max(each.get("lastFetchedEpoch", -1), -1),
+                each.get("logStartOffset", -1),
+            )
+    return wanted
+
+
+def forgotten_of(request: Data, version: int, topic_names: Mapping[bytes, str]) -> list[FetchPlace]:
+    """The partitions that the session is to forget."""
+    return [
+        FetchPlace(*_identity(topic, version, topic_names), partition)
+        for topic in request.get("forgottenTopicsData", ())
+        for partition in topic["partitions"]
+    ]
+
+
+def _identity(
+    topic: Data, version: int, topic_names: Mapping[bytes, str]
+) -> tuple[bytes, str | None]:
+    if version >= TOPIC_IDS_SINCE:
+        return topic["topicId"], topic_names.get(topic["topicId"])
+    return ZERO_UUID, topic["topic"]

@@ -1,0 +1,144 @@
+"""Which log a broker reads and writes for a partition, or why it does not.
+
+Replicas are labels: all brokers of a partition share one log, and the leader's name decides who
+may use it for what.
+
+Source: kafka trunk, ReplicaManager.getPartitionOrError; Partition.getLocalLog,
+checkCurrentLeaderEpoch, effectiveMinIsr.
+"""
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from coordinator_sim.mini_broker.image import (
+    BROKER_RESOURCE,
+    TOPIC_RESOURCE,
+    ClusterImage,
+    PartitionState,
+)
+from coordinator_sim.mini_broker.purgatory import Place
+from coordinator_sim.mini_broker.settings import Endpoint
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.storage.partition_log import PartitionLog
+from coordinator_sim.wire.schema import Data
+
+NO_EPOCH: Final = -1
+"""A request that does not say which leader epoch it knows."""
+MIN_ISR: Final = "min.insync.replicas"
+T = TypeVar("T")
+
+FindLog = Callable[[str, int], PartitionLog | None]
+"""The log of a partition; None while it is offline."""
+StorageFailed = Callable[[Place, OSError], None]
+"""A medium failed: let the partition's leader resign."""
+FindEndpoint = Callable[[int, str], Endpoint | None]
+"""Where a living broker is reached on a listener; None when it is not alive."""
+
+
+class HostedPartitions:
+    """The partitions of a cluster as its brokers host them.
+
+    Args:
+        image: Who leads what.
+        find_log: See `FindLog`.
+        endpoint: See `FindEndpoint`.
+        storage_failed: See `StorageFailed`.
+    """
+
+    __slots__ = ("_endpoint", "_find_log", "_storage_failed", "image")
+
+    def __init__(
+        self,
+        image: ClusterImage,
+        find_log: FindLog,
+        *,
+        endpoint: FindEndpoint,
+        storage_failed: StorageFailed,
+    ) -> None:
+        self.image = image
+        self._find_log = find_log
+        self._endpoint = endpoint
+        self._storage_failed = storage_failed
+
+    def hosted(self, broker_id: int, place: Place) -> PartitionLog | ErrorCode:
+        """The log of a partition that a broker has a replica of."""
+        state = self.image.partition(*place)
+        if state is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if broker_id not in state.replicas:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        log = self._find_log(*place)
+        return ErrorCode.KAFKA_STORAGE_ERROR if log is None else log
+
+    def local_log(
+        self, broker_id: int, place: Place, epoch: int = NO_EPOCH, *, leader_only: bool = True
+    ) -> PartitionLog | ErrorCode:
+        """The log for a request that knows the leader by that epoch.
+
+        Args:
+            broker_id: Whom the request reached.
+            place: The partition.
+            epoch: The leader epoch that the request knows; NO_EPOCH to leave it unchecked.
+            leader_only: False where any replica will do.
+        """
+        log = self.hosted(broker_id, place)
+        state = self.image.partition(*place)
+        if isinstance(log, ErrorCode) or state is None:
+            return log
+        error = epoch_error(state, epoch)
+        if error is ErrorCode.NONE and leader_only and state.leader_id != broker_id:
+            error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return log if error is ErrorCode.NONE else error
+
+    def attempt(self, place: Place, act: Callable[[], T]) -> T | ErrorCode:
+        """What a verb of the partition's log answers; KAFKA_STORAGE_ERROR when the medium fails.
+
+        The one place where a failing medium becomes an error of the protocol.
+        """
+        try:
+            return act()
+        except OSError as error:
+            self._storage_failed(place, error)
+            return ErrorCode.KAFKA_STORAGE_ERROR
+
+    def has_enough_replicas(self, place: Place) -> bool:
+        """Whether those in sync are as many as `min.insync.replicas`, or all that there are."""
+        state = self.image.partition(*place)
+        if state is None:
+            return False
+        image = self.image
+        text = image.configs_of(TOPIC_RESOURCE, place[0]).get(MIN_ISR) or image.configs_of(
+            BROKER_RESOURCE, ""
+        ).get(MIN_ISR, "1")
+        return len(state.isr) >= min(int(text), len(state.replicas))
+
+    def leader_tags(self, place: Place, listener: str, nodes: dict[int, Data]) -> Data:
+        """Who leads a partition, as answers to the wrong broker tell it (KIP-951).
+
+        Args:
+            place: The partition.
+            listener: That the client is on.
+            nodes: Takes where the leader is reached, if it is alive.
+        """
+        state = self.image.partition(*place)
+        if state is None:
+            return {"leaderId": -1, "leaderEpoch": -1}
+        found = self._endpoint(state.leader_id, listener)
+        if found is not None:
+            node_id = state.leader_id
+            nodes[node_id] = {
+                "nodeId": node_id,
+                "host": found.host,
+                "port": found.port,
+                "rack": None,
+            }
+        return {"leaderId": state.leader_id, "leaderEpoch": state.leader_epoch}
+
+
+def epoch_error(state: PartitionState, epoch: int) -> ErrorCode:
+    """What is wrong with the leader epoch that a request knows."""
+    if epoch in (NO_EPOCH, state.leader_epoch):
+        return ErrorCode.NONE
+    if epoch < state.leader_epoch:
+        return ErrorCode.FENCED_LEADER_EPOCH
+    return ErrorCode.UNKNOWN_LEADER_EPOCH

@@ -1,0 +1,228 @@
+"""Reading logs for a Fetch: each partition's answer, within the limits of all together.
+
+Source: kafka trunk, ReplicaManager.readFromLog; Partition.fetchRecords, readRecords,
+followerReplicaOrThrow; DelayedFetch.tryComplete.
+"""
+
+from functools import partial
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.mini_broker.fetch_request import FetchParams, Isolation
+from coordinator_sim.mini_broker.fetch_sessions import FetchPlace, FetchTerms, Found, Wanted
+from coordinator_sim.mini_broker.hosted_partitions import NO_EPOCH, HostedPartitions
+from coordinator_sim.mini_broker.purgatory import Place
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.storage.log_values import ReadResult
+from coordinator_sim.storage.partition_log import PartitionLog
+from coordinator_sim.wire.schema import ZERO_UUID, Data
+
+_NOWHERE: Final = -1
+
+
+def refusal(partition: int, error: ErrorCode) -> Data:
+    """The answer of a partition that is not read. Source: FetchResponse.partitionResponse."""
+    return {
+        "partitionIndex": partition,
+        "errorCode": int(error),
+        "highWatermark": _NOWHERE,
+        "lastStableOffset": _NOWHERE,
+        "logStartOffset": _NOWHERE,
+        "abortedTransactions": None,
+        "records": b"",
+    }
+
+
+class ReadPartitions(Struct, frozen=True):
+    """What was read.
+
+    Args:
+        found: The partitions' answers, in the order of reading.
+        size_bytes: Of all records.
+        is_urgent: Whether one of them is an error or a truncation, of which the client must know.
+    """
+
+    found: Found
+    size_bytes: int
+    is_urgent: bool
+
+    def is_enough(self, min_bytes: int) -> bool:
+        """Whether it can be sent without waiting for more."""
+        return self.is_urgent or self.size_bytes >= min_bytes
+
+
+class LogReader:
+    """Reads for fetches."""
+
+    __slots__ = ("_partitions",)
+
+    def __init__(self, partitions: HostedPartitions) -> None:
+        self._partitions = partitions
+
+    def read(self, broker_id: int, params: FetchParams, wanted: Wanted) -> ReadPartitions:
+        """Read partitions in their order.
+
+        As long as nothing was found, the first batch of a partition comes also if it is above the
+        limits, so that a consumer gets past it.
+        """
+        left_bytes = params.max_bytes
+        size_bytes = 0
+        is_urgent = False
+        found: Found = {}
+        for place, terms in wanted.items():
+            at_least_one = not params.has_hard_limit and not size_bytes
+            limit = min(terms.max_bytes, left_bytes)
+            answer = self._read(broker_id, params, place, terms, (limit, at_least_one))
+            found[place] = answer
+            records_bytes = len(answer["records"])
+            size_bytes += records_bytes
+            left_bytes = max(0, left_bytes - records_bytes)
+            is_urgent = is_urgent or bool(answer["errorCode"]) or "divergingEpoch" in answer
+        return ReadPartitions(found, size_bytes, is_urgent)
+
+    def _read(
+        self,
+        broker_id: int,
+        params: FetchParams,
+        place: FetchPlace,
+        terms: FetchTerms,
+        limit: tuple[int, bool],
+    ) -> Data:
+        log = self._readable_log(broker_id, params, place, terms)
+        if isinstance(log, ErrorCode):
+            return refusal(place.partition, log)
+        diverging = diverging_epoch(log, terms)
+        if isinstance(diverging, ErrorCode):
+            return refusal(place.partition, diverging)
+        if diverging is not None:
+            return _diverged(log, place.partition, diverging)
+        read = partial(_read_log, log, params, terms, limit)
+        result = self._partitions.attempt(_named(place), read)
+        if isinstance(result, ErrorCode):
+            return refusal(place.partition, result)
+        if result.error is not ErrorCode.NONE:
+            return refusal(place.partition, result.error)
+        records = result.records
+        if params.has_hard_limit and not records:
+            records = result.cut_off
+        return _answer(place.partition, result, records)
+
+    def _readable_log(
+        self, broker_id: int, params: FetchParams, place: FetchPlace, terms: FetchTerms
+    ) -> PartitionLog | ErrorCode:
+        """The log, if the broker may read it for this fetch; the checks in Kafka's order."""
+        partitions = self._partitions
+        named = _named(place)
+        log = partitions.hosted(broker_id, named)
+        if isinstance(log, ErrorCode):
+            return log
+        topic = partitions.image.topics[named[0]]
+        if place.topic_id not in (ZERO_UUID, topic.topic_id):
+            return ErrorCode.INCONSISTENT_TOPIC_ID
+        epoch = terms.current_leader_epoch
+        log = partitions.local_log(broker_id, named, epoch, leader_only=params.leader_only)
+        if isinstance(log, ErrorCode) or not params.is_follower:
+            return log
+        followers = topic.partitions[place.partition].replicas
+        if params.replica_id in followers and params.replica_id != broker_id:
+            return log
+        # A follower that nobody knows of: its metadata may be newer than this broker's.
+        if epoch == NO_EPOCH:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return ErrorCode.UNKNOWN_LEADER_EPOCH
+
+    def available_bytes(
+        self, broker_id: int, params: FetchParams, place: FetchPlace, terms: FetchTerms
+    ) -> int | None:
+        """How much a waiting fetch would get of a partition; None when it must be told at once.
+
+        Source: DelayedFetch.tryComplete, cases A to H.
+        """
+        log = self._readable_log(broker_id, params, place, terms)
+        if isinstance(log, ErrorCode) or diverging_epoch(log, terms) is not None:
+            return None
+        end_offset = upper_bound(log, params.isolation)
+        if terms.fetch_offset > end_offset or terms.fetch_offset < log.log_start_offset:
+            return None
+        if terms.fetch_offset == end_offset:
+            return 0
+        if params.min_bytes <= 1:
+            return params.min_bytes
+        wanted = min(terms.max_bytes, params.min_bytes)
+        read = partial(_read_log, log, params, terms, (wanted, True))
+        result = self._partitions.attempt(_named(place), read)
+        if isinstance(result, ErrorCode):
+            return None
+        return min(len(result.records), terms.max_bytes)
+
+
+def upper_bound(log: PartitionLog, isolation: Isolation) -> int:
+    """Up to where such a fetch may read."""
+    if isolation is Isolation.LOG_END:
+        return log.end_offset
+    if isolation is Isolation.HIGH_WATERMARK:
+        return log.high_watermark
+    return log.last_stable_offset
+
+
+def diverging_epoch(log: PartitionLog, terms: FetchTerms) -> Data | ErrorCode | None:
+    """Where the fetcher's log parts from this one; None when it does not, or is not known.
+
+    Source: Partition.readRecords, from KIP-595 on.
+    """
+    if terms.last_fetched_epoch == NO_EPOCH:
+        return None
+    end = log.end_offset_for_epoch(terms.last_fetched_epoch)
+    if end.end_offset == _NOWHERE or end.leader_epoch == NO_EPOCH:
+        return ErrorCode.OFFSET_OUT_OF_RANGE
+    if terms.fetch_offset < log.log_start_offset:
+        return ErrorCode.OFFSET_OUT_OF_RANGE
+    if end.leader_epoch < terms.last_fetched_epoch or end.end_offset < terms.fetch_offset:
+        return {"epoch": end.leader_epoch, "endOffset": end.end_offset}
+    return None
+
+
+def _read_log(
+    log: PartitionLog, params: FetchParams, terms: FetchTerms, limit: tuple[int, bool]
+) -> ReadResult:
+    max_bytes, at_least_one = limit
+    return log.read(
+        terms.fetch_offset,
+        max_bytes=max_bytes,
+        read_committed=params.isolation is Isolation.LAST_STABLE_OFFSET,
+        min_one_batch=at_least_one,
+        to_end=params.isolation is Isolation.LOG_END,
+    )
+
+
+def _diverged(log: PartitionLog, partition: int, diverging: Data) -> Data:
+    return {
+        **refusal(partition, ErrorCode.NONE),
+        "highWatermark": log.high_watermark,
+        "lastStableOffset": log.last_stable_offset,
+        "logStartOffset": log.log_start_offset,
+        "divergingEpoch": diverging,
+    }
+
+
+def _answer(partition: int, result: ReadResult, records: bytes) -> Data:
+    aborted = None
+    if result.aborted is not None:
+        aborted = [
+            {"producerId": each.producer_id, "firstOffset": each.first_offset}
+            for each in result.aborted
+        ]
+    return {
+        "partitionIndex": partition,
+        "errorCode": 0,
+        "highWatermark": result.high_watermark,
+        "lastStableOffset": result.last_stable_offset,
+        "logStartOffset": result.log_start_offset,
+        "abortedTransactions": aborted,
+        "records": records,
+    }
+
+
+def _named(place: FetchPlace) -> Place:
+    return place.topic or "", place.partition

@@ -1,0 +1,223 @@
+"""ListOffsets and OffsetForLeaderEpoch: where in a log something is.
+
+Source: kafka trunk, KafkaApis.handleListOffsetRequest and handleOffsetForLeaderEpochRequest;
+ReplicaManager.fetchOffset and lastOffsetForLeaderEpoch; Partition.fetchOffsetForTimestamp;
+kafka 4.2 for version 11 of ListOffsets.
+"""
+
+from functools import partial
+from typing import Final
+
+from coordinator_sim.broker.authorizer import CLUSTER_NAME, Operation, ResourceType
+from coordinator_sim.broker.passage import Access
+from coordinator_sim.mini_broker.contract import Call, Handlers
+from coordinator_sim.mini_broker.hosted_partitions import NO_EPOCH, HostedPartitions
+from coordinator_sim.mini_broker.purgatory import Place
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.storage.log_values import EpochEnd, OffsetSpec, TimedOffset
+from coordinator_sim.storage.partition_log import PartitionLog
+from coordinator_sim.wire.schema import Data
+
+EARLIEST_PENDING_UPLOAD: Final = -6
+"""Of tiered storage, as LATEST_TIERED: without it neither is ever found."""
+CONSUMER_REPLICA_ID: Final = -1
+DEBUGGING_REPLICA_ID: Final = -2
+
+_SPECIAL_SINCE: Final[dict[int, int]] = {
+    OffsetSpec.EARLIEST: 1,
+    OffsetSpec.LATEST: 1,
+    OffsetSpec.MAX_TIMESTAMP: 7,
+    OffsetSpec.EARLIEST_LOCAL: 8,
+    OffsetSpec.LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
+"""Timestamps that are none, with the version that brought them."""
+_TIERED: Final = frozenset({int(OffsetSpec.LATEST_TIERED), EARLIEST_PENDING_UPLOAD})
+_EARLIEST: Final = frozenset({int(OffsetSpec.EARLIEST), int(OffsetSpec.EARLIEST_LOCAL)})
+_ONE_OFFSET_SINCE: Final = 1
+_EPOCHS_SINCE: Final = 4
+_NOT_AVAILABLE_SINCE: Final = 5
+_READ_COMMITTED: Final = 1
+
+
+class OffsetApi:
+    """Answers ListOffsets and OffsetForLeaderEpoch.
+
+    Args:
+        partitions: What the brokers host.
+        access: Whom to ask.
+        conceals_topics: Whether topics that may not be described are said not to exist.
+    """
+
+    __slots__ = ("_access", "_conceals_topics", "_partitions")
+
+    def __init__(
+        self, partitions: HostedPartitions, access: Access, *, conceals_topics: bool = False
+    ) -> None:
+        self._partitions = partitions
+        self._access = access
+        self._conceals_topics = conceals_topics
+
+    def handlers(self) -> Handlers:
+        """Of both."""
+        return {
+            ApiKey.LIST_OFFSETS: self._list_offsets,
+            ApiKey.OFFSET_FOR_LEADER_EPOCH: self._offsets_of_epochs,
+        }
+
+    def _may_describe(self, call: Call, topic: str) -> bool:
+        return self._access.allows(call.context, Operation.DESCRIBE, ResourceType.TOPIC, topic)
+
+    def _denied(self) -> ErrorCode:
+        if self._conceals_topics:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+    # -- ListOffsets -----------------------------------------------------------------------
+
+    def _list_offsets(self, call: Call) -> Data:
+        """Topics that may not be described come last; a partition named twice comes once."""
+        topics: list[Data] = []
+        refused: list[Data] = []
+        places = [
+            (topic["name"], each["partitionIndex"])
+            for topic in call.request["topics"]
+            for each in topic["partitions"]
+        ]
+        twice = {place for place in places if places.count(place) > 1} if len(places) > 1 else ()
+        for topic in call.request["topics"]:
+            name = topic["name"]
+            may = self._may_describe(call, name)
+            asked = {each["partitionIndex"]: each for each in topic["partitions"]}
+            told = []
+            for index, each in asked.items():
+                error = ErrorCode.NONE if may else self._denied()
+                if may and (name, index) in twice and call.context.api_version:
+                    error = ErrorCode.INVALID_REQUEST
+                if error is ErrorCode.NONE:
+                    told.append(self._offset_of(call, (name, index), each))
+                else:
+                    told.append(_no_offset(index, error))
+            (topics if may else refused).append({"name": name, "partitions": told})
+        return {"topics": topics + refused}
+
+    def _offset_of(self, call: Call, place: Place, asked: Data) -> Data:
+        version = call.context.api_version
+        if version < _ONE_OFFSET_SINCE:
+            return self._old_offsets(call, place, asked)
+        timestamp_ms = asked["timestamp"]
+        if timestamp_ms < 0 and version < _SPECIAL_SINCE.get(timestamp_ms, version + 1):
+            return _no_offset(place[1], ErrorCode.UNSUPPORTED_VERSION)
+        replica_id = call.request["replicaId"]
+        log = self._partitions.local_log(
+            call.broker_id,
+            place,
+            max(asked.get("currentLeaderEpoch", NO_EPOCH), NO_EPOCH),
+            leader_only=replica_id != DEBUGGING_REPLICA_ID,
+        )
+        if isinstance(log, ErrorCode):
+            return _no_offset(place[1], log)
+        is_client = replica_id == CONSUMER_REPLICA_ID
+        level = call.request.get("isolationLevel", 0) if is_client else None
+        find = partial(self._found, log, timestamp_ms, level, place)
+        found = self._partitions.attempt(place, find)
+        if found is ErrorCode.OFFSET_NOT_AVAILABLE and version < _NOT_AVAILABLE_SINCE:
+            found = ErrorCode.LEADER_NOT_AVAILABLE
+        if isinstance(found, ErrorCode):
+            return _no_offset(place[1], found)
+        return {
+            "partitionIndex": place[1],
+            "errorCode": 0,
+            "timestamp": found.timestamp_ms,
+            "offset": found.offset,
+            "leaderEpoch": found.leader_epoch if version >= _EPOCHS_SINCE else NO_EPOCH,
+        }
+
+    def _found(
+        self, log: PartitionLog, timestamp_ms: int, level: int | None, place: Place
+    ) -> TimedOffset | ErrorCode:
+        """What a client may know of; `level` is its isolation level, None for a broker."""
+        bound = log.end_offset
+        if level is not None:
+            bound = log.last_stable_offset if level == _READ_COMMITTED else log.high_watermark
+        # A new leader that does not know yet what is committed of the epochs before.
+        is_behind = level is not None and _epoch_start(log) > log.high_watermark
+        if timestamp_ms == OffsetSpec.LATEST:
+            if is_behind:
+                return ErrorCode.OFFSET_NOT_AVAILABLE
+            state = self._partitions.image.partition(*place)
+            return TimedOffset(-1, bound, NO_EPOCH if state is None else state.leader_epoch)
+        if timestamp_ms in _TIERED:
+            return TimedOffset()
+        found = log.offset_for_timestamp(timestamp_ms, read_committed=level == _READ_COMMITTED)
+        is_hidden = found.offset < 0 and timestamp_ms not in _EARLIEST
+        return ErrorCode.OFFSET_NOT_AVAILABLE if is_hidden and is_behind else found
+
+    def _old_offsets(self, call: Call, place: Place, asked: Data) -> Data:
+        """Version 0: the beginnings of segments. Source: legacyFetchOffsetsForTimestamp."""
+        if asked["timestamp"] < OffsetSpec.EARLIEST:
+            return _no_offset(place[1], ErrorCode.UNSUPPORTED_VERSION)
+        replica_id = call.request["replicaId"]
+        leader_only = replica_id != DEBUGGING_REPLICA_ID
+        log = self._partitions.local_log(call.broker_id, place, leader_only=leader_only)
+        if isinstance(log, ErrorCode):
+            return _no_offset(place[1], log)
+        find = partial(
+            log.offsets_before, asked["timestamp"], asked["maxNumOffsets"], now_ms=call.now.group_ms
+        )
+        offsets = self._partitions.attempt(place, find)
+        if isinstance(offsets, ErrorCode):
+            return _no_offset(place[1], offsets)
+        high_watermark = log.high_watermark
+        found = list(offsets)
+        if replica_id == CONSUMER_REPLICA_ID and any(each > high_watermark for each in found):
+            found = [high_watermark, *(each for each in found if each <= high_watermark)]
+        return {"partitionIndex": place[1], "errorCode": 0, "oldStyleOffsets": found}
+
+    # -- OffsetForLeaderEpoch --------------------------------------------------------------
+
+    def _offsets_of_epochs(self, call: Call) -> Data:
+        """Brokers may ask for all topics, clients for those that they may describe."""
+        may_all = self._access.allows(
+            call.context, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
+        )
+        topics: list[Data] = []
+        refused: list[Data] = []
+        for topic in call.request["topics"]:
+            name = topic["topic"]
+            if may_all or self._may_describe(call, name):
+                told = [self._end_of(call, name, each) for each in topic["partitions"]]
+                topics.append({"topic": name, "partitions": told})
+            else:
+                error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                told = [_no_end(each["partition"], error) for each in topic["partitions"]]
+                refused.append({"topic": name, "partitions": told})
+        return {"topics": topics + refused}
+
+    def _end_of(self, call: Call, topic: str, asked: Data) -> Data:
+        index = asked["partition"]
+        epoch = max(asked.get("currentLeaderEpoch", NO_EPOCH), NO_EPOCH)
+        log = self._partitions.local_log(call.broker_id, (topic, index), epoch)
+        if isinstance(log, ErrorCode):
+            return _no_end(index, log)
+        end: EpochEnd = log.end_offset_for_epoch(asked["leaderEpoch"])
+        return {
+            "partition": index,
+            "errorCode": 0,
+            "leaderEpoch": end.leader_epoch,
+            "endOffset": end.end_offset,
+        }
+
+
+def _epoch_start(log: PartitionLog) -> int:
+    """Where the present leader epoch began; -1 for the first."""
+    return log.end_offset_for_epoch(log.leader_epoch - 1).end_offset
+
+
+def _no_offset(partition: int, error: ErrorCode) -> Data:
+    return {"partitionIndex": partition, "errorCode": int(error)}
+
+
+def _no_end(partition: int, error: ErrorCode) -> Data:
+    return {"partition": partition, "errorCode": int(error)}

@@ -1,0 +1,95 @@
+"""The logs of a cluster's partitions: made when somebody wants one, gone with their topics.
+
+A log follows its topic's settings and its partition's leader epoch as the image has them.
+
+Source: kafka trunk, core/.../log/LogManager.scala; ReplicaManager.applyDelta.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.mini_broker.image import TOPIC_RESOURCE, ClusterImage
+from coordinator_sim.mini_broker.purgatory import Place
+from coordinator_sim.storage.contract import SegmentStore
+from coordinator_sim.storage.log_config import LogConfig, config_of
+from coordinator_sim.storage.partition_log import PartitionLog
+
+NewStore = Callable[[str, int, bytes], SegmentStore]
+"""Opens the store of a partition: topic, number, topic id."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    log: PartitionLog
+    topic_id: bytes
+    image_version: int
+    settings: dict[str, str]
+
+
+class PartitionLogs:
+    """The logs, one a partition.
+
+    Args:
+        image: What there is.
+        new_store: See `NewStore`.
+        base: The brokers' own settings, which a topic's come before.
+    """
+
+    __slots__ = ("_base", "_image", "_kept", "_new_store")
+
+    def __init__(
+        self, image: ClusterImage, new_store: NewStore, base: LogConfig | None = None
+    ) -> None:
+        self._image = image
+        self._new_store = new_store
+        self._base = LogConfig() if base is None else base
+        self._kept: dict[Place, _Kept] = {}
+
+    def log_of(self, topic: str, partition: int) -> PartitionLog | None:
+        """The log of a partition; None when there is no such partition.
+
+        Raises:
+            OSError: its store cannot be opened.
+        """
+        kept = self._kept.get((topic, partition))
+        if kept is not None and kept.image_version == self._image.version:
+            return kept.log
+        state = self._image.partition(topic, partition)
+        if state is None:
+            return None
+        topic_id = self._image.topics[topic].topic_id
+        settings = self._image.configs_of(TOPIC_RESOURCE, topic)
+        if kept is None or kept.topic_id != topic_id:
+            store = self._new_store(topic, partition, topic_id)
+            log = PartitionLog(topic, partition, store, config_of(settings, self._base))
+            kept = _Kept(log, topic_id, -1, dict(settings))
+            self._kept[topic, partition] = kept
+        elif kept.settings != settings:
+            kept.settings = dict(settings)
+            kept.log.configure(config_of(settings, self._base))
+        kept.image_version = self._image.version
+        if kept.log.leader_epoch < state.leader_epoch:
+            kept.log.become_leader(state.leader_epoch)
+        return kept.log
+
+    def logs(self) -> list[PartitionLog]:
+        """Those that somebody has wanted."""
+        return [kept.log for kept in self._kept.values()]
+
+    def leader_changed(self, topic: str, partition: int, _now: Instants) -> None:
+        """Another leader begins at the log's end."""
+        self.log_of(topic, partition)
+
+    def topic_deleted(self, topic: str, _topic_id: bytes, partitions: int, _now: Instants) -> None:
+        """A topic is gone, with the records of that many partitions."""
+        for partition in range(partitions):
+            kept = self._kept.pop((topic, partition), None)
+            if kept is not None:
+                kept.log.delete()
+
+    def close(self) -> None:
+        """Leave everything as a later opening wants it."""
+        for kept in self._kept.values():
+            kept.log.close()
+        self._kept.clear()

@@ -1,0 +1,137 @@
+"""A Produce whose records are in the logs and not yet safe, and how Produce answers.
+
+Source: kafka trunk, DelayedProduce; Partition.checkEnoughReplicasReachOffset;
+ProduceResponse.toData.
+"""
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from coordinator_sim.mini_broker.contract import Answers, Call
+from coordinator_sim.mini_broker.hosted_partitions import HostedPartitions
+from coordinator_sim.mini_broker.purgatory import Place
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.storage.log_values import Appended
+from coordinator_sim.wire.schema import Data
+
+LEADER_TAGS_SINCE: Final = 10
+"""Who leads a partition is told from this version on (KIP-951)."""
+
+
+class ProducePlace(NamedTuple):
+    """A partition as a Produce names it."""
+
+    topic_id: bytes
+    topic: str
+    partition: int
+
+    @property
+    def place(self) -> Place:
+        """By name and number."""
+        return self.topic, self.partition
+
+
+Outcomes = dict[ProducePlace, Appended]
+"""What became of each partition's records, in the order of the answer."""
+
+
+@dataclass(slots=True)
+class PendingProduce:
+    """A Produce with acks=-1 that waits for the high watermark.
+
+    Attributes:
+        outcomes: What became of all its records.
+        waiting: Partitions that wait, with the offset that the high watermark must reach.
+    """
+
+    call: Call
+    partitions: HostedPartitions
+    answers: Answers
+    outcomes: Outcomes
+    waiting: dict[ProducePlace, int]
+
+    def try_complete(self) -> bool:
+        """Answer if every partition is through, or will not be."""
+        if not self.is_settled():
+            return False
+        self._answer()
+        return True
+
+    def is_settled(self) -> bool:
+        """Whether no partition has to wait any longer."""
+        for produced, required_offset in tuple(self.waiting.items()):
+            error = self._error(produced.place, required_offset)
+            if error is None:
+                continue
+            del self.waiting[produced]
+            if error is not ErrorCode.NONE:
+                self.outcomes[produced] = replace(self.outcomes[produced], error=error)
+        return not self.waiting
+
+    def _error(self, place: Place, required_offset: int) -> ErrorCode | None:
+        """NONE when the records are safe, None while that is open."""
+        log = self.partitions.local_log(self.call.broker_id, place)
+        if isinstance(log, ErrorCode):
+            return log
+        if log.high_watermark < required_offset:
+            return None
+        if self.partitions.has_enough_replicas(place):
+            return ErrorCode.NONE
+        return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+
+    def expire(self) -> None:
+        """Answer that those which still wait took too long. Their records stay in the logs."""
+        for produced in self.waiting:
+            outcome = self.outcomes[produced]
+            self.outcomes[produced] = replace(outcome, error=ErrorCode.REQUEST_TIMED_OUT)
+        self._answer()
+
+    def abandon(self) -> None:
+        """Nobody is there to be told."""
+        self.answers.answer(self.call.context.token, None)
+
+    def _answer(self) -> None:
+        response = produce_response(self.call, self.outcomes, self.partitions)
+        self.answers.answer(self.call.context.token, response)
+
+
+def produce_response(call: Call, outcomes: Outcomes, partitions: HostedPartitions) -> Data:
+    """The answer of a Produce.
+
+    UNSPECIFIED: Kafka's order of topics and partitions is that of a hash map; here it is the
+    request's, refused ones last.
+    """
+    nodes: dict[int, Data] = {}
+    topics: dict[tuple[bytes, str], list[Data]] = {}
+    for produced, outcome in outcomes.items():
+        told: Data = {
+            "index": produced.partition,
+            "errorCode": int(outcome.error),
+            "baseOffset": outcome.base_offset,
+            "logAppendTimeMs": outcome.log_append_time_ms,
+            "logStartOffset": outcome.log_start_offset,
+            "recordErrors": [
+                {"batchIndex": each.index, "batchIndexErrorMessage": each.message}
+                for each in outcome.record_errors
+            ],
+            "errorMessage": outcome.message,
+        }
+        if (
+            outcome.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+            and call.context.api_version >= LEADER_TAGS_SINCE
+        ):
+            told["currentLeader"] = partitions.leader_tags(
+                produced.place, call.context.listener, nodes
+            )
+        topics.setdefault((produced.topic_id, produced.topic), []).append(told)
+    response: Data = {
+        "responses": [
+            {"name": name, "topicId": topic_id, "partitionResponses": told}
+            for (topic_id, name), told in topics.items()
+        ]
+    }
+    if nodes:
+        response["nodeEndpoints"] = list(nodes.values())
+    return response

@@ -1,0 +1,297 @@
+"""Produce: records into logs, acknowledged when they are safe.
+
+Source: kafka trunk, KafkaApis.handleProduceRequest; ReplicaManager.handleProduceAppend,
+appendRecords, appendToLocalLog; kafka 4.1 for topic ids.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from coordinator_sim.broker.authorizer import Operation, ResourceType
+from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
+from coordinator_sim.broker.passage import Access
+from coordinator_sim.mini_broker.contract import Answers, Call, Handlers
+from coordinator_sim.mini_broker.hosted_partitions import HostedPartitions
+from coordinator_sim.mini_broker.pending_produce import (
+    Outcomes,
+    PendingProduce,
+    ProducePlace,
+    produce_response,
+)
+from coordinator_sim.mini_broker.produced_records import Walk, edge_error, walk
+from coordinator_sim.mini_broker.purgatory import Place, Purgatory
+from coordinator_sim.mini_broker.transaction_gate import TransactionalWrite, TransactionGate
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.error_texts import error_message
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
+from coordinator_sim.storage.log_values import Appended
+from coordinator_sim.wire.schema import ZERO_UUID, Data
+
+ADMIN_CLIENT_ID: Final = "__admin_client"
+"""The one client that may produce to internal topics. Source: AdminUtils.ADMIN_CLIENT_ID."""
+TOPIC_IDS_SINCE: Final = 13
+EPOCH_BUMP_SINCE: Final = 12
+"""From this version on a producer knows CONCURRENT_TRANSACTIONS. Source: KIP-890, TV2."""
+
+_INTERNAL: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
+_ALL_IN_SYNC: Final = -1
+_NO_ACKS: Final = 0
+_ACKS: Final = frozenset({_ALL_IN_SYNC, _NO_ACKS, 1})
+_COORDINATOR_TROUBLE: Final = frozenset(
+    {
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+
+Touched = Callable[[Place], None]
+Records = dict[ProducePlace, bytes]
+
+
+class ProduceApi:
+    """Answers Produce.
+
+    Args:
+        partitions: What the brokers host.
+        access: Whom to ask.
+        answers: Where late answers go.
+        gate: Whom to ask about transactions.
+        touched: Hears of partitions that were appended to.
+        conceals_topics: Whether topics that may not be described are said not to exist.
+    """
+
+    __slots__ = (
+        "_access",
+        "_answers",
+        "_conceals_topics",
+        "_gate",
+        "_partitions",
+        "_touched",
+        "purgatory",
+    )
+
+    def __init__(
+        self,
+        partitions: HostedPartitions,
+        access: Access,
+        answers: Answers,
+        *,
+        gate: TransactionGate,
+        touched: Touched,
+        conceals_topics: bool = False,
+    ) -> None:
+        self._partitions = partitions
+        self._access = access
+        self._answers = answers
+        self._gate = gate
+        self._touched = touched
+        self._conceals_topics = conceals_topics
+        self.purgatory = Purgatory()
+
+    def handlers(self) -> Handlers:
+        """Of Produce."""
+        return {ApiKey.PRODUCE: self._handle}
+
+    def _handle(self, call: Call) -> Data | None:
+        asked = self._asked(call)
+        walks = {produced: walk(records) for produced, records in asked.items()}
+        refusal = self._refusal(call, walks)
+        if refusal is not None:
+            return self._finish(call, dict.fromkeys(asked, refusal))
+        refused, appendable = self._sorted(call, asked, walks)
+        before = self._verified(call, {each: walks[each] for each in appendable})
+        for produced in before:
+            del appendable[produced]
+        outcomes = {**before, **self._appended(call, appendable), **refused}
+        if call.request["acks"] == _ALL_IN_SYNC:
+            return self._when_safe(call, outcomes)
+        return self._finish(call, outcomes)
+
+    # -- before the logs -------------------------------------------------------------------
+
+    def _asked(self, call: Call) -> Records:
+        """The records by partition; of one named twice the last, as in Kafka's map."""
+        image = self._partitions.image
+        by_id = call.context.api_version >= TOPIC_IDS_SINCE
+        asked: Records = {}
+        for topic in call.request["topicData"]:
+            topic_id, name = ZERO_UUID, topic.get("name", "")
+            if by_id:
+                topic_id = topic["topicId"]
+                name = image.topic_names.get(topic_id, "")
+            for each in topic["partitionData"]:
+                asked[ProducePlace(topic_id, name, each["index"])] = each["records"] or b""
+        return asked
+
+    def _refusal(self, call: Call, walks: dict[ProducePlace, Walk]) -> Appended | None:
+        """Why the whole request is refused; None when it is not."""
+        is_transactional = False
+        for met in walks.values():
+            if not met.heads and met.fault is not None:
+                return Appended(error=ErrorCode.CORRUPT_MESSAGE, message=met.fault)
+            if met.heads and met.heads[0].is_transactional:
+                is_transactional = True
+                break
+        name = call.request.get("transactionalId")
+        if not is_transactional or (
+            name is not None
+            and self._access.allows(
+                call.context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, name
+            )
+        ):
+            return None
+        error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        return Appended(error=error, message=error_message(error))
+
+    def _sorted(
+        self, call: Call, asked: Records, walks: dict[ProducePlace, Walk]
+    ) -> tuple[Outcomes, Records]:
+        """What is refused at the edge, and the records that are not."""
+        refused: Outcomes = {}
+        appendable: Records = {}
+        for produced, records in asked.items():
+            error = self._edge_error(call, produced, walks[produced])
+            if error is ErrorCode.NONE:
+                appendable[produced] = records
+            else:
+                refused[produced] = Appended(error=error)
+        return refused, appendable
+
+    def _edge_error(self, call: Call, produced: ProducePlace, met: Walk) -> ErrorCode:
+        version = call.context.api_version
+        topic = produced.topic
+        if version >= TOPIC_IDS_SINCE and not topic:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        is_known = self._partitions.image.partition(*produced.place) is not None
+        if not self._access.is_open:
+            if self._conceals_topics and not (
+                is_known and self._may(call, Operation.DESCRIBE, topic)
+            ):
+                return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if not self._may(call, Operation.WRITE, topic):
+                return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        if not is_known:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return edge_error(version, met)
+
+    def _may(self, call: Call, operation: Operation, topic: str) -> bool:
+        return self._access.allows(call.context, operation, ResourceType.TOPIC, topic)
+
+    def _verified(self, call: Call, walks: dict[ProducePlace, Walk]) -> Outcomes:
+        """What transactions do not let pass. Source: maybeStartTransactionVerification..."""
+        transactional = {
+            produced: head
+            for produced, met in walks.items()
+            for head in met.heads
+            if head.is_transactional and head.producer_id >= 0
+        }
+        producers = {(head.producer_id, head.producer_epoch) for head in transactional.values()}
+        if len(producers) > 1:
+            message = "Transactional records contained more than one producer ID"
+            error = ErrorCode.INVALID_PRODUCER_ID_MAPPING
+            return dict.fromkeys(walks, Appended(error=error, message=message))
+        refused: Outcomes = {}
+        for produced, head in transactional.items():
+            log = self._partitions.hosted(call.broker_id, produced.place)
+            if isinstance(log, ErrorCode):
+                refused[produced] = Appended(error=log)
+                continue
+            if log.has_open_transaction(head.producer_id):
+                continue
+            write = TransactionalWrite(
+                transactional_id=call.request["transactionalId"],
+                producer_id=head.producer_id,
+                producer_epoch=head.producer_epoch,
+                topic=produced.topic,
+                partition=produced.partition,
+                api_version=call.context.api_version,
+                now=call.now,
+            )
+            error = self._gate.verify_or_add(write)
+            if error is not ErrorCode.NONE:
+                refused[produced] = unverified(error, call.context.api_version)
+        return refused
+
+    # -- the logs --------------------------------------------------------------------------
+
+    def _appended(self, call: Call, records: Records) -> Outcomes:
+        """What becomes of the records in their logs."""
+        if call.request["acks"] not in _ACKS:
+            return dict.fromkeys(records, Appended(error=ErrorCode.INVALID_REQUIRED_ACKS))
+        return {
+            produced: self._append(call, produced.place, data) for produced, data in records.items()
+        }
+
+    def _append(self, call: Call, place: Place, records: bytes) -> Appended:
+        if place[0] in _INTERNAL and call.context.client_id != ADMIN_CLIENT_ID:
+            return Appended(error=ErrorCode.INVALID_TOPIC_EXCEPTION)
+        log = self._partitions.local_log(call.broker_id, place)
+        if isinstance(log, ErrorCode):
+            return Appended(error=log)
+        if call.request["acks"] == _ALL_IN_SYNC and not self._partitions.has_enough_replicas(place):
+            error = ErrorCode.NOT_ENOUGH_REPLICAS
+            return Appended(error=error, log_start_offset=log.log_start_offset)
+        append = partial(
+            log.append,
+            records,
+            now_ms=call.now.group_ms,
+            leader_epoch=self._partitions.image.topics[place[0]].partitions[place[1]].leader_epoch,
+            produce_version=call.context.api_version,
+        )
+        outcome = self._partitions.attempt(place, append)
+        return Appended(error=outcome) if isinstance(outcome, ErrorCode) else outcome
+
+    # -- the answer ------------------------------------------------------------------------
+
+    def _when_safe(self, call: Call, outcomes: Outcomes) -> Data | None:
+        """The answer, once the high watermark has passed what was appended."""
+        waiting = {
+            produced: outcome.last_offset + 1
+            for produced, outcome in outcomes.items()
+            if outcome.error is ErrorCode.NONE
+        }
+        produce = PendingProduce(call, self._partitions, self._answers, outcomes, waiting)
+        if produce.is_settled():
+            return self._finish(call, produce.outcomes)
+        places = [produced.place for produced in outcomes]
+        deadline_ms = call.now.wall_ms + max(call.request["timeoutMs"], 0)
+        self.purgatory.watch(produce, places, deadline_ms, call.connection)
+        self._tell(outcomes)
+        return None
+
+    def _finish(self, call: Call, outcomes: Outcomes) -> Data | None:
+        """The answer now; without acks none, and the connection ends where something failed."""
+        self._tell(outcomes)
+        if call.request["acks"] != _NO_ACKS:
+            return produce_response(call, outcomes, self._partitions)
+        if any(outcome.error is not ErrorCode.NONE for outcome in outcomes.values()):
+            self._answers.close(call.context.token)
+        else:
+            self._answers.answer(call.context.token, None)
+        return None
+
+    def _tell(self, outcomes: Outcomes) -> None:
+        for produced, outcome in outcomes.items():
+            if outcome.last_offset >= 0:
+                self._touched(produced.place)
+
+
+def unverified(error: ErrorCode, version: int) -> Appended:
+    """What a producer is told instead of an error of the transaction coordinator.
+
+    Source: ReplicaManager.handleProduceAppend, postVerificationCallback.
+    """
+    if error is ErrorCode.INVALID_TXN_STATE:
+        return Appended(error=error, message="Partition was not added to the transaction")
+    is_unknown = error is ErrorCode.CONCURRENT_TRANSACTIONS and version < EPOCH_BUMP_SINCE
+    if error in _COORDINATOR_TROUBLE or is_unknown:
+        return Appended(
+            error=ErrorCode.NOT_ENOUGH_REPLICAS,
+            message="Unable to verify the partition has been added to the transaction. "
+            f"Underlying error: {error.name}",
+        )
+    return Appended(error=error)

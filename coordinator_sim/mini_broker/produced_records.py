@@ -1,0 +1,106 @@
+"""What the edge of a broker looks at in the records of a Produce request, without unpacking them.
+
+Source: kafka trunk, ProduceRequest.validateRecords; RequestUtils.hasTransactionalRecords;
+ByteBufferLogInputStream.nextBatch.
+"""
+
+import struct
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.wire.record_batches import CURRENT_MAGIC, LOG_OVERHEAD, TRANSACTIONAL
+
+_UP_TO_MAGIC: Final = 17
+_MIN_SIZE: Final = 14
+"""Of any entry behind its offset and size. Source: LegacyRecord.RECORD_OVERHEAD_V0."""
+_SIZE: Final = struct.Struct(">i")
+_SIZE_AT: Final = 8
+_MAGIC: Final = struct.Struct(">b")
+_MAGIC_AT: Final = 16
+_PRODUCER: Final = struct.Struct(">qh")
+_PRODUCER_AT: Final = 43
+_ATTRIBUTES: Final = struct.Struct(">h")
+_ATTRIBUTES_AT: Final = 21
+_HEADER_SIZE: Final = 61
+_CODEC: Final = 7
+_ZSTD: Final = 4
+
+_BATCHES_SINCE: Final = 3
+"""Produce carries exactly one batch of the current format from this version on."""
+_ZSTD_SINCE: Final = 7
+
+
+class BatchHead(Struct, frozen=True, gc=False):
+    """The head of a batch; without a producer outside of the current format."""
+
+    magic: int
+    codec: int = 0
+    is_transactional: bool = False
+    producer_id: int = -1
+    producer_epoch: int = -1
+
+
+class Walk(Struct, frozen=True):
+    """What walking through the records of a partition met.
+
+    Args:
+        heads: Of the whole batches, in order; what is torn at the end is left out.
+        fault: Why it ended early, in Kafka's words; None when it did not.
+    """
+
+    heads: tuple[BatchHead, ...]
+    fault: str | None = None
+
+
+def walk(records: bytes) -> Walk:
+    """Walk from batch to batch."""
+    heads: list[BatchHead] = []
+    fault = None
+    position, end = 0, len(records)
+    while fault is None and end - position >= LOG_OVERHEAD:
+        (size,) = _SIZE.unpack_from(records, position + _SIZE_AT)
+        if size < _MIN_SIZE:
+            fault = f"Record size {size} is less than the minimum record overhead ({_MIN_SIZE})"
+        elif end - position < _UP_TO_MAGIC:
+            break
+        else:
+            (magic,) = _MAGIC.unpack_from(records, position + _MAGIC_AT)
+            if not 0 <= magic <= CURRENT_MAGIC:
+                fault = f"Invalid magic found in record: {magic}"
+            elif end - position < LOG_OVERHEAD + size:
+                break
+            else:
+                heads.append(_head(records, position, magic))
+                position += LOG_OVERHEAD + size
+    return Walk(tuple(heads), fault)
+
+
+def _head(records: bytes, position: int, magic: int) -> BatchHead:
+    if magic < CURRENT_MAGIC or len(records) - position < _HEADER_SIZE:
+        return BatchHead(magic)
+    (attributes,) = _ATTRIBUTES.unpack_from(records, position + _ATTRIBUTES_AT)
+    producer_id, epoch = _PRODUCER.unpack_from(records, position + _PRODUCER_AT)
+    is_transactional = bool(attributes & TRANSACTIONAL)
+    return BatchHead(magic, attributes & _CODEC, is_transactional, producer_id, epoch)
+
+
+def edge_error(version: int, met: Walk) -> ErrorCode:
+    """What is wrong with records before any log has seen them.
+
+    Args:
+        version: Of Produce: what it carries depends on it.
+        met: What walking through the records met.
+    """
+    if version < _BATCHES_SINCE:
+        return ErrorCode.NONE
+    if not met.heads and met.fault is None:
+        return ErrorCode.INVALID_RECORD
+    if met.heads and met.heads[0].magic != CURRENT_MAGIC:
+        return ErrorCode.INVALID_RECORD
+    if met.heads and version < _ZSTD_SINCE and met.heads[0].codec == _ZSTD:
+        return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    if met.fault is not None:
+        return ErrorCode.CORRUPT_MESSAGE
+    return ErrorCode.NONE if len(met.heads) == 1 else ErrorCode.INVALID_RECORD

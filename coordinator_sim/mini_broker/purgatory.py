@@ -1,0 +1,128 @@
+"""Requests that wait for partitions: watched by partition, by deadline and by connection.
+
+What a request waits for is its own to say; here is only who is asked when.
+
+Source: kafka trunk, server-common/.../purgatory/DelayedOperationPurgatory.java.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import Final, Protocol, TypeVar
+
+Place = tuple[str, int]
+"""A partition: its topic's name and its number."""
+
+K = TypeVar("K")
+_STALE_DEADLINES: Final = 64
+"""Deadlines of requests long answered that are kept before the heap is built anew."""
+
+
+class Delayed(Protocol):
+    """A request that is answered later."""
+
+    def try_complete(self) -> bool:
+        """Answer it if that can be done by now; whether it was."""
+        ...
+
+    def expire(self) -> None:
+        """Its time is over: answer it with what there is."""
+        ...
+
+    def abandon(self) -> None:
+        """Its client is gone: nobody waits for the answer."""
+        ...
+
+
+@dataclass(slots=True)
+class _Watched:
+    delayed: Delayed
+    places: tuple[Place, ...]
+    deadline_ms: int
+    connection: int
+
+
+class Purgatory:
+    """The requests of one kind that wait."""
+
+    __slots__ = ("_by_connection", "_by_place", "_deadlines", "_next_id", "_watched")
+
+    def __init__(self) -> None:
+        self._watched: dict[int, _Watched] = {}
+        self._by_place: dict[Place, dict[int, None]] = {}
+        self._by_connection: dict[int, dict[int, None]] = {}
+        self._deadlines: list[tuple[int, int]] = []
+        self._next_id = 0
+
+    def __len__(self) -> int:
+        """How many wait."""
+        return len(self._watched)
+
+    def watch(
+        self, delayed: Delayed, places: Iterable[Place], deadline_ms: int, connection: int
+    ) -> None:
+        """Let a request wait.
+
+        Args:
+            delayed: The request.
+            places: Partitions at which something may happen that completes it.
+            deadline_ms: Instant at which it expires.
+            connection: That it goes away with.
+        """
+        number = self._next_id
+        self._next_id += 1
+        watched = _Watched(delayed, tuple(dict.fromkeys(places)), deadline_ms, connection)
+        self._watched[number] = watched
+        for place in watched.places:
+            self._by_place.setdefault(place, {})[number] = None
+        self._by_connection.setdefault(connection, {})[number] = None
+        heappush(self._deadlines, (deadline_ms, number))
+
+    def touched(self, place: Place) -> None:
+        """Something happened at a partition: complete what can be, in order of arrival."""
+        numbers = self._by_place.get(place)
+        if numbers is None:
+            return
+        for number in tuple(numbers):
+            watched = self._watched.get(number)
+            if watched is not None and watched.delayed.try_complete():
+                self._forget(number)
+
+    def closed(self, connection: int) -> None:
+        """A connection is gone, and nobody waits for its answers."""
+        for number in tuple(self._by_connection.get(connection, ())):
+            self._watched[number].delayed.abandon()
+            self._forget(number)
+
+    def expire(self, now_ms: int) -> None:
+        """Answer those whose time is over, in order of their deadlines."""
+        while self._deadlines and self._deadlines[0][0] <= now_ms:
+            _, number = heappop(self._deadlines)
+            watched = self._watched.get(number)
+            if watched is not None:
+                self._forget(number)
+                watched.delayed.expire()
+
+    def next_deadline_ms(self) -> int | None:
+        """The earliest deadline; None when nobody waits."""
+        while self._deadlines and self._deadlines[0][1] not in self._watched:
+            heappop(self._deadlines)
+        return self._deadlines[0][0] if self._deadlines else None
+
+    def _forget(self, number: int) -> None:
+        watched = self._watched.pop(number, None)
+        if watched is None:
+            return
+        for place in watched.places:
+            _drop(self._by_place, place, number)
+        _drop(self._by_connection, watched.connection, number)
+        if len(self._deadlines) > 2 * len(self._watched) + _STALE_DEADLINES:
+            self._deadlines = [entry for entry in self._deadlines if entry[1] in self._watched]
+            heapify(self._deadlines)
+
+
+def _drop(index: dict[K, dict[int, None]], key: K, number: int) -> None:
+    numbers = index[key]
+    del numbers[number]
+    if not numbers:
+        del index[key]
