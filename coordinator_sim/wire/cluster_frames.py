@@ -17,7 +17,7 @@ from coordinator_sim.protocol.messages import (
     PartitionMetadata,
     TopicMetadata,
 )
-from coordinator_sim.wire.codec import FrameReader
+from coordinator_sim.wire.frame_reader import FrameReader
 from coordinator_sim.wire.frames import RequestHeader, read_response_frame, request_frame
 from coordinator_sim.wire.schema import Data
 

@@ -1,151 +1,31 @@
 """Messages as bytes: a reader and a writer made from each version's layout.
 
-Readers refuse what Kafka's refuse before they allocate for it: arrays that count more elements
-than bytes are left or than a million, strings above 32,767 bytes, more than 10,000 tagged fields.
-Unknown tagged fields are passed over. Invalid UTF-8 is replaced, as Java replaces it.
+Unknown tagged fields are passed over.
 
-Source: kafka 4.4, generator/.../MessageDataGenerator.java; MessageUtil.MAX_ARRAY_LENGTH and
-MAX_TAGGED_FIELD_COUNT; ByteBufferAccessor.
+Source: kafka 4.4, generator/.../MessageDataGenerator.java.
 """
 
 import struct
 from collections.abc import Callable
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final
 
 from coordinator_sim.errors import DataError
 from coordinator_sim.wire.classic_types import bytes_bytes, int32_bytes, string_bytes
 from coordinator_sim.wire.compact_types import (
-    CompactReader,
     compact_bytes_bytes,
     compact_string_bytes,
     unsigned_varint_bytes,
 )
+from coordinator_sim.wire.frame_reader import MAX_STRING_LENGTH, FrameReader
 from coordinator_sim.wire.schema import Data, Kind, Layout, Slot, default_of, refuse_absent
 
-MAX_ARRAY_LENGTH: Final = 1_000_000
-"""Elements of an array that a reader accepts."""
-MAX_TAGGED_FIELD_COUNT: Final = 10_000
-"""Tagged fields of one struct that a reader accepts."""
-MAX_STRING_LENGTH: Final = 32_767
-"""Bytes of a string; the classic form has two bytes for it."""
-
-_UUID_SIZE: Final = 16
 _NO_TAGS: Final = b"\x00"
-_INT8: Final = struct.Struct(">b")
-_FLOAT64: Final = struct.Struct(">d")
-_MORE_BYTES: Final = 0x80
-"""The bit of a varint's byte that says that more follow."""
 
-Read = Callable[["FrameReader", str], Any]
+Read = Callable[[FrameReader, str], Any]
 """Reads what is at the cursor; the text names it in errors."""
 Write = Callable[[Any], bytes]
-
-
-class FrameReader(CompactReader):
-    """A cursor over a frame."""
-
-    __slots__ = ()
-
-    def fixed(self, form: struct.Struct, field: str) -> tuple[Any, ...]:
-        """The next fields of fixed size, together."""
-        start = self._offset
-        end = start + form.size
-        if end > len(self._data):
-            raise self.error(f"{field} needs {form.size} bytes, {self.remaining} are left")
-        self._offset = end
-        return form.unpack_from(self._data, start)
-
-    def int8(self, field: str) -> int:
-        """The next signed 8-bit integer."""
-        return int(self.fixed(_INT8, field)[0])
-
-    def float64(self, field: str) -> float:
-        """The next 64-bit floating point number."""
-        return float(self.fixed(_FLOAT64, field)[0])
-
-    def boolean(self, field: str) -> bool:
-        """The next byte: anything but 0 is true."""
-        return self._take(1, field) != b"\x00"
-
-    def uuid(self, field: str) -> bytes:
-        """The next 16 bytes."""
-        return self._take(_UUID_SIZE, field)
-
-    def short_varint(self, field: str) -> int:
-        """The next unsigned varint; most have one byte."""
-        start = self._offset
-        if start < len(self._data) and (byte := self._data[start]) < _MORE_BYTES:
-            self._offset = start + 1
-            return byte
-        return self.unsigned_varint(field)
-
-    def nullable_text(self, field: str) -> str | None:
-        """The next classic string; None for any negative length."""
-        length = self.int16(field)
-        return None if length < 0 else str(self._take(length, field), "utf-8", "replace")
-
-    def text(self, field: str) -> str:
-        """The next classic string, which may not be null."""
-        text = self.nullable_text(field)
-        if text is None:
-            raise self.error(f"{field} is null")
-        return text
-
-    def compact_nullable_text(self, field: str) -> str | None:
-        """The next compact string; None for length 0."""
-        size = self.short_varint(field)
-        if size <= 1:
-            return "" if size else None
-        if size - 1 > MAX_STRING_LENGTH:
-            raise self.error(
-                f"{field} has {size - 1} bytes, at most {MAX_STRING_LENGTH} are allowed"
-            )
-        return str(self._take(size - 1, field), "utf-8", "replace")
-
-    def compact_text(self, field: str) -> str:
-        """The next compact string, which may not be null."""
-        text = self.compact_nullable_text(field)
-        if text is None:
-            raise self.error(f"{field} is null")
-        return text
-
-    def count(self, field: str) -> int:
-        """How many elements a classic array has; -1 for null."""
-        return self._bounded(max(self.int32(field), -1), field)
-
-    def compact_count(self, field: str) -> int:
-        """How many elements a compact array has; -1 for null."""
-        return self._bounded(self.short_varint(field) - 1, field)
-
-    def _bounded(self, count: int, field: str) -> int:
-        if count > self.remaining:
-            raise self.error(f"{field} counts {count} elements, {self.remaining} bytes are left")
-        if count > MAX_ARRAY_LENGTH:
-            raise self.error(
-                f"{field} counts {count} elements, at most {MAX_ARRAY_LENGTH} are allowed"
-            )
-        return count
-
-    def tag_count(self, field: str) -> int:
-        """How many tagged fields end a struct."""
-        count = self.short_varint(field)
-        if count > MAX_TAGGED_FIELD_COUNT:
-            raise self.error(
-                f"{field} has {count} tagged fields, at most {MAX_TAGGED_FIELD_COUNT} are allowed"
-            )
-        return count
-
-    def pass_over(self, size: int, field: str) -> None:
-        """Go behind so many bytes."""
-        self._take(size, field)
-
-    def pass_over_tags(self, field: str) -> None:
-        """Go behind the tagged fields that end a struct."""
-        for _ in range(self.tag_count(field)):
-            self.unsigned_varint(field)
-            self._take(self.unsigned_varint(field), field)
-
 
 # -- reading -------------------------------------------------------------------------------
 
@@ -169,12 +49,11 @@ _READ_FIXED: Final[dict[Kind, Read]] = {
     Kind.UUID: FrameReader.uuid,
 }
 _ELEMENT_KINDS: Final = {
-    Kind.STRINGS: Kind.STRING,
     Kind.INT8S: Kind.INT8,
     Kind.INT32S: Kind.INT32,
     Kind.INT64S: Kind.INT64,
 }
-"""What a list of scalars consists of."""
+"""What a list of numbers consists of."""
 # By whether the version is flexible, and whether the field may be null.
 _READ_TEXT: Final[dict[tuple[bool, bool], Read]] = {
     (False, False): FrameReader.text,
@@ -204,6 +83,20 @@ def _read_array(element: Read, *, flexible: bool, nullable: bool) -> Read:
     return array
 
 
+def _read_numbers(code: str, *, flexible: bool, nullable: bool) -> Read:
+    count_of = FrameReader.compact_count if flexible else FrameReader.count
+
+    def array(reader: FrameReader, field: str) -> list[int] | None:
+        count = count_of(reader, field)
+        if count >= 0:
+            return reader.numbers(code, count, field)
+        if nullable:
+            return None
+        raise reader.error(f"{field} is null")
+
+    return array
+
+
 def _read_nullable(read: Read) -> Read:
     """A struct that may be null: a byte before it says so when it is negative."""
     return lambda reader, field: None if reader.int8(field) < 0 else read(reader, field)
@@ -223,7 +116,8 @@ def _read_slot(slot: Slot, *, flexible: bool) -> Read:
     elif slot.kind is Kind.STRINGS:
         element = _READ_TEXT[flexible, False]
     else:
-        element = _READ_FIXED[_ELEMENT_KINDS[slot.kind]]
+        code = _FIXED[_ELEMENT_KINDS[slot.kind]]
+        return _read_numbers(code, flexible=flexible, nullable=slot.nullable)
     return _read_array(element, flexible=flexible, nullable=slot.nullable)
 
 
@@ -354,6 +248,19 @@ def _write_array(element: Write, *, flexible: bool) -> Write:
     return array
 
 
+def _write_numbers(code: str, *, flexible: bool) -> Write:
+    null = b"\x00" if flexible else b"\xff\xff\xff\xff"
+
+    def array(values: list[int] | None) -> bytes:
+        if values is None:
+            return null
+        count = len(values)
+        size = unsigned_varint_bytes(count + 1) if flexible else int32_bytes(count)
+        return size + struct.pack(f">{count}{code}", *values)
+
+    return array
+
+
 def _write_nullable(write: Write) -> Write:
     """A struct that may be null: a byte before it says whether it is."""
     return lambda value: b"\xff" if value is None else b"\x01" + write(value)
@@ -364,12 +271,14 @@ def _write_slot(slot: Slot, where: str, *, flexible: bool) -> Write:
         element = writer_of(slot.layout)
         if slot.kind is Kind.STRUCT:
             return _write_nullable(element) if slot.nullable else _write_required(element, where)
+        array = _write_array(element, flexible=flexible)
+    elif slot.kind is Kind.STRINGS:
+        element = _write_scalar(Kind.STRING, where, flexible=flexible, nullable=False)
+        array = _write_array(element, flexible=flexible)
     elif slot.kind in _ELEMENT_KINDS:
-        kind = _ELEMENT_KINDS[slot.kind]
-        element = _write_scalar(kind, where, flexible=flexible, nullable=False)
+        array = _write_numbers(_FIXED[_ELEMENT_KINDS[slot.kind]], flexible=flexible)
     else:
         return _write_scalar(slot.kind, where, flexible=flexible, nullable=slot.nullable)
-    array = _write_array(element, flexible=flexible)
     return array if slot.nullable else _write_required(array, where)
 
 
@@ -386,21 +295,65 @@ def _at_default(slot: Slot, value: Any) -> bool:  # noqa: ANN401 - a value of th
 def _write_tags(layout: Layout) -> Callable[[Data], bytes]:
     """Writes the tagged fields that are not at their default, by ascending tags."""
     tagged = sorted(
-        (slot.tag, slot, _write_slot(slot, f"{layout.name}.{slot.name}", flexible=True))
+        (slot.tag, slot.name, slot, _write_slot(slot, f"{layout.name}.{slot.name}", flexible=True))
         for slot in layout.present
         if slot.tag is not None
     )
 
     def write(message: Data) -> bytes:
         parts = []
-        for tag, slot, step in tagged:
-            value = message.get(slot.name, slot.default)
-            if not _at_default(slot, value):
-                said = step(value)
+        for tag, name, slot, step in tagged:
+            if name in message and not _at_default(slot, message[name]):
+                said = step(message[name])
                 parts.append(unsigned_varint_bytes(tag) + unsigned_varint_bytes(len(said)) + said)
         return unsigned_varint_bytes(len(parts)) + b"".join(parts)
 
     return write
+
+
+def _write_run(layout: Layout, slots: list[Slot]) -> Write:
+    """Writes numbers that stand side by side together, from the whole message."""
+    form = struct.Struct(">" + "".join(_FIXED[slot.kind] for slot in slots))
+    defaults = {slot.name: slot.default for slot in slots}
+    values_of = itemgetter(*defaults)
+
+    def write(message: Data) -> bytes:
+        try:
+            return form.pack(*values_of(message))
+        except KeyError:
+            return write({**defaults, **message})
+        except struct.error:
+            raise _misfit(layout, slots, message) from None
+
+    return write
+
+
+def _misfit(layout: Layout, slots: list[Slot], message: Data) -> DataError:
+    """Which of these numbers does not fit, and why."""
+    for slot in slots:
+        value = message.get(slot.name, slot.default)
+        try:
+            struct.pack(">" + _FIXED[slot.kind], value)
+        except struct.error as error:
+            return DataError(f"{layout.name}.{slot.name}: {value!r} does not fit: {error}")
+    return DataError(f"{layout.name}: a number does not fit")
+
+
+def _write_steps(layout: Layout) -> list[tuple[str, Any, Write]]:
+    """Name, default and way to write of every untagged field; a run of numbers has no name."""
+    steps: list[tuple[str, Any, Write]] = []
+    plain = (slot for slot in layout.present if slot.tag is None)
+    for fixed, group in groupby(plain, lambda slot: slot.kind in _FIXED):
+        slots = list(group)
+        if fixed and len(slots) > 1:
+            steps.append(("", None, _write_run(layout, slots)))
+            continue
+        for slot in slots:
+            where = f"{layout.name}.{slot.name}"
+            steps.append(
+                (slot.name, slot.default, _write_slot(slot, where, flexible=layout.flexible))
+            )
+    return steps
 
 
 def writer_of(layout: Layout) -> Callable[[Data], bytes]:
@@ -410,25 +363,19 @@ def writer_of(layout: Layout) -> Callable[[Data], bytes]:
     for a field that the version lacks and that must not be dropped.
     """
     flexible = layout.flexible
-    steps = [
-        (
-            slot.name,
-            slot.default,
-            _write_slot(slot, f"{layout.name}.{slot.name}", flexible=flexible),
-        )
-        for slot in layout.present
-        if slot.tag is None
-    ]
-    tags = _write_tags(layout) if len(steps) < len(layout.present) else None
+    steps = _write_steps(layout)
+    refuses = any(not field.ignorable for field in layout.absent)
+    tags = _write_tags(layout) if any(slot.tag is not None for slot in layout.present) else None
 
     def write(message: Data) -> bytes:
-        refuse_absent(layout, message)
+        if refuses:
+            refuse_absent(layout, message)
         parts = []
         for name, default, step in steps:
-            value = message.get(name, default)
             try:
-                parts.append(step(value))
+                parts.append(step(message.get(name, default) if name else message))
             except struct.error as error:
+                value = message.get(name, default)
                 raise DataError(f"{layout.name}.{name}: {value!r} does not fit: {error}") from None
         if tags is not None:
             parts.append(tags(message))

@@ -23,13 +23,14 @@ from coordinator_sim.errors import DataError, UnsupportedVersion, WireFormatErro
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.requests import Request, Response
 from coordinator_sim.wire.classic_types import int16_bytes, int32_bytes, string_bytes
-from coordinator_sim.wire.codec import MAX_STRING_LENGTH, FrameReader, reader_of, writer_of
+from coordinator_sim.wire.codec import reader_of, writer_of
 from coordinator_sim.wire.forms import (
     request_fields,
     request_from,
     response_fields,
     response_from,
 )
+from coordinator_sim.wire.frame_reader import MAX_STRING_LENGTH, FrameReader
 from coordinator_sim.wire.hot_requests import read_usual_request
 from coordinator_sim.wire.hot_responses import write_usual_response
 from coordinator_sim.wire.schema import Data

@@ -21,12 +21,12 @@ from coordinator_sim.wire.classic_types import (
     int64_bytes,
     string_bytes,
 )
-from coordinator_sim.wire.codec import FrameReader
 from coordinator_sim.wire.compact_types import (
     compact_array_bytes,
     compact_string_bytes,
     tagged_fields_bytes,
 )
+from coordinator_sim.wire.frame_reader import FrameReader
 
 HIGHEST_TRANSACTION_VALUE_VERSION: Final = 1
 NO_PRODUCER_ID: Final = -1

@@ -32,7 +32,7 @@ from coordinator_sim.protocol.messages import (
     OffsetFetchRequest,
 )
 from coordinator_sim.protocol.requests import Request
-from coordinator_sim.wire.codec import MAX_ARRAY_LENGTH, MAX_TAGGED_FIELD_COUNT
+from coordinator_sim.wire.frame_reader import MAX_ARRAY_LENGTH, MAX_TAGGED_FIELD_COUNT
 from coordinator_sim.wire.frames import (
     RequestHeader,
     decode_request,
