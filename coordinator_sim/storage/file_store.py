@@ -36,6 +36,8 @@ SIDE_FILES: Final = (".index", ".timeindex", ".txnindex")
 """Suffixes of what belongs to a segment beside its batches."""
 CLEANED: Final = ".cleaned"
 SWAP: Final = ".swap"
+_MAX_NAME: Final = 255
+"""Bytes of a file's name."""
 
 
 class FileStore:
@@ -46,14 +48,18 @@ class FileStore:
         open_files: Where descriptors are.
         settings: Of segments.
         topic_id: 16 bytes, written where the folder is new; None leaves that out.
+
+    Attributes:
+        flushed_offset: Before which everything is on the medium.
+        on_delete: Removes the folder instead, where others know of it.
         on_log_start: Told of the log's start, which a file above the folder keeps.
+        sync_always: Whether an append is on the medium when it returns.
     """
 
     __slots__ = (
         "_aborted",
         "_bases",
         "_epochs",
-        "_on_log_start",
         "_open_files",
         "_segments",
         "_settings",
@@ -63,6 +69,8 @@ class FileStore:
         "folder",
         "is_closed",
         "log_start_offset",
+        "on_delete",
+        "on_log_start",
         "sync_always",
     )
 
@@ -73,12 +81,12 @@ class FileStore:
         settings: SegmentSettings = SegmentSettings(),  # noqa: B008 - it cannot change
         *,
         topic_id: bytes | None = None,
-        on_log_start: Callable[[int], None] | None = None,
     ) -> None:
         self.folder = folder
         self._open_files = open_files
         self._settings = settings
-        self._on_log_start = on_log_start
+        self.on_delete: Callable[[], None] | None = None
+        self.on_log_start: Callable[[int], None] | None = None
         self._segments: list[SegmentFile] = []
         self._bases: list[int] = []
         self._aborted: list[AbortedTransaction] = []
@@ -268,8 +276,8 @@ class FileStore:
     def keep_log_start(self, offset: int) -> None:
         """As `SegmentStore.keep_log_start`."""
         self.log_start_offset = offset
-        if self._on_log_start is not None:
-            self._on_log_start(offset)
+        if self.on_log_start is not None:
+            self.on_log_start(offset)
 
     def _forget_aborted(self, offset: int) -> None:
         """Forget those whose marker is at that offset or behind, in their files too."""
@@ -395,11 +403,14 @@ class FileStore:
 
     def delete(self) -> None:
         """As `SegmentStore.delete`: the folder gets another name first, in one step."""
-        self._close_files()
-        files, gone = self._open_files.files, f"{self.folder}-delete"
-        files.remove_tree(gone)
-        files.rename(self.folder, gone)
-        files.remove_tree(gone)
+        self.let_go()
+        if self.on_delete is not None:
+            self.on_delete()
+            return
+        gone = put_aside_name(self.folder, "-delete")
+        self._open_files.files.remove_tree(gone)
+        self._open_files.files.rename(self.folder, gone)
+        self._open_files.files.remove_tree(gone)
 
     def close(self) -> None:
         """As `SegmentStore.close`."""
@@ -407,9 +418,10 @@ class FileStore:
             self.flush()
             for segment in self._segments:
                 segment.rest_dirty()
-            self._close_files()
+            self.let_go()
 
-    def _close_files(self) -> None:
+    def let_go(self) -> None:
+        """Close the files as they are."""
         self.is_closed = True
         for segment in self._segments:
             segment.close()
@@ -438,6 +450,12 @@ class FileStore:
 
     def _write(self, name: str, data: bytes) -> None:
         self._open_files.files.replace(self._path(name), data)
+
+
+def put_aside_name(folder: str, ending: str) -> str:
+    """The name of a folder that is to be no partition's. Source: LocalLog.logDirNameWithSuffix."""
+    head, _, name = folder.rpartition("/")
+    return f"{head}/{name[: _MAX_NAME - len(ending)]}{ending}"
 
 
 def _last_offset(transaction: AbortedTransaction) -> int:

@@ -100,8 +100,8 @@ def open_store(opening: Opening, open_files: OpenFiles) -> tuple[FileStore, Fold
         snapshots=snapshots if epochs is not None else (),
     )
     store.flushed_offset = min(opening.recovery_point, store.next_offset)
-    if opening.is_clean:
-        store.flushed_offset = store.next_offset
+    for segment in segments:
+        segment.is_unsynced = segment.next_offset > opening.recovery_point
     return store, recovery
 
 
