@@ -34,6 +34,8 @@ class Operation(IntEnum):
     DESCRIBE_CONFIGS = 10
     ALTER_CONFIGS = 11
     IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
     TWO_PHASE_COMMIT = 15
 
 
@@ -45,6 +47,8 @@ class ResourceType(Enum):
     GROUP = "group"
     CLUSTER = "cluster"
     TRANSACTIONAL_ID = "transactional-id"
+    DELEGATION_TOKEN = "delegation-token"  # noqa: S105 - the name of a type
+    USER = "user"
 
 
 class Authorizer(Protocol):

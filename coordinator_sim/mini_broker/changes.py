@@ -63,6 +63,29 @@ class LeaderElected(Struct, frozen=True, tag=True):
     isr: tuple[int, ...] | None = None
 
 
+class ReplicasAssigned(Struct, frozen=True, tag=True):
+    """A partition's replicas are other brokers now, all of them in sync."""
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+
+
+class QuotaSet(Struct, frozen=True, tag=True):
+    """A quota of a client entity.
+
+    Args:
+        entity: Its parts by type (`user`, `client-id`, `ip`), in the order of types; a part
+            without a name is the default of its type.
+        key: As `producer_byte_rate`.
+        value: None takes it away.
+    """
+
+    entity: tuple[tuple[str, str | None], ...]
+    key: str
+    value: float | None
+
+
 class AclCreated(Struct, frozen=True, tag=True):
     """A rule by Kafka's numbers. Source: AclOperation, AclPermissionType, PatternType."""
 
@@ -129,6 +152,8 @@ Change = (
     | TopicDeleted
     | ConfigsChanged
     | LeaderElected
+    | ReplicasAssigned
+    | QuotaSet
     | AclCreated
     | AclDeleted
     | ScramSet

@@ -20,6 +20,8 @@ from coordinator_sim.mini_broker.changes import (
     LeaderElected,
     PartitionsAdded,
     ProducerIdsReserved,
+    QuotaSet,
+    ReplicasAssigned,
     ScramRemoved,
     ScramSet,
     TopicCreated,
@@ -57,6 +59,7 @@ class ClusterImage:
         topics: By name, in order of creation.
         topic_names: By id.
         configs: (resource type, name) -> settings that differ from the defaults.
+        quotas: Of each client entity, by key; see `QuotaSet`.
         acls: In order of creation; the values mean nothing.
         scram: (user, mechanism) -> verifier.
         next_producer_id: Ids below it may be in use.
@@ -68,6 +71,7 @@ class ClusterImage:
     topics: dict[str, TopicState] = field(default_factory=dict)
     topic_names: dict[bytes, str] = field(default_factory=dict)
     configs: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
+    quotas: dict[tuple[tuple[str, str | None], ...], dict[str, float]] = field(default_factory=dict)
     acls: dict[AclCreated, None] = field(default_factory=dict)
     scram: dict[tuple[str, int], ScramSet] = field(default_factory=dict)
     next_producer_id: int = 0
@@ -155,6 +159,22 @@ def _elect(image: ClusterImage, change: LeaderElected) -> None:
         partition.isr = change.isr
 
 
+def _assign(image: ClusterImage, change: ReplicasAssigned) -> None:
+    partition = image.topic(change.topic).partitions[change.partition]
+    partition.replicas = change.replicas
+    partition.isr = change.replicas
+
+
+def _set_quota(image: ClusterImage, change: QuotaSet) -> None:
+    quotas = image.quotas.setdefault(change.entity, {})
+    if change.value is None:
+        quotas.pop(change.key, None)
+    else:
+        quotas[change.key] = change.value
+    if not quotas:
+        del image.quotas[change.entity]
+
+
 def _create_acl(image: ClusterImage, change: AclCreated) -> None:
     image.acls[change] = None
 
@@ -202,6 +222,8 @@ _APPLIED: Final[dict[type, _Apply]] = {
     TopicDeleted: _of(_delete_topic),
     ConfigsChanged: _of(_change_configs),
     LeaderElected: _of(_elect),
+    ReplicasAssigned: _of(_assign),
+    QuotaSet: _of(_set_quota),
     AclCreated: _of(_create_acl),
     AclDeleted: _of(_delete_acl),
     ScramSet: _of(_set_scram),

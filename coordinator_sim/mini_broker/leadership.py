@@ -23,9 +23,12 @@ class Leadership:
         change: Lets a change take effect.
         is_living: Whether the broker of that id may lead.
         notices: Whom to tell.
+
+    Attributes:
+        is_living: As above.
     """
 
-    __slots__ = ("_change", "_image", "_is_living", "_notices")
+    __slots__ = ("_change", "_image", "_notices", "is_living")
 
     def __init__(
         self,
@@ -37,13 +40,13 @@ class Leadership:
     ) -> None:
         self._image = image
         self._change = change
-        self._is_living = is_living
+        self.is_living = is_living
         self._notices = notices
 
     def elect(self, topic: str, partition: int, leader_id: int, now: Instants) -> None:
         """Make that broker the leader, at the next epoch; -1 leaves the partition without one."""
         state = self._image.topics[topic].partitions[partition]
-        isr = tuple(each for each in state.replicas if self._is_living(each))
+        isr = tuple(each for each in state.replicas if self.is_living(each))
         self._change(
             LeaderElected(topic, partition, leader_id, state.leader_epoch + 1, isr or state.isr)
         )
@@ -78,4 +81,4 @@ class Leadership:
         ]
 
     def _first_living(self, state: PartitionState) -> int:
-        return next((each for each in state.replicas if self._is_living(each)), NO_LEADER)
+        return next((each for each in state.replicas if self.is_living(each)), NO_LEADER)

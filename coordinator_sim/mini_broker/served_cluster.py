@@ -11,8 +11,11 @@ from typing import Final, Protocol
 from coordinator_sim.broker.authorizer import Authorizer
 from coordinator_sim.broker.passage import Access
 from coordinator_sim.coordinator.contract import CoordinatorResult
+from coordinator_sim.mini_broker.administration import Administration
+from coordinator_sim.mini_broker.administration_apis import administration_apis
 from coordinator_sim.mini_broker.agenda import Agenda
 from coordinator_sim.mini_broker.changes import Change
+from coordinator_sim.mini_broker.configs import Configs
 from coordinator_sim.mini_broker.contract import Call, Family, Handler, Instants, Timed
 from coordinator_sim.mini_broker.data_apis import DataApis, DataSettings
 from coordinator_sim.mini_broker.discovery_api import DiscoveryApi
@@ -22,7 +25,6 @@ from coordinator_sim.mini_broker.group_brokers import GroupBrokers
 from coordinator_sim.mini_broker.hosted_partitions import HostedPartitions
 from coordinator_sim.mini_broker.image import NO_LEADER, ClusterImage
 from coordinator_sim.mini_broker.leadership import Leadership
-from coordinator_sim.mini_broker.metadata_api import MetadataApi
 from coordinator_sim.mini_broker.notices import Notices
 from coordinator_sim.mini_broker.offered import offered
 from coordinator_sim.mini_broker.offsets_topic import OffsetsTopic
@@ -83,6 +85,7 @@ class ServedCluster:
 
     Attributes:
         image: The metadata. Changed by `change` alone.
+        configs: Settings of topics, brokers and groups.
         topics: Creates and deletes topics.
         groups: The group coordinators of the living brokers.
         leadership: Elects leaders.
@@ -108,6 +111,7 @@ class ServedCluster:
     ) -> None:
         self.settings = settings
         self.image = ClusterImage()
+        self.configs = Configs(settings.profile, settings.given, self.image)
         self.notices = Notices()
         self.access = Access(authorizer)
         self.fenced: dict[int, None] = {}
@@ -187,14 +191,19 @@ class ServedCluster:
 
     def _families(self) -> tuple[Family, ...]:
         """Everything that answers requests beside the group coordinators."""
+        admin = Administration(
+            image=self.image,
+            settings=self.settings,
+            configs=self.configs,
+            access=self.access,
+            endpoint=self.endpoint,
+            topics=self.topics,
+            leadership=self.leadership,
+            change=self.change,
+        )
         return (
             self.data,
-            MetadataApi(
-                self.image,
-                self.settings,
-                endpoint=self.endpoint,
-                auto_create=self.topics.create_asked_for,
-            ),
+            *administration_apis(admin),
             DiscoveryApi(
                 self.image,
                 self.access,

@@ -27,6 +27,7 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
         num_partitions: `num.partitions`.
         default_replication_factor: `default.replication.factor`.
         transaction_partitions: `transaction.state.log.num.partitions`.
+        given: Texts of `server.properties` by name, as DescribeConfigs shows them.
         internal_replication_factor: `offsets.topic.replication.factor` and that of transactions;
             at most as many as there are brokers.
     """
@@ -41,3 +42,4 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
     default_replication_factor: int = 1
     transaction_partitions: int = 50
     internal_replication_factor: int = 3
+    given: dict[str, str] = {}

@@ -200,6 +200,11 @@ class Profile(Struct, frozen=True, kw_only=True):
             Source: GroupMetadataManager.maybeUpdateCoordinatorEpoch (Scala).
         over_capacity_rebalances_first: A group loaded over capacity rebalances before its
             members' sessions start. Source: GroupCoordinator.onGroupLoaded.
+        uses_zookeeper: Topics and settings are changed by the controller of ZooKeeper's days,
+            which checks in another order and says other words. Source: ZkAdminManager
+            (AdminManager up to 2.8); 3.9 has both, here it runs without.
+        cordons_log_dirs: A refused replication factor speaks of cordoned log directories.
+            Source: StripedReplicaPlacer; KIP-1066, 4.3.
     """
 
     name: str = "4.4"
@@ -281,12 +286,15 @@ class Profile(Struct, frozen=True, kw_only=True):
     under_replicated_append_is_not_available: bool = False
     epochs_outlive: bool = False
     over_capacity_rebalances_first: bool = False
+    uses_zookeeper: bool = False
+    cordons_log_dirs: bool = True
 
 
 _JAVA: Final = Profile()
 _SCALA: Final = replace(
     _JAVA,
     name="3.9",
+    cordons_log_dirs=False,
     counts_stable_generations=False,
     counts_committed_offsets=False,
     counts_expiry_records=False,
@@ -333,6 +341,7 @@ PROFILES: Final[dict[str, Profile]] = {
         replace(
             _SCALA,
             name="0.10.2",
+            uses_zookeeper=True,
             log_words=LogWords.RESTABILIZE,
             member_id_required=False,
             initial_rebalance_delay=False,
@@ -373,6 +382,7 @@ PROFILES: Final[dict[str, Profile]] = {
         replace(
             _SCALA,
             name="2.8",
+            uses_zookeeper=True,
             own_answer_last=False,
             log_words=LogWords.DEPARTURES_FIRST,
             overlong_metadata_stays_pending=True,
@@ -389,13 +399,14 @@ PROFILES: Final[dict[str, Profile]] = {
         replace(
             _JAVA_BY_PARTITION,
             name="4.0",
+            cordons_log_dirs=False,
             offset_value_version=3,
             deletes_share_groups_first=False,
             counts_expiry_records=False,
             append_linger_ms=5,
         ),
-        replace(_JAVA_BY_PARTITION, name="4.1", append_linger_ms=5),
-        replace(_JAVA_BY_PARTITION, name="4.2"),
+        replace(_JAVA_BY_PARTITION, name="4.1", append_linger_ms=5, cordons_log_dirs=False),
+        replace(_JAVA_BY_PARTITION, name="4.2", cordons_log_dirs=False),
         replace(_JAVA, name="4.3"),
         _JAVA,
     )

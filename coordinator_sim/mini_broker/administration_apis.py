@@ -1,0 +1,22 @@
+"""Everything that tells of the cluster's metadata, or changes it."""
+
+from coordinator_sim.mini_broker.administration import Administration
+from coordinator_sim.mini_broker.cluster_api import ClusterApi
+from coordinator_sim.mini_broker.configs_api import ConfigsApi
+from coordinator_sim.mini_broker.contract import Family
+from coordinator_sim.mini_broker.metadata_api import MetadataApi
+from coordinator_sim.mini_broker.quotas_api import QuotasApi
+from coordinator_sim.mini_broker.reassignment_api import ReassignmentApi
+from coordinator_sim.mini_broker.topics_api import TopicsApi
+
+
+def administration_apis(admin: Administration) -> tuple[Family, ...]:
+    """The families of administration of one cluster."""
+    return (
+        MetadataApi(admin),
+        ClusterApi(admin),
+        TopicsApi(admin),
+        ReassignmentApi(admin),
+        ConfigsApi(admin),
+        QuotasApi(admin),
+    )

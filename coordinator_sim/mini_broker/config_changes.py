@@ -1,0 +1,178 @@
+"""What AlterConfigs and IncrementalAlterConfigs make of the settings of a resource.
+
+Source: kafka trunk, ConfigAdminManager.preprocess; ConfigurationControlManager
+.incrementalAlterConfigResource, legacyAlterConfigResource, validateAlterConfig;
+QuorumController.ConfigResourceExistenceChecker.
+"""
+
+from collections.abc import Callable
+from enum import IntEnum, unique
+from typing import Final
+
+from coordinator_sim.mini_broker.administration import (
+    NO_ERROR,
+    Administration,
+    ApiError,
+    duplicates,
+)
+from coordinator_sim.mini_broker.changes import ConfigsChanged
+from coordinator_sim.mini_broker.client_metrics_configs import client_metrics_error
+from coordinator_sim.mini_broker.config_validation import broker_error, group_error, topic_error
+from coordinator_sim.mini_broker.contract import Call
+from coordinator_sim.mini_broker.image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
+from coordinator_sim.mini_broker.setting_types import SettingType
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.wire.schema import Data
+
+ConfigWrite = Callable[[Administration, Data], ConfigsChanged | ApiError]
+"""Decides what a resource's entry in a request changes."""
+
+_LOGGER_RESOURCE: Final = 8
+_CLIENT_METRICS_RESOURCE: Final = 16
+_LOGGERS: Final = ("root",)
+_LEVELS: Final = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
+
+
+@unique
+class AlterOperation(IntEnum):
+    """What is done to one setting. Source: AlterConfigOp.OpType."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+def write_error(admin: Administration, call: Call, resource: Data) -> ApiError | None:
+    """What a broker refuses before the controller hears of it; None to go on."""
+    names = [each["name"] for each in resource["configs"]]
+    if duplicates(names):
+        return _invalid_request("Error due to duplicate config keys")
+    nulls = [
+        each["name"]
+        for each in resource["configs"]
+        if each["value"] is None and each.get("configOperation") != AlterOperation.DELETE
+    ]
+    if nulls:
+        return _invalid_request(f"Null value not supported for : {', '.join(nulls)}")
+    kind = resource["resourceType"]
+    if kind == BROKER_RESOURCE:
+        return _broker_write_error(admin, call, resource)
+    if kind == _LOGGER_RESOURCE and call.api is ApiKey.INCREMENTAL_ALTER_CONFIGS:
+        return _loggers_error(call, resource)
+    if kind not in {TOPIC_RESOURCE, GROUP_RESOURCE, _CLIENT_METRICS_RESOURCE}:
+        return _invalid_request(f"Unknown resource type {kind}")
+    return None
+
+
+def _loggers_error(call: Call, resource: Data) -> ApiError:
+    """What is wrong with new levels of loggers, which nothing depends on here.
+
+    Source: RuntimeLoggerManager.applyChangesForResource.
+    """
+    name = resource["resourceName"]
+    if name != str(call.broker_id):
+        text = f"Unexpected node id. Expected {call.broker_id}, but received {name}"
+        return _invalid_request(text)
+    for config in resource["configs"]:
+        logger, level = config["name"], config["value"]
+        if logger not in _LOGGERS:
+            return ApiError(ErrorCode.INVALID_CONFIG, f"Logger {logger} does not exist!")
+        if config["configOperation"] == AlterOperation.SET and level not in _LEVELS:
+            text = (
+                f"Cannot set the log level of {logger} to {level} as it is not a supported log "
+                f"level. Valid log levels are {', '.join(_LEVELS)}"
+            )
+            return ApiError(ErrorCode.INVALID_CONFIG, text)
+    return NO_ERROR
+
+
+def _broker_write_error(admin: Administration, call: Call, resource: Data) -> ApiError | None:
+    name = resource["resourceName"]
+    if name:
+        if not name.removeprefix("-").isdecimal():
+            return _invalid_request(f"Node id must be an integer, but it is: {name}")
+        if int(name) != call.broker_id:
+            text = f"Unexpected broker id, expected {call.broker_id}, but received {name}"
+            return _invalid_request(text)
+    is_incremental = any("configOperation" in each for each in resource["configs"])
+    change = incremental(admin, resource) if is_incremental else legacy(admin, resource)
+    return change if isinstance(change, ApiError) else None
+
+
+def legacy(admin: Administration, resource: Data) -> ConfigsChanged | ApiError:
+    """All settings are those named, no others."""
+    kind, name = resource["resourceType"], resource["resourceName"]
+    current = admin.image.configs_of(kind, name)
+    wanted = {each["name"]: each["value"] for each in resource["configs"]}
+    error = _error(admin, kind, name, wanted)
+    if error.is_failure:
+        return error
+    values: dict[str, str | None] = {
+        each: value for each, value in wanted.items() if current.get(each) != value
+    }
+    values.update({each: None for each in current if each not in wanted})
+    return ConfigsChanged(kind, name, values)
+
+
+def incremental(admin: Administration, resource: Data) -> ConfigsChanged | ApiError:
+    """Each setting named is set, deleted, or a list that gains or loses entries."""
+    kind, name = resource["resourceType"], resource["resourceName"]
+    current = admin.image.configs_of(kind, name)
+    values: dict[str, str | None] = {}
+    for config in resource["configs"]:
+        new = _new_value(admin, kind, config, current.get(config["name"]))
+        if isinstance(new, ApiError):
+            return new
+        if new != current.get(config["name"]):
+            values[config["name"]] = new
+    after = {**current, **values}
+    error = _error(admin, kind, name, {k: v for k, v in after.items() if v is not None})
+    return error if error.is_failure else ConfigsChanged(kind, name, values)
+
+
+def _new_value(
+    admin: Administration, kind: int, config: Data, current: str | None
+) -> str | ApiError | None:
+    operation, key, value = config["configOperation"], config["name"], config["value"]
+    if operation == AlterOperation.SET:
+        return str(value)
+    if operation == AlterOperation.DELETE:
+        return None
+    if operation not in {AlterOperation.APPEND, AlterOperation.SUBTRACT}:
+        if kind == BROKER_RESOURCE:
+            return _invalid_request(f"Unknown operations type {operation}")
+        return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    known = {TOPIC_RESOURCE: admin.configs.topic, GROUP_RESOURCE: admin.configs.group}
+    setting = known.get(kind, admin.configs.broker).get(key)
+    if setting is None or setting.type is not SettingType.LIST:
+        what = AlterOperation(operation).name
+        text = f"Can't {what} to key {key} because its type is not LIST."
+        return ApiError(ErrorCode.INVALID_CONFIG, text)
+    parts = [each for each in (current or setting.default or "").split(",") if each]
+    for each in value.split(","):
+        if operation == AlterOperation.APPEND and each not in parts:
+            parts.append(each)
+        elif operation == AlterOperation.SUBTRACT and each in parts:
+            parts.remove(each)
+    return ",".join(parts)
+
+
+def _error(admin: Administration, kind: int, name: str, values: dict[str, str]) -> ApiError:
+    """What is wrong with all settings that a resource would have, or with the resource."""
+    if kind == TOPIC_RESOURCE:
+        error = topic_error(admin.configs, name, values)
+        if not error.is_failure and name not in admin.image.topics:
+            text = f"The topic '{name}' does not exist."
+            return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
+        return error
+    if kind == GROUP_RESOURCE:
+        return group_error(admin.configs, name, values)
+    if kind == BROKER_RESOURCE:
+        return broker_error(admin.configs, values, one_broker=bool(name))
+    return client_metrics_error(name, values)
+
+
+def _invalid_request(text: str) -> ApiError:
+    return ApiError(ErrorCode.INVALID_REQUEST, text)

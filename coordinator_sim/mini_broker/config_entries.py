@@ -1,0 +1,174 @@
+"""Settings as answers show them: value, source, synonyms, type.
+
+DEVIATION: the documentation of a setting is null, also where it is asked for.
+
+Source: kafka trunk, ConfigHelper.scala (createTopicConfigEntry, createBrokerConfigEntry,
+createGroupConfigEntry); KafkaConfigSchema.resolveEffectiveTopicConfigs.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from coordinator_sim.mini_broker.client_metrics_configs import CLIENT_METRICS_SETTINGS
+from coordinator_sim.mini_broker.configs import Configs, ConfigSource, Synonym, base_name
+from coordinator_sim.mini_broker.setting_types import (
+    Setting,
+    SettingType,
+    Value,
+    default_of,
+    parse,
+    text_of,
+)
+from coordinator_sim.wire.schema import Data
+
+_TYPES: Final = {
+    SettingType.BOOLEAN: 1,
+    SettingType.STRING: 2,
+    SettingType.INT: 3,
+    SettingType.SHORT: 4,
+    SettingType.LONG: 5,
+    SettingType.DOUBLE: 6,
+    SettingType.LIST: 7,
+    SettingType.CLASS: 8,
+    SettingType.PASSWORD: 9,
+}
+"""By Kafka's number. Source: DescribeConfigsResponse.ConfigType."""
+
+
+def creation_entries(configs: Configs, own: Mapping[str, str]) -> list[Data]:
+    """Every setting of a topic to be created, by name. Source: computeEffectiveTopicConfigs."""
+    entries: list[Data] = []
+    for name, setting in sorted(configs.topic.items()):
+        if setting.internal:
+            continue
+        value, source = _creation_value(configs, setting, own)
+        entries.append(
+            {
+                "name": name,
+                "value": value,
+                "readOnly": False,
+                "configSource": int(source),
+                "isSensitive": setting.is_secret,
+            }
+        )
+    return entries
+
+
+def _creation_value(
+    configs: Configs, setting: Setting, own: Mapping[str, str]
+) -> tuple[str | None, ConfigSource]:
+    if setting.name in own:
+        return own[setting.name], ConfigSource.TOPIC
+    source = configs.stand_in_source(setting)
+    if source is not None:
+        return text_of(configs.topic_default(setting)), source
+    return text_of(default_of(setting)), ConfigSource.DEFAULT
+
+
+def topic_entries(
+    configs: Configs, broker_id: int, topic: str, own: Mapping[str, str]
+) -> list[Data]:
+    """Every setting of a topic at one broker; `synonyms` are complete."""
+    entries: list[Data] = []
+    for name, setting in configs.topic.items():
+        if setting.internal and name not in own:
+            continue
+        value = configs.topic_value_at(broker_id, topic, name)
+        places = configs.synonyms(setting.synonym, broker_id) if setting.synonym else []
+        if name in own:
+            places = [Synonym(name, text_of(value) or "", ConfigSource.TOPIC), *places]
+        entries.append(_entry(name, setting, value, places))
+    return entries
+
+
+def group_entries(configs: Configs, group: str, own: Mapping[str, str]) -> list[Data]:
+    """Every setting of a group; `synonyms` are complete."""
+    entries: list[Data] = []
+    for name, setting in configs.group.items():
+        value = configs.group_value(group, name)
+        shared = f"group.{name}"
+        places = configs.synonyms(shared, None) if shared in configs.broker else []
+        if name in own:
+            places = [Synonym(name, text_of(value) or "", ConfigSource.GROUP), *places]
+        elif not places:
+            places = [Synonym(name, text_of(value) or "", ConfigSource.DEFAULT)]
+        entries.append(_entry(name, setting, value, places))
+    return entries
+
+
+def client_metrics_entries(own: Mapping[str, str]) -> list[Data]:
+    """Every setting of a subscription to clients' metrics; `synonyms` are complete."""
+    entries: list[Data] = []
+    for name, setting in CLIENT_METRICS_SETTINGS.items():
+        value = parse(setting, own.get(name, setting.default))
+        source = ConfigSource.CLIENT_METRICS
+        places = [Synonym(name, own[name], source)] if name in own else []
+        entries.append(_entry(name, setting, value, places))
+    return entries
+
+
+def broker_entries(configs: Configs, broker_id: int) -> list[Data]:
+    """Every setting of one broker; `synonyms` are complete."""
+    names = dict.fromkeys([*configs.broker, *configs.set_names(broker_id)])
+    entries: list[Data] = []
+    for name in names:
+        setting = configs.broker.get(name)
+        if setting is not None and setting.internal:
+            continue
+        known = setting or configs.broker.get(base_name(name))
+        places = configs.synonyms(name, broker_id)
+        value = configs.own_value(name, broker_id) if setting else None
+        if setting is None and known is not None and places:
+            value = parse(known, places[0].value)
+        entries.append(_entry(name, setting, value, places, read_only=not _is_dynamic(setting)))
+    return entries
+
+
+def shared_entries(configs: Configs) -> list[Data]:
+    """The settings that clients gave all brokers; `synonyms` are complete."""
+    shared = configs.shared()
+    entries: list[Data] = []
+    for name, text in shared.items():
+        setting = configs.broker.get(name)
+        value = parse(setting, text) if setting else text
+        places = [
+            each
+            for each in configs.synonyms(name, None)
+            if each.source is ConfigSource.DYNAMIC_DEFAULT_BROKER
+        ]
+        entries.append(_entry(name, setting, value, places, read_only=not _is_dynamic(setting)))
+    return entries
+
+
+def _is_dynamic(setting: Setting | None) -> bool:
+    return setting is not None and setting.dynamic
+
+
+def _entry(
+    name: str,
+    setting: Setting | None,
+    value: Value,
+    places: list[Synonym],
+    *,
+    read_only: bool = False,
+) -> Data:
+    """One setting; of a name that nobody knows the value is kept to itself."""
+    secret = setting is None or setting.is_secret
+    source = places[0].source if places else ConfigSource.DEFAULT
+    return {
+        "name": name,
+        "value": None if secret else text_of(value),
+        "readOnly": read_only,
+        "configSource": int(source),
+        "isSensitive": secret,
+        "synonyms": [
+            {
+                "name": each.name,
+                "value": None if secret else each.value,
+                "source": int(each.source),
+            }
+            for each in places
+        ],
+        "configType": 0 if setting is None else _TYPES[setting.type],
+        "documentation": None,
+    }

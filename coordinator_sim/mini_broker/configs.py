@@ -1,0 +1,266 @@
+"""Which value a setting has: of a topic, a broker, a group; and where that value comes from.
+
+Source: kafka trunk, metadata/.../metadata/KafkaConfigSchema.java (resolveEffectiveTopicConfig);
+server-common ServerTopicConfigSynonyms.java; core DynamicBrokerConfig.scala.
+"""
+
+from collections.abc import Mapping
+from enum import IntEnum, unique
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.errors import ConfigError
+from coordinator_sim.mini_broker.image import (
+    BROKER_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+    ClusterImage,
+)
+from coordinator_sim.mini_broker.setting_types import (
+    Setting,
+    Settings,
+    Value,
+    default_of,
+    parse,
+    settings_of,
+)
+from coordinator_sim.protocol.profiles import Profile
+
+ALL_BROKERS: Final = ""
+"""As the name of a resource of type broker."""
+
+
+@unique
+class ConfigSource(IntEnum):
+    """Where a value comes from, by Kafka's number. Source: DescribeConfigsResponse.ConfigSource."""
+
+    UNKNOWN = 0
+    TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+    DYNAMIC_BROKER_LOGGER = 6
+    CLIENT_METRICS = 7
+    GROUP = 8
+
+
+class Synonym(Struct, frozen=True):
+    """One of the places that are looked at for a value, with what stands there as text."""
+
+    name: str
+    value: str
+    source: ConfigSource
+
+
+_MINUTE_MS: Final = 60_000
+_HOUR_MS: Final = 60 * _MINUTE_MS
+_SYNONYMS: Final[dict[str, tuple[tuple[str, int], ...]]] = {
+    "log.roll.ms": (("log.roll.ms", 1), ("log.roll.hours", _HOUR_MS)),
+    "log.roll.jitter.ms": (("log.roll.jitter.ms", 1), ("log.roll.jitter.hours", _HOUR_MS)),
+    "log.flush.interval.ms": (
+        ("log.flush.interval.ms", 1),
+        ("log.flush.scheduler.interval.ms", 1),
+    ),
+    "log.retention.ms": (
+        ("log.retention.ms", 1),
+        ("log.retention.minutes", _MINUTE_MS),
+        ("log.retention.hours", _HOUR_MS),
+    ),
+}
+"""Settings of a broker that others stand in for, with the factor that makes them the same unit."""
+_GROUP_OF: Final = {name: key for key, names in _SYNONYMS.items() for name, _ in names}
+_TABLES: Final = {"0.10.2": "3.9", "2.8": "3.9", "3.9": "3.9", "4.4": "4.4"}
+_OTHER_TABLE: Final = "4.3"
+
+
+class Configs:
+    """The settings of one cluster.
+
+    Args:
+        profile: Whose settings there are.
+        given: Those of `server.properties`: texts by name, alike for all brokers.
+        image: Holds what clients changed.
+
+    Raises:
+        ConfigError: a name that this Kafka does not know, or a value that it does not allow.
+    """
+
+    __slots__ = ("_cache", "_cached_version", "_given", "_image", "broker", "group", "topic")
+
+    def __init__(self, profile: Profile, given: Mapping[str, str], image: ClusterImage) -> None:
+        table = _TABLES.get(profile.name, _OTHER_TABLE)
+        self.broker: Settings = settings_of(table, "broker")
+        self.topic: Settings = settings_of(table, "topic")
+        self.group: Settings = settings_of(table, "group")
+        self._image = image
+        self._cache: dict[tuple[int, str, str], Value] = {}
+        self._cached_version = -1
+        self._given = dict(given)
+        for name, text in given.items():
+            parse(self._known(name), text)
+
+    def _known(self, name: str) -> Setting:
+        setting = self.broker.get(base_name(name))
+        if setting is None:
+            raise ConfigError(
+                f"unknown broker setting {name!r}: Kafka's brokers have none so named"
+            )
+        return setting
+
+    @property
+    def given(self) -> Mapping[str, str]:
+        """Those of `server.properties`."""
+        return self._given
+
+    def broker_value(self, name: str, broker_id: int | None = None) -> Value:
+        """A broker's setting: dynamic, dynamic for all brokers, given, default.
+
+        Args:
+            name: One that this Kafka knows.
+            broker_id: None for what all brokers share.
+        """
+        place = ALL_BROKERS if broker_id is None else str(broker_id)
+        return self._cached(BROKER_RESOURCE, place, name)
+
+    def topic_value(self, topic: str, name: str) -> Value:
+        """A topic's setting: its own, or what all brokers have for topics.
+
+        Args:
+            topic: Any name, also of a topic that there is not.
+            name: One that this Kafka knows.
+        """
+        return self._cached(TOPIC_RESOURCE, topic, name)
+
+    def topic_value_at(self, broker_id: int, topic: str, name: str) -> Value:
+        """The same at one broker, which may have settings for all its topics."""
+        own = self._image.configs_of(TOPIC_RESOURCE, topic)
+        if name in own:
+            return parse(self.topic[name], own[name])
+        return self.topic_default(self.topic[name], broker_id)
+
+    def group_value(self, group: str, name: str) -> Value:
+        """A group's setting: its own, or what the brokers have for all groups."""
+        return self._cached(GROUP_RESOURCE, group, name)
+
+    def topic_default(self, setting: Setting, broker_id: int | None = None) -> Value:
+        """What a topic has that does not set it. Source: LogConfig.extractLogConfigMap."""
+        if setting.synonym is None:
+            return default_of(setting)
+        value = self.broker_value(setting.synonym, broker_id)
+        return default_of(setting) if value is None else value
+
+    def stand_in_source(self, setting: Setting) -> ConfigSource | None:
+        """Where another setting stands in for a topic's synonym; None when only defaults do."""
+        names = synonym_names(setting.synonym) if setting.synonym else []
+        for values, source in self._places(None):
+            if any(each in values for each in names):
+                return source
+        return None
+
+    def shared(self) -> Mapping[str, str]:
+        """What clients set for all brokers."""
+        return self._image.configs_of(BROKER_RESOURCE, ALL_BROKERS)
+
+    def set_names(self, broker_id: int) -> list[str]:
+        """Every name that has a value for a broker beside the defaults."""
+        return [name for values, _ in self._places(broker_id) for name in values]
+
+    def synonyms(self, name: str, broker_id: int | None) -> list[Synonym]:
+        """Where a broker's setting has values, first what counts. Source: configSynonyms.
+
+        Empty when the name itself has a value nowhere, though another may stand in for it.
+        """
+        names = synonym_names(name)
+        found: list[Synonym] = []
+        for values, source in self._places(broker_id):
+            found += [Synonym(each, values[each], source) for each in names if each in values]
+        for each in names:
+            default = self.broker[each].default if each in self.broker else None
+            if default is not None:
+                found.append(Synonym(each, default, ConfigSource.DEFAULT))
+        first = next((index for index, each in enumerate(found) if each.name == name), len(found))
+        return found[first:]
+
+    def _places(self, broker_id: int | None) -> list[tuple[Mapping[str, str], ConfigSource]]:
+        own = {} if broker_id is None else self._image.configs_of(BROKER_RESOURCE, str(broker_id))
+        shared = self._image.configs_of(BROKER_RESOURCE, ALL_BROKERS)
+        return [
+            (own, ConfigSource.DYNAMIC_BROKER),
+            (shared, ConfigSource.DYNAMIC_DEFAULT_BROKER),
+            (self._static(broker_id), ConfigSource.STATIC_BROKER),
+        ]
+
+    def _static(self, broker_id: int | None) -> Mapping[str, str]:
+        """`server.properties` of a broker: what all have, and its id."""
+        if broker_id is None:
+            return self._given
+        ids = [name for name in ("broker.id", "node.id") if name in self.broker]
+        return {**dict.fromkeys(ids, str(broker_id)), **self._given}
+
+    def _cached(self, resource_type: int, resource: str, name: str) -> Value:
+        if self._cached_version != self._image.version:
+            self._cache.clear()
+            self._cached_version = self._image.version
+        key = (resource_type, resource, name)
+        if key not in self._cache:
+            self._cache[key] = self._found(resource_type, resource, name)
+        return self._cache[key]
+
+    def _found(self, resource_type: int, resource: str, name: str) -> Value:
+        if resource_type == BROKER_RESOURCE:
+            return self._broker_found(resource, name)
+        of = self.topic if resource_type == TOPIC_RESOURCE else self.group
+        own = self._image.configs_of(resource_type, resource).get(name)
+        if own is not None:
+            return parse(of[name], own)
+        if resource_type == TOPIC_RESOURCE:
+            return self.topic_default(of[name])
+        shared = f"group.{name}"
+        return self._broker_found("", shared) if shared in self.broker else default_of(of[name])
+
+    def _broker_found(self, resource: str, name: str) -> Value:
+        """A value, in milliseconds where others stand in for the name."""
+        broker_id = int(resource) if resource else None
+        for each, factor in _SYNONYMS.get(name, ((name, 1),)):
+            value = self.own_value(each, broker_id)
+            if value is not None:
+                is_time = isinstance(value, int) and factor > 1 and value > 0
+                return value * factor if is_time and isinstance(value, int) else value
+        return None
+
+    def own_value(self, name: str, broker_id: int | None) -> Value:
+        """A broker's setting under exactly that name, whatever stands in for it."""
+        if name not in self.broker:
+            return None
+        for values, _ in self._places(broker_id):
+            if name in values:
+                return parse(self.broker[name], values[name])
+        return default_of(self.broker[name])
+
+
+def synonym_names(name: str) -> list[str]:
+    """A broker's setting and those that stand in for it. Source: brokerConfigSynonyms."""
+    family = _SYNONYMS.get(_GROUP_OF.get(name, name))
+    if name == "log.flush.scheduler.interval.ms" or family is None:
+        base = base_name(name)
+        return [name] if base == name else [name, base]
+    return [each for each, _ in family]
+
+
+def base_name(name: str) -> str:
+    """A setting without the listener, and the mechanism, that it is for."""
+    if not name.startswith("listener.name."):
+        return name
+    base = name.removeprefix("listener.name.").partition(".")[2]
+    return next((each for each in _PER_MECHANISM if base.endswith(each)), base)
+
+
+_PER_MECHANISM: Final = (
+    "sasl.jaas.config",
+    "sasl.login.callback.handler.class",
+    "sasl.login.class",
+    "sasl.server.callback.handler.class",
+    "connections.max.reauth.ms",
+)

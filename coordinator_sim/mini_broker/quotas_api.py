@@ -1,0 +1,212 @@
+"""DescribeClientQuotas and AlterClientQuotas: stored and shown; nobody is held back by them.
+
+DEVIATION: quotas throttle no client.
+
+Source: kafka trunk, ControllerApis.handleAlterClientQuotas; ClientQuotaControlManager.java;
+ClientQuotasImage.describe; QuotaConfig.java.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.broker.authorizer import Operation
+from coordinator_sim.mini_broker.administration import NO_ERROR, Administration, ApiError, told
+from coordinator_sim.mini_broker.changes import QuotaSet
+from coordinator_sim.mini_broker.contract import Call, Handlers
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.wire.schema import Data
+
+_USER: Final = "user"
+_CLIENT_ID: Final = "client-id"
+_IP: Final = "ip"
+_TYPES: Final = (_CLIENT_ID, _IP, _USER)
+_LARGEST_INT: Final = (1 << 31) - 1
+_LARGEST_LONG: Final = (1 << 63) - 1
+_CLIENT_KEYS: Final[dict[str, int | None]] = {
+    "producer_byte_rate": _LARGEST_LONG,
+    "consumer_byte_rate": _LARGEST_LONG,
+    "request_percentage": None,
+    "controller_mutation_rate": None,
+}
+"""The largest value of whole numbers; None for those with a fraction."""
+_IP_KEYS: Final[dict[str, int | None]] = {"connection_creation_rate": _LARGEST_INT}
+_FRACTION: Final = 1e-6
+_EXACT, _DEFAULT, _SPECIFIED = 0, 1, 2
+
+Entity = tuple[tuple[str, str | None], ...]
+
+
+class _Filter(Struct, frozen=True):
+    """Which entities are asked for: parts with their names, and types of any name."""
+
+    exact: dict[str, str | None]
+    types: tuple[str, ...]
+    strict: bool
+
+    def matches(self, entity: Entity) -> bool:
+        parts = dict(entity)
+        if self.strict and len(parts) != len(self.exact) + len(self.types):
+            return False
+        named = all(kind in parts and parts[kind] == name for kind, name in self.exact.items())
+        return named and all(kind in parts for kind in self.types)
+
+
+class QuotasApi:
+    """Keeps the quotas of clients.
+
+    Args:
+        admin: The cluster.
+    """
+
+    __slots__ = ("_admin",)
+
+    def __init__(self, admin: Administration) -> None:
+        self._admin = admin
+
+    def handlers(self) -> Handlers:
+        """Of the two APIs."""
+        return {
+            ApiKey.DESCRIBE_CLIENT_QUOTAS: self._describe,
+            ApiKey.ALTER_CLIENT_QUOTAS: self._alter,
+        }
+
+    def _describe(self, call: Call) -> Data:
+        if not self._admin.allows_cluster(call, Operation.DESCRIBE_CONFIGS):
+            return {**told(ErrorCode.CLUSTER_AUTHORIZATION_FAILED).fields(), "entries": None}
+        wanted = _filter(call.request)
+        if isinstance(wanted, ApiError):
+            return {**wanted.fields(), "entries": None}
+        entries = [
+            {
+                "entity": [{"entityType": kind, "entityName": name} for kind, name in entity],
+                "values": [{"key": key, "value": value} for key, value in quotas.items()],
+            }
+            for entity, quotas in self._admin.image.quotas.items()
+            if wanted.matches(entity)
+        ]
+        return {"errorCode": 0, "errorMessage": "", "entries": entries}
+
+    def _alter(self, call: Call) -> Data:
+        allowed = self._admin.allows_cluster(call, Operation.ALTER_CONFIGS)
+        refused = told(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        entries = [
+            {
+                **(self._altered(call, entry) if allowed else refused).fields(),
+                "entity": entry["entity"],
+            }
+            for entry in call.request["entries"]
+        ]
+        return {"entries": entries}
+
+    def _altered(self, call: Call, entry: Data) -> ApiError:
+        entity = tuple(sorted((part["entityType"], part["entityName"]) for part in entry["entity"]))
+        keys = [operation["key"] for operation in entry["ops"]]
+        error = _entity_error(entity) or _keys_error(keys, entry)
+        if error is not None:
+            return error
+        known = _IP_KEYS if entity[0][0] == _IP else _CLIENT_KEYS
+        for operation in entry["ops"]:
+            if not operation["remove"]:
+                error = _value_error(known, operation["key"], operation["value"])
+                if error is not None:
+                    return error
+        if not call.request["validateOnly"]:
+            self._set(entity, entry["ops"])
+        return NO_ERROR
+
+    def _set(self, entity: Entity, operations: list[Data]) -> None:
+        for operation in operations:
+            value = None if operation["remove"] else operation["value"]
+            current = self._admin.image.quotas.get(entity, {}).get(operation["key"])
+            if value != current:
+                self._admin.change(QuotaSet(entity, operation["key"], value))
+
+
+def _invalid(text: str) -> ApiError:
+    return ApiError(ErrorCode.INVALID_REQUEST, text)
+
+
+def _entity_error(entity: Entity) -> ApiError | None:
+    if not entity:
+        return _invalid("Invalid empty client quota entity")
+    for kind, name in entity:
+        if kind not in _TYPES:
+            return _invalid(f"Unhandled client quota entity type: {kind}")
+        if name == "":
+            return _invalid(f"Empty {kind} not supported")
+    kinds = [kind for kind, _ in entity]
+    if _IP in kinds and len(kinds) > 1:
+        text = (
+            "Invalid quota entity combination, IP entity shouldnot be combined with User or "
+            "ClientId"
+        )
+        return _invalid(text)
+    return None
+
+
+def _keys_error(keys: list[str], entry: Data) -> ApiError | None:
+    if len(dict.fromkeys(keys)) == len(keys):
+        return None
+    parts = ", ".join(f"{part['entityType']}={part['entityName']}" for part in entry["entity"])
+    return _invalid(f"Ignoring duplicate entity ClientQuotaEntity(entries={{{parts}}})")
+
+
+def _value_error(known: dict[str, int | None], key: str, value: float) -> ApiError | None:
+    if key not in known:
+        return _invalid(f"Invalid configuration key {key}")
+    if value <= 0:
+        return _invalid(f"Quota {key} must be greater than 0")
+    largest = known[key]
+    if largest is None:
+        return None
+    if value > largest:
+        kind = "an INT" if largest == _LARGEST_INT else "a LONG"
+        return _invalid(f"Proposed value for {key} is too large for {kind}.")
+    if value % 1 > _FRACTION:
+        return _invalid(f"{key} cannot be a fractional value.")
+    return None
+
+
+def _filter(request: Data) -> _Filter | ApiError:
+    """Source: ClientQuotasImage.describe."""
+    exact: dict[str, str | None] = {}
+    types: list[str] = []
+    for component in request["components"]:
+        kind, match_type, match = (component[f] for f in ("entityType", "matchType", "match"))
+        error = _component_error(kind, match_type, match, seen=[*exact, *types])
+        if error is not None:
+            return error
+        if match_type == _SPECIFIED:
+            types.append(kind)
+        else:
+            exact[kind] = match
+    kinds = [*exact, *types]
+    if _IP in kinds and len(kinds) > 1:
+        text = (
+            "Invalid entity filter component combination. IP filter component should not be used "
+            "with user or clientId filter component."
+        )
+        return _invalid(text)
+    return _Filter(exact, tuple(types), request["strict"])
+
+
+def _component_error(
+    kind: str, match_type: int, match: str | None, *, seen: list[str]
+) -> ApiError | None:
+    if not kind:
+        return _invalid("Invalid empty entity type.")
+    if kind in seen:
+        return _invalid(f"Entity type {kind} cannot appear more than once in the filter.")
+    if kind not in _TYPES:
+        text = f"Unsupported entity type {kind}"
+        return ApiError(ErrorCode.UNSUPPORTED_VERSION, text)
+    if match_type == _EXACT and match is None:
+        return _invalid("Request specified MATCH_TYPE_EXACT, but set match string to null.")
+    if match_type in {_DEFAULT, _SPECIFIED} and match is not None:
+        name = "DEFAULT" if match_type == _DEFAULT else "SPECIFIED"
+        return _invalid(f"Request specified MATCH_TYPE_{name}, but also specified a match string.")
+    if match_type not in {_EXACT, _DEFAULT, _SPECIFIED}:
+        return _invalid(f"Unknown match type {match_type}")
+    return None

@@ -1,0 +1,255 @@
+"""What a setting of Kafka is: its name, type, range and default, and how a text becomes its value.
+
+The tables of each release stand in `settings_tables`, recorded from its own classes by
+`conformance.real_kafka.settings_table`.
+
+Source: kafka trunk, clients/.../common/config/ConfigDef.java (parseType, Range, ValidString,
+ValidList), ConfigException.java.
+"""
+
+import re
+from enum import Enum, unique
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from coordinator_sim.errors import ConfigError
+
+Value = bool | int | float | str | list[str] | None
+"""Of a setting; None where it has no value."""
+
+
+@unique
+class SettingType(Enum):
+    """The types of Kafka's settings. Source: ConfigDef.Type."""
+
+    BOOLEAN = "BOOLEAN"
+    STRING = "STRING"
+    INT = "INT"
+    SHORT = "SHORT"
+    LONG = "LONG"
+    DOUBLE = "DOUBLE"
+    LIST = "LIST"
+    CLASS = "CLASS"
+    PASSWORD = "PASSWORD"  # noqa: S105 - the name of a type
+
+
+class Setting(Struct, frozen=True, rename="camel", kw_only=True):
+    """One setting.
+
+    Args:
+        of: broker, topic or group.
+        default: As text; None where there is none.
+        required: Whether there must be a value.
+        internal: Whether it is hidden from listings.
+        dynamic: Of a broker: whether it can change while the broker runs.
+        synonym: Of a topic: the broker's setting that stands in for it.
+        at_least: Smallest value, as messages name it.
+        at_most: Largest.
+        one_of: Values that there are; none for any.
+        ignores_case: Of these values.
+        distinct: Whether a list must not name a value twice, nor an empty one.
+        non_empty: Whether a list must name a value.
+        rule: What else must hold, in Kafka's words.
+    """
+
+    of: str
+    name: str
+    type: SettingType
+    default: str | None = None
+    required: bool = False
+    internal: bool = False
+    dynamic: bool = False
+    synonym: str | None = None
+    at_least: str | None = None
+    at_most: str | None = None
+    one_of: tuple[str, ...] = ()
+    ignores_case: bool = False
+    distinct: bool = False
+    non_empty: bool = False
+    rule: str | None = None
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether its value must never be shown. Source: KafkaConfig.maybeSensitive."""
+        return self.type is SettingType.PASSWORD
+
+
+Settings = dict[str, Setting]
+"""By name, in the order in which Kafka checks them."""
+
+_BITS: Final = {SettingType.SHORT: 16, SettingType.INT: 32, SettingType.LONG: 64}
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+_DOUBLE: Final = re.compile(
+    r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)"
+)
+_COMMA: Final = re.compile(r"\s*,\s*")
+_THROTTLED: Final = re.compile(r"([0-9]+:[0-9]+)?")
+_RESET: Final = re.compile(r"earliest|latest|by_duration:P.+")
+_ALL: Final = "*"
+"""All replicas, as a throttled list."""
+
+
+@cache
+def _table(name: str) -> tuple[Setting, ...]:
+    table = files("coordinator_sim.mini_broker").joinpath(f"settings_tables/{name}.jsonl")
+    return tuple(msgspec.json.Decoder(Setting).decode_lines(table.read_bytes()))
+
+
+def settings_of(table: str, of: str) -> Settings:
+    """The settings of a kind, in a release's table.
+
+    Args:
+        table: Its name, as `4.4`.
+        of: broker, topic or group.
+    """
+    return {setting.name: setting for setting in _table(table) if setting.of == of}
+
+
+def parse(setting: Setting, text: str | None) -> Value:
+    """The value that a text means.
+
+    Raises:
+        ConfigError: it means none, or one that is not allowed; the text of Kafka's exception.
+    """
+    value = _parsed(setting, text)
+    _check(setting, value)
+    return value
+
+
+def default_of(setting: Setting) -> Value:
+    """The value where nothing is set; None where there is none."""
+    return None if setting.default is None else _parsed(setting, setting.default)
+
+
+def text_of(value: Value) -> str | None:
+    """A value as Kafka shows it. Source: ConfigDef.convertToString."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return _double_text(value)
+    if isinstance(value, list):
+        return ",".join(value)
+    return None if value is None else str(value)
+
+
+def _double_text(value: float) -> str:
+    """Source: java.lang.Double.toString, of values that settings have."""
+    low, high = 1e-3, 1e7
+    if value == 0 or low <= abs(value) < high:
+        return repr(value)
+    mantissa, _, exponent = f"{value!r}".partition("e")
+    if not exponent:
+        mantissa, _, exponent = f"{value:.16e}".partition("e")
+        mantissa = mantissa.rstrip("0")
+    whole, _, fraction = mantissa.partition(".")
+    return f"{whole}.{fraction or '0'}E{int(exponent)}"
+
+
+def _refused(setting: Setting, value: object, why: str) -> ConfigError:
+    shown = "[hidden]" if setting.is_secret else value
+    return ConfigError(f"Invalid value {shown} for configuration {setting.name}: {why}")
+
+
+def _parsed(setting: Setting, text: str | None) -> Value:
+    """Source: ConfigDef.parseType."""
+    if text is None:
+        return None
+    trimmed = text.strip()
+    if setting.type is SettingType.BOOLEAN:
+        if trimmed.lower() not in {"true", "false"}:
+            raise _refused(setting, text, "Expected value to be either true or false")
+        return trimmed.lower() == "true"
+    if setting.type is SettingType.LIST:
+        return _COMMA.split(trimmed) if trimmed else []
+    if setting.type is SettingType.DOUBLE:
+        if not _DOUBLE.fullmatch(trimmed):
+            raise _refused(setting, text, "Not a number of type DOUBLE")
+        return float(trimmed.rstrip("fFdD"))
+    bits = _BITS.get(setting.type)
+    return trimmed if bits is None else _integer(setting, text, trimmed, bits)
+
+
+def _integer(setting: Setting, text: str, trimmed: str, bits: int) -> int:
+    if _INTEGER.fullmatch(trimmed):
+        number = int(trimmed)
+        if -(1 << bits - 1) <= number < 1 << bits - 1:
+            return number
+    raise _refused(setting, text, f"Not a number of type {setting.type.value}")
+
+
+def _check(setting: Setting, value: Value) -> None:
+    if value is None:
+        return
+    if isinstance(value, list):
+        _check_list(setting, value)
+    elif isinstance(value, int | float):
+        _check_range(setting, value)
+    elif setting.one_of:
+        _check_choice(setting, value)
+    _check_rule(setting, value)
+
+
+def _check_range(setting: Setting, value: float) -> None:
+    """Source: ConfigDef.Range.ensureValid."""
+    if setting.at_least is not None and value < float(setting.at_least):
+        raise _refused(setting, text_of(value), f"Value must be at least {setting.at_least}")
+    if setting.at_most is not None and value > float(setting.at_most):
+        raise _refused(setting, text_of(value), f"Value must be no more than {setting.at_most}")
+
+
+def _check_choice(setting: Setting, value: str) -> None:
+    """Source: ConfigDef.ValidString, CaseInsensitiveValidString."""
+    if value in setting.one_of or (setting.ignores_case and value.upper() in setting.one_of):
+        return
+    kind = "String must be one of (case insensitive)" if setting.ignores_case else None
+    choices = ", ".join(setting.one_of)
+    raise _refused(setting, value, f"{kind or 'String must be one of'}: {choices}")
+
+
+def _check_list(setting: Setting, values: list[str]) -> None:
+    """Source: ConfigDef.ValidList.ensureValid; 4.2 added the first three."""
+    name = setting.name
+    if setting.non_empty and not values:
+        wanted = f"[{', '.join(setting.one_of)}]" if setting.one_of else "any non-empty value"
+        raise ConfigError(
+            f"Configuration '{name}' must not be empty. Valid values include: {wanted}"
+        )
+    if setting.distinct and len(dict.fromkeys(values)) != len(values):
+        raise ConfigError(f"Configuration '{name}' values must not be duplicated.")
+    if setting.distinct and "" in values:
+        raise ConfigError(f"Configuration '{name}' values must not be empty.")
+    if setting.one_of:
+        for value in values:
+            _check_choice(setting, value)
+
+
+def _check_rule(setting: Setting, value: Value) -> None:
+    """Source: CompressionType.GZIP.levelValidator; ThrottledReplicaListValidator; the rest."""
+    rule = setting.rule
+    if rule == "[1,...,9] or -1" and value not in {-1, *range(1, 10)}:
+        raise _refused(setting, value, "Value must be between 1 and 9 or equal to -1")
+    if rule == "non-empty string" and value == "":
+        raise _refused(setting, value, "String must be non-empty")
+    if rule and rule.startswith("[partitionId]"):
+        _check_throttled(setting, value)
+    if rule and "by_duration" in rule and not _RESET.fullmatch(str(value)):
+        text = (
+            f"Invalid value `{value}` for configuration {setting.name}. The value must be either "
+            "'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
+        )
+        raise _refused(setting, value, text)
+
+
+def _check_throttled(setting: Setting, value: Value) -> None:
+    entries = [each.strip() for each in value] if isinstance(value, list) else []
+    if "".join(entries) == _ALL or all(_THROTTLED.fullmatch(each) for each in entries):
+        return
+    why = (
+        f"{setting.name} must be the literal '*' or a list of replicas in the following format: "
+        "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+    )
+    raise _refused(setting, f"[{', '.join(entries)}]", why)

@@ -1,0 +1,149 @@
+"""Whether a topic may be created as asked, and what it is then.
+
+Source: kafka trunk, ReplicationControlManager.createTopics, createTopic, validateNewTopicNames,
+computeConfigChanges.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.mini_broker.administration import NO_ERROR, Administration, ApiError
+from coordinator_sim.mini_broker.config_validation import topic_error
+from coordinator_sim.mini_broker.placement import Replicas, assignment_error, shortage, spread
+from coordinator_sim.mini_broker.topic_names import complaint, metric_name
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.wire.schema import Data
+
+_DEFAULT: Final = -1
+
+
+class PlannedTopic(Struct, frozen=True):
+    """A topic that may be created.
+
+    Args:
+        replicas: Of each partition, in their order.
+        configs: Those that differ from the brokers'.
+    """
+
+    name: str
+    replicas: tuple[Replicas, ...]
+    configs: dict[str, str]
+
+
+def plan_topic(admin: Administration, asked: Data) -> PlannedTopic | ApiError:
+    """Decide on one topic of a CreateTopics request.
+
+    Args:
+        admin: The cluster.
+        asked: The topic's entry.
+    """
+    error = _name_error(admin, asked["name"])
+    if error.is_failure:
+        return error
+    # An existing topic wins over what is wrong with the name, as a broken config does over it.
+    nulls = [each["name"] for each in asked["configs"] if each["value"] is None]
+    if nulls:
+        text = f"Null value not supported for topic configs: {','.join(nulls)}"
+        return ApiError(ErrorCode.INVALID_CONFIG, text)
+    configs = {each["name"]: each["value"] for each in asked["configs"]}
+    error = topic_error(admin.configs, asked["name"], configs) if configs else NO_ERROR
+    if error.is_failure:
+        return error
+    replicas = _told(admin, asked) if asked["assignments"] else _chosen(admin, asked)
+    if isinstance(replicas, ApiError):
+        return replicas
+    return PlannedTopic(asked["name"], replicas, configs)
+
+
+def _name_error(admin: Administration, name: str) -> ApiError:
+    if name in admin.image.topics:
+        return ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+    text = complaint(name)
+    if "." in name or "_" in name:
+        normalized = metric_name(name)
+        for other in admin.image.topics:
+            if ("." in other or "_" in other) and metric_name(other) == normalized:
+                text = f"Topic '{name}' collides with existing topic: {other}"
+                break
+    return NO_ERROR if text is None else ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, text)
+
+
+def _told(admin: Administration, asked: Data) -> tuple[Replicas, ...] | ApiError:
+    """Partitions as the client assigned them."""
+    for field, what in (
+        ("replicationFactor", "replication factor"),
+        ("numPartitions", "numPartitions"),
+    ):
+        if asked[field] != _DEFAULT:
+            text = f"A manual partition assignment was specified, but {what} was not set to -1."
+            return ApiError(ErrorCode.INVALID_REQUEST, text)
+    partitions: dict[int, Replicas] = {}
+    factor: int | None = None
+    for assignment in asked["assignments"]:
+        index = assignment["partitionIndex"]
+        broker_ids = tuple(assignment["brokerIds"])
+        error = _told_error(admin, index, broker_ids, partitions=partitions, factor=factor)
+        if error is not None:
+            return error
+        factor = len(broker_ids)
+        partitions[index] = broker_ids
+    if sorted(partitions) != list(range(len(partitions))):
+        text = "partitions should be a consecutive 0-based integer sequence"
+        return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
+    return tuple(partitions[index] for index in range(len(partitions)))
+
+
+def _told_error(
+    admin: Administration,
+    index: int,
+    broker_ids: Replicas,
+    *,
+    partitions: dict[int, Replicas],
+    factor: int | None,
+) -> ApiError | None:
+    if index in partitions:
+        text = f"Found multiple manual partition assignments for partition {index}"
+        return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
+    error = assignment_error(broker_ids, admin.settings.broker_ids, factor)
+    return error or fenced_error(admin, index, broker_ids)
+
+
+def fenced_error(admin: Administration, index: int, broker_ids: Replicas) -> ApiError | None:
+    """What is wrong when none of a partition's brokers lives; None when one does."""
+    if any(admin.is_alive(each) for each in broker_ids):
+        return None
+    text = (
+        f"All brokers specified in the manual partition assignment for partition {index} are "
+        "fenced or in controlled shutdown."
+    )
+    return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
+
+
+def _chosen(admin: Administration, asked: Data) -> tuple[Replicas, ...] | ApiError:
+    """Partitions spread over the brokers."""
+    factor, count = asked["replicationFactor"], asked["numPartitions"]
+    if factor < _DEFAULT or factor == 0:
+        text = "Replication factor must be larger than 0, or -1 to use the default value."
+        return ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, text)
+    if count < _DEFAULT or count == 0:
+        text = "Number of partitions was set to an invalid non-positive value."
+        return ApiError(ErrorCode.INVALID_PARTITIONS, text)
+    settings = admin.settings
+    factor = settings.default_replication_factor if factor == _DEFAULT else factor
+    count = settings.num_partitions if count == _DEFAULT else count
+    lack = shortage(
+        factor,
+        len(settings.broker_ids),
+        len(admin.living_ids()),
+        may_be_cordoned=settings.profile.cordons_log_dirs,
+    )
+    if lack is not None:
+        text = f"Unable to replicate the partition {factor} time(s): {lack}"
+        return ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, text)
+    return spread(brokers_in_order(admin), 0, count, factor)
+
+
+def brokers_in_order(admin: Administration) -> list[int]:
+    """Ids of all brokers, those that live before the others."""
+    return sorted(admin.settings.broker_ids, key=lambda each: not admin.is_alive(each))

@@ -1,0 +1,181 @@
+"""CreateTopics, DeleteTopics, CreatePartitions.
+
+Source: kafka trunk, ControllerApis.createTopics, deleteTopics, createPartitions (rights and
+duplicates); ReplicationControlManager (the rest).
+"""
+
+from typing import Final
+
+from coordinator_sim.broker.authorizer import Operation
+from coordinator_sim.broker.topics import topic_id_for
+from coordinator_sim.mini_broker.administration import (
+    NO_ERROR,
+    Administration,
+    ApiError,
+    duplicates,
+)
+from coordinator_sim.mini_broker.config_entries import creation_entries
+from coordinator_sim.mini_broker.contract import Call, Handlers
+from coordinator_sim.mini_broker.placement import Replicas, assignment_error, spread
+from coordinator_sim.mini_broker.topic_creation import (
+    PlannedTopic,
+    brokers_in_order,
+    fenced_error,
+    plan_topic,
+)
+from coordinator_sim.mini_broker.topic_deletion import delete_topics
+from coordinator_sim.mini_broker.topic_names import CLUSTER_METADATA_TOPIC
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.wire.schema import Data
+
+_DUPLICATE: Final = ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+
+
+class TopicsApi:
+    """Makes, grows and deletes topics.
+
+    Args:
+        admin: The cluster.
+    """
+
+    __slots__ = ("_admin",)
+
+    def __init__(self, admin: Administration) -> None:
+        self._admin = admin
+
+    def handlers(self) -> Handlers:
+        """Of the three APIs."""
+        return {
+            ApiKey.CREATE_TOPICS: self._create_topics,
+            ApiKey.DELETE_TOPICS: self._delete_topics,
+            ApiKey.CREATE_PARTITIONS: self._create_partitions,
+        }
+
+    # -- CreateTopics ----------------------------------------------------------------------
+
+    def _create_topics(self, call: Call) -> Data:
+        asked: list[Data] = call.request["topics"]
+        names = [topic["name"] for topic in asked]
+        twice = duplicates(names)
+        refused = {
+            name: error
+            for name in dict.fromkeys(names)
+            if name not in twice and (error := self._creation_refusal(call, name)) is not None
+        }
+        # All are planned before the first is made: they are not compared with one another.
+        planned = [
+            (topic["name"], plan_topic(self._admin, topic))
+            for topic in asked
+            if topic["name"] not in twice and topic["name"] not in refused
+        ]
+        topics = [self._created(call, name, plan) for name, plan in planned]
+        topics += [{"name": name, **_DUPLICATE.fields()} for name in twice]
+        topics += [{"name": name, **error.fields()} for name, error in refused.items()]
+        return {"topics": topics}
+
+    def _creation_refusal(self, call: Call, name: str) -> ApiError | None:
+        if name == CLUSTER_METADATA_TOPIC:
+            text = f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited."
+            return ApiError(ErrorCode.INVALID_REQUEST, text)
+        create = Operation.CREATE
+        if self._admin.allows_cluster(call, create) or self._admin.allows_topic(call, create, name):
+            return None
+        return ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+
+    def _created(self, call: Call, name: str, planned: PlannedTopic | ApiError) -> Data:
+        if isinstance(planned, ApiError):
+            return {"name": name, **planned.fields()}
+        if call.request.get("validateOnly", False):
+            topic_id = topic_id_for(planned.name, self._admin.image.version)
+        else:
+            topics = self._admin.topics
+            topic_id = topics.create(planned.name, planned.replicas, call.now, planned.configs)
+            self._lead_by_the_living(planned, call)
+        result = {"name": planned.name, "topicId": topic_id, **NO_ERROR.fields()}
+        result.update(self._description(call, planned))
+        return result
+
+    def _lead_by_the_living(self, planned: PlannedTopic, call: Call) -> None:
+        """A broker that a client chose first may be dead: another one leads."""
+        for partition, replicas in enumerate(planned.replicas):
+            living = [each for each in replicas if self._admin.is_alive(each)]
+            if living[0] != replicas[0]:
+                self._admin.leadership.elect(planned.name, partition, living[0], call.now)
+
+    def _description(self, call: Call, planned: PlannedTopic) -> Data:
+        """What those who may read its configs are told of a new topic."""
+        if not self._admin.allows_topic(call, Operation.DESCRIBE_CONFIGS, planned.name):
+            return {"topicConfigErrorCode": int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)}
+        return {
+            "numPartitions": len(planned.replicas),
+            "replicationFactor": len(planned.replicas[0]),
+            "configs": creation_entries(self._admin.configs, planned.configs),
+        }
+
+    # -- DeleteTopics ----------------------------------------------------------------------
+
+    def _delete_topics(self, call: Call) -> Data:
+        return {"responses": delete_topics(self._admin, call)}
+
+    # -- CreatePartitions ------------------------------------------------------------------
+
+    def _create_partitions(self, call: Call) -> Data:
+        asked = {topic["name"]: topic for topic in reversed(call.request["topics"])}
+        names = [topic["name"] for topic in call.request["topics"]]
+        twice = duplicates(names)
+        results = [{"name": name, **_DUPLICATE.fields()} for name in twice]
+        for name in names:
+            if name not in twice:
+                error = self._more_partitions(call, asked[name])
+                results.append({"name": name, **error.fields()})
+        return {"results": results}
+
+    def _more_partitions(self, call: Call, asked: Data) -> ApiError:
+        name: str = asked["name"]
+        if not self._admin.allows_topic(call, Operation.ALTER, name):
+            return ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        state = self._admin.image.topics.get(name)
+        if state is None:
+            return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        replicas = self._added(asked, len(state.partitions), len(state.partitions[0].replicas))
+        if isinstance(replicas, ApiError):
+            return replicas
+        if not call.request["validateOnly"]:
+            self._admin.topics.add_partitions(name, replicas, call.now)
+        return NO_ERROR
+
+    def _added(self, asked: Data, present: int, factor: int) -> tuple[Replicas, ...] | ApiError:
+        """The replicas of the partitions to add, those `present` being there."""
+        count: int = asked["count"]
+        if count == present:
+            text = f"Topic already has {present} partition(s)."
+            return ApiError(ErrorCode.INVALID_PARTITIONS, text)
+        if count < present:
+            text = (
+                f"The topic {asked['name']} currently has {present} partition(s); {count} would "
+                "not be an increase."
+            )
+            return ApiError(ErrorCode.INVALID_PARTITIONS, text)
+        if asked["assignments"] is None:
+            return spread(brokers_in_order(self._admin), present, count - present, factor)
+        return self._assigned(asked["assignments"], count - present, present, factor)
+
+    def _assigned(
+        self, assignments: list[Data], additional: int, present: int, factor: int
+    ) -> tuple[Replicas, ...] | ApiError:
+        if len(assignments) != additional:
+            text = (
+                f"Attempted to add {additional} additional partition(s), but only "
+                f"{len(assignments)} assignment(s) were specified."
+            )
+            return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
+        found: list[Replicas] = []
+        for index, assignment in enumerate(assignments, present):
+            broker_ids = tuple(assignment["brokerIds"])
+            error = assignment_error(broker_ids, self._admin.settings.broker_ids, factor)
+            error = error or fenced_error(self._admin, index, broker_ids)
+            if error is not None:
+                return error
+            found.append(broker_ids)
+        return tuple(found)

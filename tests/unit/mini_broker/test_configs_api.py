@@ -1,0 +1,132 @@
+"""Settings of topics, brokers and groups: shown with their sources, changed and refused."""
+
+import pytest
+
+from coordinator_sim.errors import ConfigError
+from coordinator_sim.mini_broker.configs import Configs
+from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.mini_broker.image import ClusterImage
+from coordinator_sim.mini_broker.served_cluster import ServedCluster
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.profiles import DEFAULT_PROFILE
+from coordinator_sim.wire.schema import Data
+from tests.unit.mini_broker.data_client import DataClient
+
+TOPIC, BROKER, GROUP = 2, 4, 32
+SET, DELETE, APPEND, SUBTRACT = range(4)
+
+
+@pytest.fixture
+def served(cluster: ServedCluster) -> ServedCluster:
+    """A cluster with the topic `orders`."""
+    cluster.topics.create_spread("orders", 1, Instants(1, 1))
+    return cluster
+
+
+def describe(cluster: ServedCluster, kind: int, name: str, *keys: str) -> dict[str, Data]:
+    """Settings by name, with their synonyms."""
+    resource = {"resourceType": kind, "resourceName": name, "configurationKeys": list(keys)}
+    request = {"resources": [resource], "includeSynonyms": True, "includeDocumentation": False}
+    (result,) = DataClient(cluster).call(ApiKey.DESCRIBE_CONFIGS, 4, request)["results"]
+    return {each["name"]: each for each in result["configs"]}
+
+
+def alter(
+    cluster: ServedCluster, kind: int, name: str, *configs: tuple[str, int, str | None]
+) -> Data:
+    """The result of IncrementalAlterConfigs for one resource."""
+    entries = [
+        {"name": each, "configOperation": operation, "value": value}
+        for each, operation, value in configs
+    ]
+    resource = {"resourceType": kind, "resourceName": name, "configs": entries}
+    request = {"resources": [resource], "validateOnly": False}
+    answer = DataClient(cluster).call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request)
+    found: Data = answer["responses"][0]
+    return found
+
+
+def synonyms(entry: Data) -> list[tuple[str, str, int]]:
+    """Name, value and source of each place."""
+    return [(each["name"], each["value"], each["source"]) for each in entry["synonyms"]]
+
+
+def test_setting_of_a_topic_comes_before_that_of_the_brokers(served: ServedCluster) -> None:
+    """The topic's own value counts; what stands behind it is listed."""
+    alter(served, TOPIC, "orders", ("max.message.bytes", SET, "2000"))
+    alter(served, BROKER, "", ("message.max.bytes", SET, "3000"))
+
+    entry = describe(served, TOPIC, "orders", "max.message.bytes")["max.message.bytes"]
+
+    assert (entry["value"], entry["configSource"]) == ("2000", 1)
+    assert synonyms(entry) == [
+        ("max.message.bytes", "2000", 1),
+        ("message.max.bytes", "3000", 3),
+        ("message.max.bytes", "1048588", 5),
+    ]
+
+
+def test_time_in_hours_stands_in_for_milliseconds(served: ServedCluster) -> None:
+    """retention.ms follows log.retention.hours, though no place names log.retention.ms."""
+    entry = describe(served, TOPIC, "orders", "retention.ms")["retention.ms"]
+
+    assert (entry["value"], entry["configSource"], entry["synonyms"]) == ("604800000", 5, [])
+
+
+def test_lists_gain_and_lose_entries(served: ServedCluster) -> None:
+    """APPEND begins at the default; SUBTRACT leaves what is not named."""
+    alter(served, TOPIC, "orders", ("cleanup.policy", APPEND, "compact"))
+    first = describe(served, TOPIC, "orders", "cleanup.policy")["cleanup.policy"]["value"]
+    alter(served, TOPIC, "orders", ("cleanup.policy", SUBTRACT, "delete"))
+    second = describe(served, TOPIC, "orders", "cleanup.policy")["cleanup.policy"]["value"]
+
+    assert (first, second) == ("delete,compact", "compact")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "change", "error"),
+    [
+        (TOPIC, "orders", ("retention.ms", APPEND, "5"), ErrorCode.INVALID_CONFIG),
+        (TOPIC, "orders", ("retention.ms", SET, None), ErrorCode.INVALID_REQUEST),
+        (TOPIC, "orders", ("nonsense", SET, "1"), ErrorCode.INVALID_CONFIG),
+        (TOPIC, "nothing", ("retention.ms", SET, "1"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (TOPIC, "a b", ("retention.ms", SET, "1"), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (TOPIC, "", ("retention.ms", SET, "1"), ErrorCode.INVALID_REQUEST),
+        (3, "x", ("retention.ms", SET, "1"), ErrorCode.INVALID_REQUEST),
+        (BROKER, "2", ("log.retention.ms", SET, "1"), ErrorCode.INVALID_REQUEST),
+        (BROKER, "1", ("node.id", SET, "5"), ErrorCode.INVALID_REQUEST),
+        (BROKER, "1", ("log.retention.ms", SET, "abc"), ErrorCode.INVALID_REQUEST),
+        (GROUP, "g", ("consumer.session.timeout.ms", SET, "5"), ErrorCode.INVALID_CONFIG),
+        (GROUP, "", ("consumer.session.timeout.ms", SET, "5"), ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_refused_change_leaves_settings_as_they_are(
+    served: ServedCluster,
+    kind: int,
+    name: str,
+    change: tuple[str, int, str | None],
+    error: ErrorCode,
+) -> None:
+    """Each wrong change has its error, and nothing is kept."""
+    answer = alter(served, kind, name, change)
+
+    assert answer["errorCode"] == error
+    assert (kind, name) not in served.image.configs
+
+
+def test_password_is_never_shown(served: ServedCluster) -> None:
+    """A secret's value is null, in every place."""
+    name = "listener.name.x.ssl.key.password"
+    assert alter(served, BROKER, "1", (name, SET, "secret"))["errorCode"] == 0
+
+    entry = describe(served, BROKER, "1", name)[name]
+
+    assert entry["isSensitive"]
+    assert "secret" not in str(entry)
+
+
+def test_unknown_setting_of_the_start_is_one_clear_line() -> None:
+    """What `server.properties` may not say is refused by name."""
+    with pytest.raises(ConfigError, match=r"unknown broker setting .num\.partition."):
+        Configs(DEFAULT_PROFILE, {"num.partition": "3"}, ClusterImage())
