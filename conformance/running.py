@@ -46,13 +46,24 @@ def cases_for(cases: Iterable[Case], profile: str) -> list[Case]:
     return [case for case in cases if profile in case.requirement.profiles]
 
 
-def play_case(case: Case, target: Target, profile: str, *, trace: bool = False) -> Ending:
+def play_case(
+    case: Case, target: Target, profile: str, *, trace: bool = False, at_version: int | None = None
+) -> Ending:
     """Play one case; whatever happens is its ending.
+
+    Args:
+        case: To play.
+        target: What it plays on.
+        profile: The Kafka whose behaviour is wanted.
+        trace: Whether a target that can be traced is.
+        at_version: Of every request that does not name its own; None as the script has it.
 
     Raises:
         DataError: the target is gone, so that no other case can be played either.
     """
-    return _ended(case, profile, lambda: case.play(target, profile, trace=trace))
+    return _ended(
+        case, profile, lambda: case.play(target, profile, trace=trace, at_version=at_version)
+    )
 
 
 def play_client_case(case: ClientCase) -> Ending:

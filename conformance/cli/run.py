@@ -26,7 +26,8 @@ def run(
     target: Annotated[
         str,
         typer.Option(
-            help="simulator, or Kafka itself: oracle:kafka-4.4.0 and so on.", metavar="TARGET"
+            help="simulator, serve (over TCP), or Kafka itself: oracle:kafka-4.4.0 and so on.",
+            metavar="TARGET",
         ),
     ] = SIMULATOR,
     profile: Annotated[

@@ -55,14 +55,28 @@ class Case(Struct, frozen=True):
     requirement: Requirement
     script: tuple[str, ...] = ()
 
-    def play(self, target: Target, profile: str, *, trace: bool = False) -> tuple[str, ...]:
+    def play(
+        self, target: Target, profile: str, *, trace: bool = False, at_version: int | None = None
+    ) -> tuple[str, ...]:
         """Play it on a broker of its own; the transcript is what was sent and what came of it.
+
+        Args:
+            target: What it plays on.
+            profile: The Kafka whose behaviour is wanted.
+            trace: Whether a target that can be traced is.
+            at_version: Of every request that does not name its own; None as the script has it.
 
         Raises:
             CaseFailed: the target does not behave so.
             Unsupported: the target lacks what the script wants.
         """
-        stage = Stage(target, profile, trace=trace, switches=self.requirement.switches)
+        stage = Stage(
+            target,
+            profile,
+            trace=trace,
+            switches=self.requirement.switches,
+            at_version=at_version,
+        )
         for line in self.script:
             try:
                 _run(stage, line)

@@ -28,7 +28,7 @@ def join(stage: Stage, words: list[str]) -> Outcome:
     _remember(actor, options)
     member_id = options.get("id", actor.member_id)
     direct = _ONE_STEP_JOIN if actor.instance_id is None and not member_id else _TWO_STEP_JOIN
-    version = stage.version("JoinGroup", direct, options)
+    version = stage.version("JoinGroup", direct, options, most=direct)
     data = bodies.join_group(
         version,
         bodies.Identity(group_id=stage.group, member_id=member_id, instance_id=actor.instance_id),

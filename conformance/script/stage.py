@@ -21,6 +21,9 @@ from conformance.targets.target import (
     World,
 )
 from coordinator_sim.errors import CoordinatorSimError
+from coordinator_sim.protocol.api_versions import versions_of
+from coordinator_sim.protocol.profiles import profile_named
+from coordinator_sim.wire.schemas import schema_named
 
 _SETTINGS: Final = {
     "delay": "group.initial.rebalance.delay.ms",
@@ -35,6 +38,8 @@ _SETTINGS: Final = {
 }
 _TOPICS: Final = {"t": 6, "u": 6, "foo": 6, "bar": 6}
 """The topics of a broker that a script says nothing about, and their partitions."""
+_ANY: Final = 32_767
+"""Above every version."""
 _ID_IS_KNOWN: Final = frozenset({0, 79})
 """NONE and MEMBER_ID_REQUIRED: the JoinGroup replies whose member id is the member's own."""
 
@@ -81,12 +86,15 @@ class Stage:
         profile: The Kafka whose behaviour is wanted.
         trace: Whether a target that can be traced is.
         switches: Of the profile, set by hand.
+        at_version: Of every request that does not name its own, as far as the profile offers it;
+            None for the one that the script has in mind.
     """
 
     target: Target
     profile: str
     trace: bool = False
     switches: tuple[str, ...] = ()
+    at_version: int | None = None
     delay_ms: int = 0
     group: str = "g"
     actors: dict[str, Actor] = field(default_factory=dict)
@@ -168,9 +176,19 @@ class Stage:
             )
         )
 
-    def version(self, api: str, wanted: int, options: Words) -> int:
-        """The version to send: `v=` or the wanted one, as far as the profile knows it."""
-        return version_for(self.profile, api, int(options.get("v", wanted)))
+    def version(self, api: str, wanted: int, options: Words, most: int = _ANY) -> int:
+        """The version to send: `v=` or the wanted one, as far as the profile knows it.
+
+        Args:
+            api: Kafka's name of it.
+            wanted: The one that the script has in mind.
+            options: Of the command.
+            most: The newest that does what the command is about.
+        """
+        if "v" in options or self.at_version is None:
+            return version_for(self.profile, api, int(options.get("v", wanted)))
+        low, high = versions_of(profile_named(self.profile))[schema_named(api).api_key]
+        return max(low, min(self.at_version, high, most))
 
     def is_answered(self, outcome: Outcome) -> bool:
         """Whether the last request got its reply at once."""

@@ -1,18 +1,20 @@
 """Which target a name stands for."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Final
 
 from conformance.differ.building import built
 from conformance.differ.references import REFERENCES, reference_named
 from conformance.differ.sides import LinesProcess
 from conformance.targets.lines import LinesTarget
+from conformance.targets.served import ServedTarget
 from conformance.targets.simulator import SimulatorTarget
 from conformance.targets.target import Target
 from coordinator_sim.errors import ConfigError
 
 SIMULATOR: Final = "simulator"
+SERVE: Final = "serve"
 _ORACLE: Final = "oracle:"
 
 
@@ -21,7 +23,7 @@ def opened(name: str, say: Callable[[str], None]) -> Iterator[tuple[Target, str 
     """A target by its name, and the one profile it is, if it is one; closed again at the end.
 
     Args:
-        name: `simulator`, or `oracle:` and the name of a reference.
+        name: `simulator`, `serve` (our server, over TCP), or `oracle:` and the name of a reference.
         say: Told that something takes long.
 
     Raises:
@@ -32,8 +34,12 @@ def opened(name: str, say: Callable[[str], None]) -> Iterator[tuple[Target, str 
     if name == SIMULATOR:
         yield SimulatorTarget(), None
         return
+    if name == SERVE:
+        with closing(ServedTarget()) as served:
+            yield served, None
+        return
     if not name.startswith(_ORACLE):
-        known = ", ".join([SIMULATOR, *(_ORACLE + each for each in REFERENCES)])
+        known = ", ".join([SIMULATOR, SERVE, *(_ORACLE + each for each in REFERENCES)])
         raise ConfigError(f"unknown target {name!r}: use one of {known}")
     reference = reference_named(name.removeprefix(_ORACLE))
     command, folder = built(reference, say)

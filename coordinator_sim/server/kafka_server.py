@@ -55,6 +55,8 @@ class KafkaServer:
         self.cluster = ServedCluster(settings, endpoint=self._endpoint, trace=trace)
         self.timekeeper = Timekeeper(self.cluster, clock)
         self._servers: list[asyncio.Server] = []
+        self._is_stopped = False
+        self._emptied = asyncio.Event()
         self._open: dict[WireProtocol, None] = {}
         self._next_number = 1
 
@@ -76,6 +78,7 @@ class KafkaServer:
 
     async def stop(self) -> None:
         """Close every listener and connection."""
+        self._is_stopped = True
         for server in self._servers:
             server.close()
         for protocol in list(self._open):
@@ -83,6 +86,10 @@ class KafkaServer:
         for server in self._servers:
             await server.wait_closed()
         self.timekeeper.stop()
+        if self._open:
+            # An aborted transport is closed in a later turn of the loop.
+            self._emptied.clear()
+            await self._emptied.wait()
 
     def _endpoint(self, broker_id: int, listener: str) -> Endpoint | None:
         return self.endpoints.get((broker_id, listener))
@@ -109,12 +116,16 @@ class KafkaServer:
         return self.timekeeper.clock.now()
 
     def opened(self, protocol: WireProtocol) -> None:
-        """A client has connected."""
+        """A client has connected; too late, if the server has stopped meanwhile."""
         self._open[protocol] = None
+        if self._is_stopped:
+            protocol.abort()
 
     def closed(self, protocol: WireProtocol) -> None:
         """A client is gone."""
         self._open.pop(protocol, None)
+        if not self._open:
+            self._emptied.set()
 
     def settled(self) -> None:
         """Requests were worked on: deadlines may have changed."""

@@ -1,0 +1,203 @@
+"""Our own server as a target: requests over TCP, group time moved by hand."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from msgspec.structs import replace
+
+from conformance.requirements import family_of
+from conformance.targets.target import (
+    Answer,
+    Call,
+    Capability,
+    GroupView,
+    Json,
+    Outcome,
+    Unsupported,
+    World,
+)
+from conformance.targets.tcp import Links
+from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.harness.broker_properties import configured
+from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.mini_broker.image import NO_LEADER
+from coordinator_sim.mini_broker.served_cluster import ServedCluster
+from coordinator_sim.mini_broker.settings import ClusterSettings
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
+from coordinator_sim.protocol.profiles import profile_named
+from coordinator_sim.server.clocks import VirtualClock
+from coordinator_sim.server.kafka_server import KafkaServer, Listen
+from coordinator_sim.wire.schemas import schema_named
+
+START_MS: Final = 1_000_000
+_HOST: Final = "127.0.0.1"
+_LISTING: Final = -1
+"""Names the target's own requests, whose answers no case sees."""
+_OFFERED: Final = frozenset({Capability.CLOCK, Capability.TOPICS, Capability.CLUSTER})
+
+T = TypeVar("T")
+
+
+class ServedTarget:
+    """One server of ours in a thread, reached over TCP; a new cluster for each case."""
+
+    name = "serve"
+
+    def __init__(self) -> None:
+        self.world = World(profile="", settings={})
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self._clock = VirtualClock(lambda: START_MS)
+        self._server: KafkaServer | None = None
+        self._links: Links | None = None
+
+    def close(self) -> None:
+        """End the server and its thread."""
+        self._end()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def offers(self, capability: Capability) -> bool:
+        """Whether the operations of that capability work."""
+        return capability in _OFFERED
+
+    def start(self, world: World) -> None:
+        """Another cluster, whose broker leads every offsets partition."""
+        self._end()
+        self.world = world
+        self._clock = VirtualClock(lambda: START_MS)
+        properties = {**world.settings, "offsets.topic.num.partitions": str(world.partitions)}
+        profile = replace(profile_named(world.profile), **dict.fromkeys(world.switches, True))
+        settings = ClusterSettings(
+            profile=profile, coordinator=configured(CoordinatorConfig(), properties)
+        )
+        server = KafkaServer(settings, self._clock)
+        self._server = server
+        listens = [Listen(broker_id=1, host=_HOST, port=0)]
+        asyncio.run_coroutine_threadsafe(server.start(listens), self._loop).result()
+        self._do(self._create_topics)
+        endpoint = server.endpoints[1, listens[0].name]
+        self._links = Links((endpoint.host, endpoint.port))
+
+    def call(self, call: Call) -> Outcome:
+        """Send a request; what was answered once the server is idle again.
+
+        Raises:
+            Unsupported: the server does not offer the version.
+        """
+        api = schema_named(call.api).api_key
+        span = self._cluster.versions.ranges.get(api)
+        if span is None or not span[0] <= call.version <= span[1]:
+            raise Unsupported(f"{self.name} does not offer version {call.version} of {call.api}")
+        self._sockets.send(call)
+        return self._settled()
+
+    def advance(self, ms: int) -> Outcome:
+        """Let group time pass, firing each timer at its own instant."""
+        target_ms = self._clock.now().group_ms + ms
+        answers: list[Answer] = []
+        while True:
+            deadline_ms = self._do(lambda cluster: cluster.next_group_deadline_ms())
+            if deadline_ms is None or deadline_ms > target_ms:
+                break
+            self._clock.move_to(deadline_ms)
+            self._do(lambda cluster: cluster.expire(self._clock.now()))
+            answers += self._settled().answers
+        self._clock.move_to(target_ms)
+        return Outcome(tuple(answers))
+
+    def view(self, group_id: str) -> GroupView | None:
+        """The group as DescribeGroups shows it."""
+        version = 0 if family_of(self.world.profile) == "L" else 5
+        data: Json = {"groups": [group_id]}
+        if version:
+            data["includeAuthorizedOperations"] = False
+        call = Call(call_id=_LISTING, api="DescribeGroups", version=version, data=data)
+        group = self.call(call).answers[0].data["groups"][0]
+        if group["groupState"] == "Dead":
+            return None
+        state = group["groupState"]
+        return GroupView(
+            state="AwaitingSync" if state == "CompletingRebalance" else state,
+            protocol_type=group["protocolType"],
+            member_ids=tuple(member["memberId"] for member in group["members"]),
+        )
+
+    def operate(self, operation: Json) -> Outcome:
+        """Topics that go, and a cluster that nobody leads.
+
+        Raises:
+            Unsupported: anything else.
+        """
+        match operation:
+            case {"op": "topics", "remove": names}:
+                for name in names:
+                    self._delete(name)
+            case {"op": "removeOffsetsTopic"}:
+                self._delete(OFFSETS_TOPIC)
+            case {"op": "removeLeader", "group": group}:
+                place = self.partition_of(group)
+                self._do(
+                    lambda cluster: cluster.leadership.elect(
+                        OFFSETS_TOPIC, place, NO_LEADER, self._now()
+                    )
+                )
+            case _:
+                raise Unsupported(f"{self.name}: no op {operation['op']}")
+        return self._settled()
+
+    def partition_of(self, group_id: str) -> int:
+        """The offsets partition of a group."""
+        return partition_for(group_id, self.world.partitions)
+
+    # -- inside ----------------------------------------------------------------------------
+
+    @property
+    def _cluster(self) -> ServedCluster:
+        if self._server is None:
+            raise Unsupported("no world yet")
+        return self._server.cluster
+
+    @property
+    def _sockets(self) -> Links:
+        if self._links is None:
+            raise Unsupported("no world yet")
+        return self._links
+
+    def _now(self) -> Instants:
+        return self._clock.now()
+
+    def _do(self, verb: Callable[[ServedCluster], T]) -> T:
+        """Let the server's own thread do something, and its sockets hear of it."""
+
+        async def done() -> T:
+            result = verb(self._cluster)
+            self._cluster.go_on(self._clock.now())
+            return result
+
+        return asyncio.run_coroutine_threadsafe(done(), self._loop).result()
+
+    def _delete(self, topic: str) -> None:
+        self._do(lambda cluster: cluster.topics.delete(topic, self._now()))
+
+    def _create_topics(self, cluster: ServedCluster) -> None:
+        now = self._clock.now()
+        for name, partitions in (self.world.topics or {}).items():
+            cluster.topics.create_spread(name, partitions, now)
+        cluster.topics.create_asked_for(OFFSETS_TOPIC, now)
+
+    def _settled(self) -> Outcome:
+        self._sockets.settle()
+        return Outcome(tuple(self._sockets.collect(self._clock.now().group_ms)))
+
+    def _end(self) -> None:
+        if self._links is not None:
+            self._links.close()
+            self._links = None
+        if self._server is not None:
+            asyncio.run_coroutine_threadsafe(self._server.stop(), self._loop).result()
+            self._server = None
