@@ -166,6 +166,14 @@ class SegmentStore(Protocol):
         """As `append`, of a batch whose bytes may be made later; a medium wants them at once."""
         ...
 
+    def forget_superseded(self, before_offset: int) -> int:
+        """Drop the batches put off whose keys all came again before that offset.
+
+        Returns:
+            How many batches that were put off are left; 0 where none is ever put off.
+        """
+        ...
+
     def read(self, offset: int, max_bytes: int, *, before_offset: int) -> bytes:
         """Batches of one segment, from the one that holds `offset`, or else the next one, on.
 

@@ -65,6 +65,13 @@ class LogConfig(Struct, frozen=True, kw_only=True):
         """Whether appends set the timestamps: LogAppendTime."""
         return self.message_timestamp_type == "LogAppendTime"
 
+    @property
+    def max_segment_ms(self) -> int:
+        """How long a segment stays active. Source: LogConfig.maxSegmentMs."""
+        if self.is_compacted and self.max_compaction_lag_ms > 0:
+            return min(self.max_compaction_lag_ms, self.segment_ms)
+        return self.segment_ms
+
     def codec_for(self, source: Compression) -> Compression:
         """How batches are stored that came compressed like that.
 

@@ -30,6 +30,8 @@ from coordinator_sim.wire.record_batches import CURRENT_MAGIC
 from coordinator_sim.wire.segments import EncodedBatch
 from coordinator_sim.wire.stored_batches import StoredBatch
 
+_LATER_BATCHES: Final = 4096
+"""Of a coordinator that are kept without looking whether they still say anything."""
 NO_VERSION: Final = -1
 """Of Produce: the records come on another way and may be of any format."""
 
@@ -53,6 +55,8 @@ class LogWriter:
         "_config",
         "_epochs",
         "_held",
+        "_later_count",
+        "_later_limit",
         "_place",
         "_producers",
         "_store",
@@ -77,6 +81,8 @@ class LogWriter:
         self._producers = ProducerStates()
         self._epochs = LeaderEpochs()
         self._held: int | None = None
+        self._later_count = 0
+        self._later_limit = _LATER_BATCHES
         self.end_offset = self.high_watermark = self.log_start_offset = 0
         self.configure(LogConfig() if config is None else config)
 
@@ -125,7 +131,7 @@ class LogWriter:
         self._store.configure(
             SegmentSettings(
                 segment_bytes=config.segment_bytes,
-                segment_ms=config.segment_ms,
+                segment_ms=config.max_segment_ms,
                 index_interval_bytes=config.index_interval_bytes,
                 segment_index_bytes=config.segment_index_bytes,
                 flush_messages=config.flush_messages,
@@ -294,7 +300,16 @@ class LogWriter:
             )
         self.end_offset = last_offset + 1
         self._advance()
+        self._later_count += 1
+        if self._later_count >= self._later_limit:
+            self._forget_superseded()
         return ErrorCode.NONE
+
+    def _forget_superseded(self) -> None:
+        """Let go what later commits have made worthless, each time there is twice as much."""
+        if self._config.is_compacted:
+            self._later_count = self._store.forget_superseded(self.last_stable_offset)
+        self._later_limit = max(_LATER_BATCHES, 2 * self._later_count)
 
     def _put_later(self, later: LaterLogBatch, span: StoredSpan, now_ms: int) -> None:
         if span.leader_epoch != self._epochs.latest and later.form.magic == CURRENT_MAGIC:

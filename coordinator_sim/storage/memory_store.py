@@ -2,8 +2,8 @@
 
 import struct
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Hashable, Sequence
+from itertools import accumulate, pairwise
 from typing import Final
 
 from coordinator_sim.storage.aborted_index import AbortedIndex
@@ -36,6 +36,7 @@ class _Segment:
         "first_ms",
         "is_packed",
         "lasts",
+        "laters",
         "max_timestamp_ms",
         "next_offset",
         "size_bytes",
@@ -45,6 +46,8 @@ class _Segment:
     def __init__(self, base_offset: int) -> None:
         self.base_offset = self.next_offset = base_offset
         self.batches: list[bytes | LaterBatch] = []
+        self.laters: list[LaterBatch | None] = []
+        """Those that were put off, also once they are bytes: they have keys."""
         self.bases: list[int] = []
         self.lasts: list[int] = []
         self.ends: list[int] = []
@@ -59,6 +62,7 @@ class _Segment:
 
     def put(self, batch: bytes | LaterBatch, span: StoredSpan, size_bytes: int) -> None:
         self.batches.append(batch)
+        self.laters.append(None if isinstance(batch, bytes) else batch)
         self.bases.append(span.base_offset)
         self.lasts.append(span.last_offset)
         self.size_bytes += size_bytes
@@ -106,10 +110,38 @@ class _Segment:
         """Keep that many batches, the oldest."""
         self.pack()
         del self.batches[count:], self.bases[count:], self.lasts[count:]
-        del self.ends[count:], self.timestamps[count:]
+        del self.ends[count:], self.timestamps[count:], self.laters[count:]
         self.size_bytes = self.ends[-1] if count else 0
         self.next_offset = self.lasts[-1] + 1 if count else self.base_offset
         self.max_timestamp_ms = max(self.timestamps, default=-1)
+
+    def forget_superseded(self, seen: set[Hashable], before_offset: int) -> int:
+        """Drop later batches whose keys were all seen behind; how many are left of the others."""
+        kept: list[int] = []
+        left = 0
+        newest = len(self.batches) - 1
+        for index in range(newest, -1, -1):
+            later = self.laters[index]
+            keys = () if later is None else later.keys()
+            if self.lasts[index] < before_offset and keys:
+                if index < newest and seen.issuperset(keys):
+                    continue
+                seen.update(keys)
+            left += later is not None
+            kept.append(index)
+        if len(kept) <= newest:
+            self._keep_only(kept[::-1])
+        return left
+
+    def _keep_only(self, kept: Sequence[int]) -> None:
+        sizes = [self.ends[index] - (self.ends[index - 1] if index else 0) for index in kept]
+        self.ends = list(accumulate(sizes))
+        self.size_bytes = self.ends[-1] if sizes else 0
+        self.batches = [self.batches[index] for index in kept]
+        self.laters = [self.laters[index] for index in kept]
+        self.bases = [self.bases[index] for index in kept]
+        self.lasts = [self.lasts[index] for index in kept]
+        self.timestamps = [self.timestamps[index] for index in kept]
 
     def info(self) -> SegmentInfo:
         return SegmentInfo(
@@ -170,6 +202,13 @@ class MemoryStore:
         self._active.is_packed = False
         self._active.put(batch, span, size)
         return rolled
+
+    def forget_superseded(self, before_offset: int) -> int:
+        """As `SegmentStore.forget_superseded`; the newest batch of each segment stays."""
+        seen: set[Hashable] = set()
+        return sum(
+            segment.forget_superseded(seen, before_offset) for segment in reversed(self._segments)
+        )
 
     def _rolled_for(
         self, size: int, first: StoredSpan, last: StoredSpan, now_ms: int

@@ -9,17 +9,24 @@ from collections.abc import Iterator
 from typing import Final
 
 from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.storage.cleaning import (
+    LogCleaning,
+    cleanable_before,
+    is_dirty_enough,
+)
 from coordinator_sim.storage.contract import SegmentStore
 from coordinator_sim.storage.leader_epochs import LeaderEpochs
-from coordinator_sim.storage.log_config import LogConfig
+from coordinator_sim.storage.log_config import NEVER_MS, LogConfig
 from coordinator_sim.storage.log_values import OffsetSpec, ReadResult, TimedOffset
 from coordinator_sim.storage.log_writer import LogWriter
 from coordinator_sim.storage.offset_lookup import first_not_before, newest, segment_starts
+from coordinator_sim.storage.retention import expired_count
 from coordinator_sim.storage.spans import batches_in, end_of, marker_of, span_of
 from coordinator_sim.wire.record_batches import CURRENT_MAGIC
 from coordinator_sim.wire.stored_batches import StoredBatch
 
 _CHUNK_BYTES: Final = 1 << 20
+_DONE: Final = object()
 _HIGH_WATERMARK: Final = -1
 """DeleteRecords: all that is there. Source: DeleteRecordsRequest.HIGH_WATERMARK."""
 
@@ -37,7 +44,7 @@ class PartitionLog(LogWriter):
         now_ms: The present of the log's timestamps, for what expired while it was closed.
     """
 
-    __slots__ = ()
+    __slots__ = ("_cleaned_to", "_cleaning")
 
     def __init__(
         self,
@@ -49,6 +56,8 @@ class PartitionLog(LogWriter):
         now_ms: int = 0,
     ) -> None:
         super().__init__(topic, partition, store, config)
+        self._cleaned_to = 0
+        self._cleaning: Iterator[None] | None = None
         self._recover(now_ms)
 
     # -- reading ---------------------------------------------------------------------------------
@@ -189,10 +198,63 @@ class PartitionLog(LogWriter):
         self._producers.on_high_watermark(offset)
         self._store.drop_before(offset)
 
+    def maintain(self, now_ms: int) -> bool:
+        """Let go what is too old, too much or superseded; a small step of it at a time.
+
+        Meant to be called every now and then, and at once again after True.
+
+        Args:
+            now_ms: The present of the log's timestamps.
+
+        Returns:
+            Whether more is to be done now.
+
+        Source: UnifiedLog.deleteOldSegments, removeExpiredProducers; LogCleaner.
+        """
+        self._producers.expire(now_ms, self._config.producer_id_expiration_ms)
+        self._retain(now_ms)
+        if self._cleaning is None and self._config.is_compacted:
+            self._cleaning = self._pass(now_ms)
+        if self._cleaning is None:
+            return False
+        if next(self._cleaning, _DONE) is _DONE:
+            self._cleaning = None
+        return self._cleaning is not None
+
+    def _retain(self, now_ms: int) -> None:
+        segments = self._store.segments()
+        gone = expired_count(segments, self._config, self.high_watermark, now_ms)
+        if gone == 0:
+            return
+        if gone == len(segments):
+            self._store.roll(self.end_offset)
+            self._start_at(self.end_offset)
+        else:
+            self._start_at(segments[gone].base_offset)
+
+    def _pass(self, now_ms: int) -> Iterator[None] | None:
+        """A pass of the cleaner, when one is due. Source: LogCleanerManager."""
+        segments = self._store.segments()
+        start = segments[0].base_offset
+        lag_ms = self._config.min_compaction_lag_ms
+        bound = cleanable_before(
+            segments, self.last_stable_offset, now_ms - lag_ms if lag_ms > 0 else NEVER_MS
+        )
+        cleaned_to = self._cleaned_to if start <= self._cleaned_to <= self.end_offset else start
+        if not is_dirty_enough(segments, cleaned_to, bound, self._config, now_ms):
+            return None
+        return self._clean(cleaned_to, bound, now_ms)
+
+    def _clean(self, cleaned_to: int, bound: int, now_ms: int) -> Iterator[None]:
+        cleaning = LogCleaning(self._store, self._config, bound, self._producers.ends(), now_ms)
+        yield from cleaning.steps(cleaned_to)
+        self._cleaned_to = bound
+
     def truncate_to(self, offset: int, *, now_ms: int) -> None:
         """Forget every batch that has a record at or after that offset."""
         if offset >= self.end_offset:
             return
+        self._cleaning = None
         self._store.truncate_to(offset)
         self.high_watermark = min(self.high_watermark, offset)
         self._recover(now_ms)

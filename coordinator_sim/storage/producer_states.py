@@ -13,6 +13,7 @@ from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.records import EndTransactionMarker
 from coordinator_sim.storage.contract import AbortedTransaction, ProducerEntry
 from coordinator_sim.storage.log_values import ActiveProducer, BatchSpan, Refused
+from coordinator_sim.wire.compaction import ProducerEnd
 
 BATCHES_TO_RETAIN: Final = 5
 """Of each producer, to know them again. Source: ProducerStateEntry.NUM_BATCHES_TO_RETAIN."""
@@ -266,6 +267,15 @@ class ProducerStates:
         self._open.clear()
         self._ended.clear()
         self.first_unstable_offset = None
+
+    def ends(self) -> dict[int, ProducerEnd]:
+        """Where each of them wrote last, as the cleaner asks."""
+        return {
+            producer_id: ProducerEnd(
+                producer.epoch, producer.batches[-1].last_offset if producer.batches else _NONE
+            )
+            for producer_id, producer in self._producers.items()
+        }
 
     def active(self) -> tuple[ActiveProducer, ...]:
         """As DescribeProducers shows them. Source: UnifiedLog.activeProducers."""

@@ -4,7 +4,7 @@ Source: kafka trunk, storage/.../internals/log: Cleaner (buildOffsetMap, cleanIn
 shouldRetainRecord), CleanedTransactionMetadata; clients/.../common/record/MemoryRecords.filterTo.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -69,7 +69,19 @@ class _Producer:
         return self.open_from is not None or age_ms < cleaning.producer_expiration_ms
 
 
-class _AbortedTransaction(Struct, frozen=True):
+class ProducerEnd(Struct, frozen=True, gc=False):
+    """Where a producer that is still known wrote last.
+
+    Args:
+        epoch: Its newest.
+        last_data_offset: Of its newest batch of that epoch; -1 when there is none.
+    """
+
+    epoch: int
+    last_data_offset: int
+
+
+class AbortedStart(Struct, frozen=True, gc=False):
     """A transaction of the index of aborted ones."""
 
     producer_id: int
@@ -81,7 +93,7 @@ class _Transactions:
 
     __slots__ = ("_aborted", "_ongoing_aborted", "_ongoing_committed")
 
-    def __init__(self, aborted: Iterable[_AbortedTransaction]) -> None:
+    def __init__(self, aborted: Iterable[AbortedStart]) -> None:
         self._aborted = sorted(aborted, key=lambda one: one.first_offset)
         self._ongoing_aborted: dict[int, bool] = {}
         """Producer id, and whether a batch of its transaction was seen."""
@@ -132,24 +144,78 @@ def compacted(batches: Sequence[RecordBatch], cleaning: CleaningPass) -> list[Re
     producers, aborted = _producers_of(batches)
     bound = _upper_bound(batches, producers, cleaning.clean_to)
     cleanable = [batch for batch in batches if batch.last_offset < bound]
-    last_offsets = _last_offsets(cleanable, aborted)
+    keys = LastOffsets(aborted)
+    for batch in cleanable:
+        keys.add(batch)
     active = {
-        producer_id: producer
+        producer_id: ProducerEnd(producer.epoch, producer.last_data_offset)
         for producer_id, producer in producers.items()
         if producer.is_active(cleaning)
     }
-    transactions = _Transactions(aborted)
-    cleaned: list[RecordBatch] = []
-    for batch in cleanable:
-        if batch.control:
-            discardable = transactions.on_control_batch(batch)
-        else:
-            discardable = transactions.on_batch(batch)
-        kept = batch.next_offset == bound or _holds_last_of(batch, active)
-        left = _cleaned(batch, last_offsets, cleaning, discardable=discardable, kept=kept)
-        if left is not None:
-            cleaned.append(left)
+    cleaner = BatchCleaner(cleaning, bound, keys, active)
+    cleaned = [left for batch in cleanable if (left := cleaner.clean(batch)) is not None]
     return cleaned + list(batches[len(cleanable) :])
+
+
+class LastOffsets:
+    """Of each key the last offset, aborted data aside. Source: Cleaner.buildOffsetMap.
+
+    Args:
+        aborted: Transactions that touch the batches that will be added or cleaned.
+    """
+
+    __slots__ = ("_transactions", "aborted", "offsets")
+
+    def __init__(self, aborted: Iterable[AbortedStart]) -> None:
+        self.aborted = tuple(aborted)
+        self.offsets: dict[bytes, int] = {}
+        self._transactions = _Transactions(self.aborted)
+
+    def add(self, batch: RecordBatch) -> None:
+        """Take in the next batch of those that are not clean yet."""
+        if batch.control:
+            self._transactions.on_control_batch(batch)
+        elif not self._transactions.on_batch(batch):
+            self.offsets.update(
+                (record.key, record.offset) for record in batch.records if record.key is not None
+            )
+
+
+class BatchCleaner:
+    """One pass over a log, batch by batch from its start. Source: Cleaner.cleanInto.
+
+    Args:
+        cleaning: How and when.
+        bound: The offset from which on nothing is cleaned.
+        keys: Of the batches before the bound that are not clean yet.
+        active: The producers whose state is kept.
+    """
+
+    __slots__ = ("_active", "_bound", "_cleaning", "_last_offsets", "_transactions")
+
+    def __init__(
+        self,
+        cleaning: CleaningPass,
+        bound: int,
+        keys: LastOffsets,
+        active: Mapping[int, ProducerEnd],
+    ) -> None:
+        self._cleaning = cleaning
+        self._bound = bound
+        self._last_offsets = keys.offsets
+        self._active = active
+        self._transactions = _Transactions(keys.aborted)
+
+    def clean(self, batch: RecordBatch) -> RecordBatch | None:
+        """What stays of the next batch: the very same where nothing goes, None where all does."""
+        if batch.control:
+            discardable = self._transactions.on_control_batch(batch)
+        else:
+            discardable = self._transactions.on_batch(batch)
+        kept = batch.next_offset == self._bound or _holds_last_of(batch, self._active)
+        return _cleaned(
+            batch, self._last_offsets, self._cleaning, discardable=discardable, kept=kept
+        )
 
 
 def _cleaned(
@@ -236,22 +302,6 @@ def _emptied(batch: RecordBatch) -> RecordBatch:
     )
 
 
-def _last_offsets(
-    batches: Iterable[RecordBatch], aborted: Iterable[_AbortedTransaction]
-) -> dict[bytes, int]:
-    """Of each key the last offset, aborted data aside. Source: Cleaner.buildOffsetMap."""
-    transactions = _Transactions(aborted)
-    found: dict[bytes, int] = {}
-    for batch in batches:
-        if batch.control:
-            transactions.on_control_batch(batch)
-        elif not transactions.on_batch(batch):
-            found.update(
-                (record.key, record.offset) for record in batch.records if record.key is not None
-            )
-    return found
-
-
 def _upper_bound(
     batches: Sequence[RecordBatch], producers: dict[int, _Producer], clean_to: int | None
 ) -> int:
@@ -262,7 +312,7 @@ def _upper_bound(
     return min(bounds)
 
 
-def _holds_last_of(batch: RecordBatch, active: dict[int, _Producer]) -> bool:
+def _holds_last_of(batch: RecordBatch, active: Mapping[int, ProducerEnd]) -> bool:
     """Whether a known producer's last sequence, or else its last epoch, is in this batch."""
     producer = active.get(batch.producer_id)
     if producer is None:
@@ -274,10 +324,10 @@ def _holds_last_of(batch: RecordBatch, active: dict[int, _Producer]) -> bool:
 
 def _producers_of(
     batches: Iterable[RecordBatch],
-) -> tuple[dict[int, _Producer], list[_AbortedTransaction]]:
+) -> tuple[dict[int, _Producer], list[AbortedStart]]:
     """The producers of a log, and the transactions that they aborted."""
     producers: dict[int, _Producer] = {}
-    aborted: list[_AbortedTransaction] = []
+    aborted: list[AbortedStart] = []
     for batch in batches:
         if batch.producer_id < 0:
             continue
@@ -289,6 +339,6 @@ def _producers_of(
             continue
         marker = read_marker(batch.records[0]) if batch.records else None
         if marker is not None and not marker.committed and producer.open_from is not None:
-            aborted.append(_AbortedTransaction(batch.producer_id, producer.open_from))
+            aborted.append(AbortedStart(batch.producer_id, producer.open_from))
         producer.open_from = None
     return producers, aborted

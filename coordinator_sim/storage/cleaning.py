@@ -1,0 +1,164 @@
+"""The cleaner of one compacted log: of each key the last record stays.
+
+A pass is a row of small steps, so that whoever runs it can do other things in between. Batches
+that stay as they are keep their bytes.
+
+Source: kafka trunk, core/.../log/LogCleanerManager.scala (cleanableOffsets); storage/.../log/
+Cleaner.java (doClean, groupSegmentsBySize, cleanSegments).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from coordinator_sim.storage.contract import SegmentInfo, SegmentStore, StoredSpan
+from coordinator_sim.storage.log_config import LogConfig
+from coordinator_sim.storage.spans import batches_in, end_of
+from coordinator_sim.wire.compaction import (
+    AbortedStart,
+    BatchCleaner,
+    CleaningPass,
+    LastOffsets,
+    ProducerEnd,
+)
+from coordinator_sim.wire.record_batches import encode_record_batch
+
+_STEP_BYTES: Final = 256 * 1024
+"""Of batches that one step looks at: some milliseconds."""
+_MAX_OFFSET_SPAN: Final = 2**31 - 1
+
+
+def cleanable_before(
+    segments: Sequence[SegmentInfo], stable_offset: int, oldest_allowed_ms: int
+) -> int:
+    """The base of the first segment that may not be cleaned.
+
+    Args:
+        segments: Of the log; the last one is active and never cleaned.
+        stable_offset: The last stable offset: its segment is not cleaned either.
+        oldest_allowed_ms: Nor is one with a younger record, nor those behind it.
+    """
+    for segment in segments[:-1]:
+        if segment.next_offset > stable_offset or segment.max_timestamp_ms > oldest_allowed_ms:
+            return segment.base_offset
+    return segments[-1].base_offset
+
+
+def is_dirty_enough(
+    segments: Sequence[SegmentInfo], cleaned_to: int, bound: int, config: LogConfig, now_ms: int
+) -> bool:
+    """Whether a pass is worth it. Source: LogCleanerManager.grabFilthiestCompactedLog."""
+    dirty = [one for one in segments if cleaned_to <= one.base_offset < bound]
+    clean_bytes = sum(one.size_bytes for one in segments if one.base_offset < cleaned_to)
+    dirty_bytes = sum(one.size_bytes for one in dirty)
+    if not dirty_bytes:
+        return False
+    oldest_ms = min((one.max_timestamp_ms for one in dirty), default=now_ms)
+    if now_ms - oldest_ms > config.max_compaction_lag_ms:
+        return True
+    return dirty_bytes > config.min_cleanable_dirty_ratio * (dirty_bytes + clean_bytes)
+
+
+class LogCleaning:
+    """One pass over one log.
+
+    Args:
+        store: Of the log. Segments that go while the pass is on end it.
+        config: Of the topic.
+        bound: From `cleanable_before`.
+        active: The producers whose state is kept.
+        now_ms: The instant of the pass.
+    """
+
+    __slots__ = ("_active", "_bound", "_config", "_pass", "_store")
+
+    def __init__(
+        self,
+        store: SegmentStore,
+        config: LogConfig,
+        bound: int,
+        active: Mapping[int, ProducerEnd],
+        now_ms: int,
+    ) -> None:
+        self._store = store
+        self._config = config
+        self._bound = bound
+        self._active = active
+        self._pass = CleaningPass(
+            now_ms=now_ms,
+            delete_retention_ms=config.delete_retention_ms,
+            clean_to=bound,
+            producer_expiration_ms=config.producer_id_expiration_ms,
+        )
+
+    def steps(self, cleaned_to: int) -> Iterator[None]:
+        """Do it, step by step.
+
+        Args:
+            cleaned_to: The offset before which an earlier pass cleaned everything.
+        """
+        segments = [one for one in self._store.segments()[:-1] if one.next_offset <= self._bound]
+        if not segments:
+            return
+        start = segments[0].base_offset
+        aborted = [
+            AbortedStart(entry.producer_id, entry.first_offset)
+            for entry in self._store.aborted(start, self._bound)
+        ]
+        keys = LastOffsets(aborted)
+        for data in self._chunks(max(start, cleaned_to), self._bound):
+            for batch in batches_in(data):
+                keys.add(batch.decoded())
+            yield
+        cleaner = BatchCleaner(self._pass, self._bound, keys, self._active)
+        for group in _grouped(segments, self._config.segment_bytes):
+            yield from self._clean_group(group, cleaner)
+
+    def _clean_group(self, group: Sequence[SegmentInfo], cleaner: BatchCleaner) -> Iterator[None]:
+        parts: list[bytes] = []
+        spans: list[StoredSpan] = []
+        is_changed = len(group) > 1
+        for data in self._chunks(group[0].base_offset, group[-1].next_offset):
+            for stored in batches_in(data):
+                batch = stored.decoded()
+                left = cleaner.clean(batch)
+                is_changed = is_changed or left is not batch
+                if left is None:
+                    continue
+                raw = bytes(stored.raw()) if left is batch else encode_record_batch(left)
+                parts.append(raw)
+                spans.append(
+                    StoredSpan(
+                        base_offset=left.base_offset,
+                        last_offset=left.last_offset,
+                        max_timestamp_ms=left.max_timestamp_ms,
+                        leader_epoch=left.leader_epoch,
+                    )
+                )
+            yield
+        bases = [segment.base_offset for segment in group]
+        there = {segment.base_offset for segment in self._store.segments()[:-1]}
+        if is_changed and there.issuperset(bases):
+            self._store.replace(bases, b"".join(parts), spans)
+
+    def _chunks(self, offset: int, before_offset: int) -> Iterator[bytes]:
+        while data := self._store.read(offset, _STEP_BYTES, before_offset=before_offset):
+            yield data
+            offset = end_of(data)
+
+
+def _grouped(segments: Iterable[SegmentInfo], segment_bytes: int) -> Iterator[list[SegmentInfo]]:
+    """Neighbours that fit into one segment. Source: Cleaner.groupSegmentsBySize."""
+    group: list[SegmentInfo] = []
+    size = 0
+    for segment in segments:
+        is_full = group and (
+            size + segment.size_bytes > segment_bytes
+            or segment.next_offset - group[0].base_offset > _MAX_OFFSET_SPAN
+        )
+        if is_full:
+            yield group
+            group, size = [], 0
+        group.append(segment)
+        size += segment.size_bytes
+    if group:
+        yield group
