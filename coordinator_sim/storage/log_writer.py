@@ -10,7 +10,8 @@ from typing import Final
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.records import EndTransactionMarker, LogBatch
-from coordinator_sim.storage.batch_checks import Arrival, prepared
+from coordinator_sim.storage.arrivals import Arrival
+from coordinator_sim.storage.batch_checks import prepared
 from coordinator_sim.storage.contract import SegmentSettings, SegmentStore, StoredSpan
 from coordinator_sim.storage.later_batches import LaterLogBatch
 from coordinator_sim.storage.leader_epochs import LeaderEpochs

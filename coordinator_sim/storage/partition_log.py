@@ -8,6 +8,8 @@ Source: kafka trunk, core/.../log/UnifiedLog.scala; core/.../cluster/Partition.s
 from collections.abc import Iterator
 from typing import Final
 
+from msgspec.structs import replace
+
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.storage.cleaning import (
     LogCleaning,
@@ -20,6 +22,7 @@ from coordinator_sim.storage.log_config import NEVER_MS, LogConfig
 from coordinator_sim.storage.log_values import OffsetSpec, ReadResult, TimedOffset
 from coordinator_sim.storage.log_writer import LogWriter
 from coordinator_sim.storage.offset_lookup import first_not_before, newest, segment_starts
+from coordinator_sim.storage.old_formats import down_converted
 from coordinator_sim.storage.retention import expired_count
 from coordinator_sim.storage.spans import batches_in, end_of, marker_of, span_of
 from coordinator_sim.wire.record_batches import CURRENT_MAGIC
@@ -108,6 +111,32 @@ class PartitionLog(LogWriter):
             aborted=aborted,
             cut_off=cut_off,
         )
+
+    def for_old_reader(self, result: ReadResult, offset: int, max_magic: int) -> ReadResult:
+        """What was read, in a format that the reader knows, or what follows for it.
+
+        Args:
+            result: Of a `read`.
+            offset: That was asked for.
+            max_magic: The newest format that the reader knows.
+
+        Returns:
+            UNSUPPORTED_COMPRESSION_TYPE for batches compressed with zstd.
+
+        Source: KafkaApis.maybeConvertFetchedData, LazyDownConversionRecords.
+        """
+        if max_magic >= self._config.message_format_magic or not result.records:
+            return result
+        data = result.records
+        while data:
+            found = down_converted(data, max_magic, offset)
+            if found is None:
+                return ReadResult(error=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+            if found:
+                return replace(result, records=found)
+            # Nothing but markers: the reader would ask for them again and again.
+            data = self._store.read(end_of(data), _CHUNK_BYTES, before_offset=result.high_watermark)
+        return replace(result, records=b"")
 
     def offsets_before(self, timestamp_ms: int, max_count: int, *, now_ms: int) -> list[int]:
         """Where segments begin that are not younger, as ListOffsets 0 asks; newest first.
