@@ -19,6 +19,9 @@ from coordinator_sim.storage.partition_log import PartitionLog
 from coordinator_sim.wire.schema import ZERO_UUID, Data
 
 _NOWHERE: Final = -1
+_MAGIC_1_SINCE: Final = 2
+_MAGIC_2_SINCE: Final = 4
+"""From these versions of Fetch on records come in that format; before, they are converted."""
 
 
 def refusal(partition: int, error: ErrorCode) -> Data:
@@ -101,6 +104,9 @@ class LogReader:
         result = self._partitions.attempt(_named(place), read)
         if isinstance(result, ErrorCode):
             return refusal(place.partition, result)
+        if params.version < _MAGIC_2_SINCE:
+            max_magic = int(params.version >= _MAGIC_1_SINCE)
+            result = log.for_old_reader(result, terms.fetch_offset, max_magic)
         if result.error is not ErrorCode.NONE:
             return refusal(place.partition, result.error)
         records = result.records
