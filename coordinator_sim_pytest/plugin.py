@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from coordinator_sim.harness.group_driver import GroupDriver
+    from coordinator_sim.mini_broker.faults import Fault
     from coordinator_sim.protocol.profiles import Profile
     from coordinator_sim.trace.events import TraceEvent
     from coordinator_sim_pytest.virtual import KafkaInVirtualTime, VirtualClock
@@ -61,6 +62,14 @@ def _profile(request: pytest.FixtureRequest) -> "Profile":
     return DEFAULT_PROFILE if marker is None else profile_named(*marker.args)
 
 
+def _faults(request: pytest.FixtureRequest) -> "list[Fault]":
+    """The rules of every `kafka_faults` marker, the test's own behind those of its class."""
+    from coordinator_sim_pytest.rules import rule_of
+
+    markers = reversed(list(request.node.iter_markers("kafka_faults")))
+    return [rule_of(each) for marker in markers for each in marker.args]
+
+
 @pytest.fixture
 def group_coordinator(request: pytest.FixtureRequest) -> "GroupDriver":
     """One group at a coordinator in this process, driven by hand in virtual time."""
@@ -87,6 +96,6 @@ def virtual_kafka(request: pytest.FixtureRequest) -> "KafkaInVirtualTime":
     from coordinator_sim.mini_broker.settings import ClusterSettings
     from coordinator_sim_pytest.virtual import KafkaInVirtualTime
 
-    kafka = KafkaInVirtualTime(ClusterSettings(profile=_profile(request)))
+    kafka = KafkaInVirtualTime(ClusterSettings(profile=_profile(request)), _faults(request))
     _note(request, "virtual_kafka", kafka)
     return kafka

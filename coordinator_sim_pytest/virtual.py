@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
+from coordinator_sim.mini_broker.faults import Fault
 from coordinator_sim.mini_broker.settings import ClusterSettings
 from coordinator_sim.server.virtual_loop import LATENCY_US, VirtualLoop
 from coordinator_sim.server.virtual_time import (
@@ -55,14 +56,16 @@ class KafkaInVirtualTime:
 
     Args:
         settings: Of the cluster.
+        faults: Rules that it begins with.
 
     Attributes:
         events: What its group coordinators told so far.
     """
 
-    def __init__(self, settings: ClusterSettings) -> None:
+    def __init__(self, settings: ClusterSettings, faults: Sequence[Fault] = ()) -> None:
         self.settings = settings
         self.events: Sequence[TraceEvent] = ()
+        self._faults = faults
 
     def run(
         self,
@@ -80,7 +83,7 @@ class KafkaInVirtualTime:
         """
 
         async def noted(kafka: VirtualKafka) -> T:
-            self.events = kafka.events
+            self._began(kafka)
             return await main(kafka)
 
         return run_in_virtual_time(
@@ -95,5 +98,10 @@ class KafkaInVirtualTime:
             topics: Created at the start: name -> partitions.
         """
         async with kafka_in_virtual_time(self.settings, topics=topics) as kafka:
-            self.events = kafka.events
+            self._began(kafka)
             yield kafka
+
+    def _began(self, kafka: VirtualKafka) -> None:
+        self.events = kafka.events
+        for fault in self._faults:
+            kafka.server.cluster.faults.add(fault)

@@ -202,3 +202,34 @@ def test_on_another_loop_it_says_which_one_it_needs(project: Project) -> None:
     code, output = project.run(source, "-p", "anyio.pytest_plugin", conftest=conftest)
     assert code == 1
     assert "loop_factory=VirtualLoop" in output
+
+
+FAULTS = (
+    VIRTUAL
+    + """
+SLOW = {"match": {"api": "Metadata"}, "action": {"do": "delay", "ms": 2500}, "times": 1}
+
+@pytest.mark.kafka_faults(SLOW)
+def test_slow(virtual_kafka):
+    async def main(kafka):
+        await an_hour_and_the_topics(kafka.bootstrap)
+        return [each.hits for each in kafka.server.cluster.faults.states()]
+
+    run = virtual_kafka.run(main, topics={"orders": 3})
+    assert run.result == [1]
+    assert run.lasted_us >= 3_602_500_000
+
+@pytest.mark.kafka_faults({"action": {"do": "explode"}})
+def test_wrong(virtual_kafka):
+    pass
+"""
+)
+
+
+def test_fault_rules_by_a_marker(project: Project) -> None:
+    """As plain data; a rule that cannot be is an error that says why."""
+    pytest.importorskip("aiokafka")
+    code, output = project.run(FAULTS)
+    assert code == 1
+    assert "1 passed, 1 error" in output, output
+    assert "explode" in output

@@ -1,0 +1,23 @@
+"""Fault rules as a marker has them: the library's own, or plain data."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from coordinator_sim.errors import ConfigError
+from coordinator_sim.mini_broker.faults import Fault, check_fault
+
+
+def rule_of(given: Fault | Mapping[str, Any]) -> Fault:
+    """A rule, from itself or from data in the form of the control surface.
+
+    Raises:
+        ConfigError: it could never do what it says; the message names the field.
+    """
+    try:
+        fault = given if isinstance(given, Fault) else msgspec.convert(given, Fault)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"fault rule {given!r}: {error}") from error
+    check_fault(fault)
+    return fault
