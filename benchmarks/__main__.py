@@ -14,6 +14,8 @@ DESCRIPTIONS = {
     "segments": "records of the offsets log per CPU-second",
     "start_up": "a Connect worker's read of its offset topic beside the model (Java, Maven)",
     "ingest": "broker-log lines per CPU-second",
+    "virtual_hour": "an hour of three aiokafka consumers in virtual time, in CPU-seconds",
+    "hash_seeds": "where that hour's clients part under other hash seeds",
     "churn": "the Spark churn job on the dense trace form (also: --full in its own module)",
 }
 

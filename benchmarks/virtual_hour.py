@@ -1,9 +1,9 @@
 """Three unmodified aiokafka consumers through a virtual hour, with ten rebalances and more.
 
-    python -m benchmarks.virtual_hour [--seed N] [--fetch-wait MS] [--events FILE]
+    python -m benchmarks.virtual_hour [--seed N] [--fetch-wait MS] [--until S] [--frames FILE]
 
-Prints one JSON object: the wire's digest, what happened, and the CPU-seconds of this process from
-the first callback to the last (imports apart), by `time.process_time`.
+Prints one JSON object a run: the digest of the wire, what happened, and the CPU-seconds of this
+process from the first callback to the last (imports apart), by `time.process_time`.
 """
 
 import argparse
@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from coordinator_sim.mini_broker.settings import ClusterSettings
 from coordinator_sim.server.virtual_time import VirtualKafka, VirtualRun, run_in_virtual_time
 from coordinator_sim.trace.events import Event
-from coordinator_sim.trace.story import story_line
 
 HOUR_S = 3_600
 RECORD_EVERY_S = 5
@@ -97,11 +97,11 @@ class Member:
             await consumer.stop()
 
 
-async def produce(kafka: VirtualKafka) -> int:
-    """A record every few seconds, to the end; how many."""
+async def produce(kafka: VirtualKafka, until_s: int) -> int:
+    """A record every few seconds, nearly to the end; how many."""
     producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, client_id="shop")
     await producer.start()
-    count = HOUR_S // RECORD_EVERY_S - 2
+    count = until_s // RECORD_EVERY_S - 2
     for number in range(count):
         await producer.send("orders", b"order %d" % number, key=b"customer %d" % (number % 30))
         await asyncio.sleep(RECORD_EVERY_S)
@@ -109,15 +109,16 @@ async def produce(kafka: VirtualKafka) -> int:
     return count
 
 
-async def an_hour(kafka: VirtualKafka, options: dict[str, Any]) -> dict[str, Any]:
-    """The hour; what was produced and consumed."""
+async def an_hour(kafka: VirtualKafka, options: dict[str, Any], until_s: int) -> dict[str, Any]:
+    """The hour, or its beginning; what was produced and consumed."""
     loop = kafka.loop
     members = {name: Member(name, kafka, options) for name in "abc"}
-    producing = asyncio.create_task(produce(kafka))
+    producing = asyncio.create_task(produce(kafka, until_s))
     for at_s, verb, name in PLAN:
-        await asyncio.sleep(max(0, at_s - loop.time()))
-        await getattr(members[name], verb)()
-    await asyncio.sleep(HOUR_S - loop.time())
+        if at_s < until_s:
+            await asyncio.sleep(max(0, at_s - loop.time()))
+            await getattr(members[name], verb)()
+    await asyncio.sleep(until_s - loop.time())
     for member in members.values():
         await member.stop()
     consumed = [place for member in members.values() for place in member.consumed]
@@ -128,27 +129,31 @@ async def an_hour(kafka: VirtualKafka, options: dict[str, Any]) -> dict[str, Any
     }
 
 
-def run(seed: int, fetch_wait_ms: int | None) -> VirtualRun[dict[str, Any]]:
-    """One run of the hour."""
+def run(
+    seed: int, fetch_wait_ms: int | None, until_s: int, *, keep_frames: bool = False
+) -> VirtualRun[dict[str, Any]]:
+    """One run of the hour, or of its beginning."""
     options = {} if fetch_wait_ms is None else {"fetch_max_wait_ms": fetch_wait_ms}
-    # A request must be given longer than the broker may keep it.
     if fetch_wait_ms is not None:
-        options["request_timeout_ms"] = fetch_wait_ms + 10_000
+        # A broker works on one request of a connection at a time, and after a rebalance a fetch
+        # may be behind one that nobody waits for any more.
+        options["request_timeout_ms"] = 2 * fetch_wait_ms + 10_000
 
     async def main(kafka: VirtualKafka) -> dict[str, Any]:
-        return await an_hour(kafka, options)
+        return await an_hour(kafka, options, until_s)
 
-    return run_in_virtual_time(main, cluster=ClusterSettings(seed=seed), topics={"orders": 6})
+    return run_in_virtual_time(
+        main, cluster=ClusterSettings(seed=seed), topics={"orders": 6}, keep_frames=keep_frames
+    )
 
 
-def measured(seed: int, fetch_wait_ms: int | None, events_file: Path | None) -> dict[str, Any]:
-    """What one run of the hour came to."""
+def measured(chosen: argparse.Namespace, fetch_wait_ms: int | None) -> dict[str, Any]:
+    """What one run came to."""
     before_s = time.process_time()
-    hour = run(seed, fetch_wait_ms)
+    hour = run(chosen.seed, fetch_wait_ms, chosen.until, keep_frames=chosen.frames is not None)
     cpu_s = time.process_time() - before_s
-    if events_file is not None:
-        lines = (story_line(event) for event in hour.events)
-        events_file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    if chosen.frames is not None:
+        chosen.frames.write_bytes(msgspec.msgpack.encode((hour.frames, hour.events)))
     return {
         "digest": hour.digest,
         "frames": hour.frame_count,
@@ -165,15 +170,11 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--fetch-wait", type=int, help="fetch_max_wait_ms; aiokafka's without")
-    parser.add_argument("--events", type=Path, help="write the story of the group there")
+    parser.add_argument("--until", type=int, default=HOUR_S, help="virtual seconds")
+    parser.add_argument("--frames", type=Path, help="write frames and group events there")
     chosen = parser.parse_args(arguments)
-    waits = [chosen.fetch_wait] if arguments else [LONG_FETCH_WAIT_MS, None]
-    for wait_ms in waits:
-        print(
-            json.dumps(
-                {"fetch_max_wait_ms": wait_ms, **measured(chosen.seed, wait_ms, chosen.events)}
-            )
-        )
+    for wait_ms in [chosen.fetch_wait] if arguments else [LONG_FETCH_WAIT_MS, None]:
+        print(json.dumps({"fetch_max_wait_ms": wait_ms, **measured(chosen, wait_ms)}))
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from coordinator_sim.mini_broker.settings import ClusterSettings
 from coordinator_sim.server.kafka_server import KafkaServer, Listen
 from coordinator_sim.server.virtual_aiokafka import aiokafka_in_virtual_time
 from coordinator_sim.server.virtual_loop import LATENCY_US, VirtualLoop
-from coordinator_sim.server.wire_record import WireRecord
+from coordinator_sim.server.wire_record import WireFrame, WireRecord
 from coordinator_sim.trace.events import TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 
@@ -96,6 +96,7 @@ class VirtualRun(Struct, Generic[T], frozen=True, kw_only=True):
         digest: SHA-256 over all frames, their instants and connections.
         frame_count: Requests and responses.
         events: What the group coordinators told.
+        frames: All of them, if they were to be kept.
         lasted_us: Virtual microseconds.
     """
 
@@ -103,6 +104,7 @@ class VirtualRun(Struct, Generic[T], frozen=True, kw_only=True):
     digest: str
     frame_count: int
     events: tuple[TraceEvent, ...]
+    frames: tuple[WireFrame, ...]
     lasted_us: int
 
 
@@ -165,6 +167,7 @@ def run_in_virtual_time(
     topics: Mapping[str, int] | None = None,
     seed: int | None = None,
     latency_us: int = LATENCY_US,
+    keep_frames: bool = False,
 ) -> VirtualRun[T]:
     """Run a program of unmodified asyncio clients with a cluster, in virtual time.
 
@@ -174,6 +177,7 @@ def run_in_virtual_time(
         topics: Created at the start: name -> partitions.
         seed: Of all chance, the cluster's and the clients'; None for the cluster's own.
         latency_us: One way through the network.
+        keep_frames: Whether the run has its frames, beside their digest.
 
     Raises:
         VirtualDeadlock: everything waits for something that never comes.
@@ -183,13 +187,14 @@ def run_in_virtual_time(
         settings = structs.replace(settings, seed=seed)
 
     async def run() -> VirtualRun[T]:
-        async with kafka_in_virtual_time(settings, topics=topics) as kafka:
+        async with kafka_in_virtual_time(settings, topics=topics, keep_frames=keep_frames) as kafka:
             result = await main(kafka)
         return VirtualRun(
             result=result,
             digest=kafka.wire.digest,
             frame_count=kafka.wire.frame_count,
             events=tuple(kafka.events),
+            frames=tuple(kafka.wire.frames),
             lasted_us=kafka.loop.now_us,
         )
 
