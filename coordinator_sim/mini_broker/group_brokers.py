@@ -95,7 +95,7 @@ class GroupBrokers:
             config,
             self._settings.profile,
             ids=self._ids,
-            append_policy=self.offsets_topic,
+            append_policy=self.offsets_topic.policy_of(broker_id),
             verifier=self.verifier,
         )
         self.living[broker_id] = LivingBroker(
@@ -145,7 +145,10 @@ class GroupBrokers:
         return True
 
     def topic_deleted(self, name: str, topic_id: bytes, partitions: int, now: Instants) -> None:
-        """Offsets of a topic that is gone go too."""
+        """Offsets of a topic that is gone go too; without the offsets topic nobody leads."""
+        if name == OFFSETS_TOPIC:
+            for partition in list(self._led):
+                self._unload(partition, None, now.group_ms)
         gone = {name: DeletedTopic(topic_id=topic_id, partition_count=partitions)}
         for broker in list(self.living.values()):
             result = broker.coordinator.topics_deleted(gone, now.group_ms)
@@ -159,10 +162,8 @@ class GroupBrokers:
         if topic != OFFSETS_TOPIC:
             return
         state = self._image.topics[OFFSETS_TOPIC].partitions[partition]
-        old = self.living.get(self._led.pop(partition, -1))
-        if old is not None and old.broker_id != state.leader_id:
-            result = old.coordinator.unload(partition, state.leader_epoch, now.group_ms)
-            self._deliver(old.broker_id, old.pass_on(result))
+        if self._led.get(partition) != state.leader_id:
+            self._unload(partition, state.leader_epoch, now.group_ms)
         if state.leader_id in self.living:
             self._load(partition, state.leader_id, state.leader_epoch, now.group_ms)
 
@@ -171,6 +172,12 @@ class GroupBrokers:
         if name == OFFSETS_TOPIC:
             for partition in range(len(self._image.topics[name].partitions)):
                 self.leader_changed(name, partition, now)
+
+    def _unload(self, partition: int, leader_epoch: int | None, now_ms: int) -> None:
+        old = self.living.get(self._led.pop(partition, -1))
+        if old is not None:
+            result = old.coordinator.unload(partition, leader_epoch, now_ms)
+            self._deliver(old.broker_id, old.pass_on(result))
 
     def leader_of(self, partition: int) -> LivingBroker | None:
         """The living broker that leads an offsets partition, None when there is none."""

@@ -2,32 +2,130 @@
 
 A coordinator asks its append policy before it takes a batch. Here that question is the write: what
 cannot be stored is refused, and so is never acknowledged.
+
+Source: kafka trunk, PartitionWriterImpl.scala (append), CoordinatorLoaderImpl.scala (load).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from msgspec import structs
+
+from coordinator_sim.mini_broker.image import ClusterImage
+from coordinator_sim.mini_broker.notices import Notices
+from coordinator_sim.mini_broker.purgatory import Place
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.records import LogBatch
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
+from coordinator_sim.protocol.profiles import Profile
+from coordinator_sim.protocol.records import LogBatch, LogKey
+from coordinator_sim.storage.partition_log import PartitionLog
+from coordinator_sim.wire.log_batches import BatchForm, form_of, log_batches_of
+from coordinator_sim.wire.segments import SegmentReader
+
+FindLog = Callable[[str, int], PartitionLog | None]
+"""The log of a partition; None when there is no such partition."""
+
+MediumFailed = Callable[[Place, OSError], None]
+"""Hears that a log could not be written."""
 
 
 class OffsetsTopic:
-    """Every partition's batches, oldest first."""
+    """Every partition's log, as group coordinators write and load it.
 
-    __slots__ = ("_logs", "failure")
+    Args:
+        profile: How batches are put into the log.
+        image: Who leads what.
+        log_of: See `FindLog`.
+        medium_failed: See `MediumFailed`.
+        notices: Readers of the topic hear of appends.
 
-    def __init__(self) -> None:
-        self._logs: dict[int, list[LogBatch]] = {}
+    Attributes:
+        failure: What the next appends fail with; NONE lets them through.
+    """
+
+    __slots__ = ("_form", "_forms", "_image", "_log_of", "_medium_failed", "_notices", "failure")
+
+    def __init__(
+        self,
+        profile: Profile,
+        image: ClusterImage,
+        log_of: FindLog,
+        *,
+        medium_failed: MediumFailed,
+        notices: Notices,
+    ) -> None:
+        self._form = form_of(profile)
+        self._forms: dict[int, BatchForm] = {}
+        self._image = image
+        self._log_of = log_of
+        self._medium_failed = medium_failed
+        self._notices = notices
         self.failure = ErrorCode.NONE
-        """What the next appends fail with."""
 
-    def verdict(self, batch: LogBatch) -> ErrorCode:
-        """Store a batch, or say why not; as `AppendPolicy.verdict`."""
+    def policy_of(self, broker_id: int) -> "BrokersAppends":
+        """The append policy of one broker's coordinator."""
+        return BrokersAppends(self, broker_id)
+
+    def append(self, broker_id: int, batch: LogBatch) -> ErrorCode:
+        """Store a batch, or say why not; a leader that was deposed stores nothing."""
         if self.failure is not ErrorCode.NONE:
             return self.failure
-        if batch.records or batch.marker is not None:
-            self._logs.setdefault(batch.partition, []).append(batch)
-        return ErrorCode.NONE
+        place = (OFFSETS_TOPIC, batch.partition)
+        state = self._image.partition(*place)
+        if state is None or state.leader_id != broker_id:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if not batch.records and batch.marker is None:
+            return ErrorCode.NONE
+        try:
+            log = self._log_of(*place)
+            if log is None:
+                return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            form = self._form_at(state.leader_epoch)
+            error = log.append_batch(batch, now_ms=batch.timestamp_ms, form=form)
+        except OSError as failure:
+            self._medium_failed(place, failure)
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        for told in self._notices.readable:
+            told(*place)
+        return error
 
     def batches(self, partition: int) -> Iterator[LogBatch]:
-        """What one partition holds, for a coordinator that loads it."""
-        return iter(self._logs.get(partition, ()))
+        """What one partition holds, for a coordinator that loads it.
+
+        Raises:
+            OSError: the medium fails.
+        """
+        log = self._log_of(OFFSETS_TOPIC, partition)
+        if log is None:
+            return
+        keys: dict[bytes, LogKey] = {}
+        reached = 0
+        for chunk in log.chunks():
+            for stored in SegmentReader(chunk):
+                for batch in log_batches_of(stored, partition, keys):
+                    reached = batch.next_offset
+                    yield batch
+        if reached < log.end_offset:
+            yield LogBatch(
+                partition=partition, base_offset=log.end_offset, timestamp_ms=0, records=()
+            )
+
+    def _form_at(self, leader_epoch: int) -> BatchForm:
+        form = self._forms.get(leader_epoch)
+        if form is None:
+            form = structs.replace(self._form, leader_epoch=leader_epoch)
+            self._forms[leader_epoch] = form
+        return form
+
+
+class BrokersAppends:
+    """The append policy of one broker."""
+
+    __slots__ = ("_broker_id", "_topic")
+
+    def __init__(self, topic: OffsetsTopic, broker_id: int) -> None:
+        self._topic = topic
+        self._broker_id = broker_id
+
+    def verdict(self, batch: LogBatch) -> ErrorCode:
+        """As `AppendPolicy.verdict`."""
+        return self._topic.append(self._broker_id, batch)

@@ -92,7 +92,7 @@ class ServedCluster:
         notices: Who is told of what.
         versions: What is offered.
         fenced: Brokers that the cluster has given up; clients are not sent to them.
-        logs: Of all partitions but those of the offsets topic.
+        logs: Of all partitions.
         data: The APIs about records.
         faults: What is done to requests on purpose.
         agenda: What is to be done later.
@@ -132,10 +132,17 @@ class ServedCluster:
             living=lambda: sorted(self.groups.living),
             notices=self.notices,
         )
+        self.logs = PartitionLogs(self.image, lambda *_: MemoryStore())
         self.groups = GroupBrokers(
             settings,
             self.image,
-            OffsetsTopic(),
+            OffsetsTopic(
+                settings.profile,
+                self.image,
+                self.logs.log_of,
+                medium_failed=self._offsets_failed,
+                notices=self.notices,
+            ),
             catalogue=self.topics.catalogue,
             deliver=self.deliver,
             ids=SeededIds(settings.seed),
@@ -151,7 +158,6 @@ class ServedCluster:
         self.notices.topic_created.append(self.groups.topic_created)
         self.notices.topic_deleted.append(self.groups.topic_deleted)
         self.notices.leader_changed.append(self.groups.leader_changed)
-        self.logs = PartitionLogs(self.image, lambda *_: MemoryStore())
         self.notices.topic_deleted.append(self.logs.topic_deleted)
         self.notices.leader_changed.append(self.logs.leader_changed)
         self.data = self._data_apis()
@@ -188,6 +194,10 @@ class ServedCluster:
         """A partition's leader cannot write any more, and resigns."""
         if self.image.topics[place[0]].partitions[place[1]].leader_id != NO_LEADER:
             self.leadership.elect(*place, NO_LEADER, self.latest)
+
+    def _offsets_failed(self, place: Place, error: OSError) -> None:
+        """As `_storage_failed`, once the coordinator that met it is done."""
+        self.agenda.at_wall_ms(0, lambda _now: self._storage_failed(place, error))
 
     def _families(self) -> tuple[Family, ...]:
         """Everything that answers requests beside the group coordinators."""
