@@ -247,7 +247,7 @@ class FileStore:
     def aborted(self, from_offset: int, before_offset: int) -> Sequence[AbortedTransaction]:
         """As `SegmentStore.aborted`. Source: TransactionIndex.collectAbortedTxns."""
         first = bisect_left(self._aborted, from_offset, key=_last_offset)
-        return [one for one in self._aborted[first:] if one.first_offset < before_offset]
+        return tuple(one for one in self._aborted[first:] if one.first_offset < before_offset)
 
     # -- beside the batches ------------------------------------------------------------------
 

@@ -86,8 +86,9 @@ def open_store(opening: Opening, open_files: OpenFiles) -> tuple[FileStore, Fold
     recovery = FolderRecovery()
     store = FileStore(opening.folder, open_files, opening.settings, topic_id=opening.topic_id)
     store.log_start_offset = opening.log_start_offset
-    found = _finish_swaps(opening.folder, _files_in(opening.folder), open_files.files, recovery)
-    found = _without_orphans(opening.folder, found, open_files.files, recovery)
+    files = open_files.files
+    found = _finish_swaps(opening.folder, _files_in(opening.folder, files), files, recovery)
+    found = _without_orphans(opening.folder, found, files, recovery)
     segments, scanned_from = _Loading(opening, open_files, recovery).segments(found)
     snapshots = [base for base, kind, _ in found if kind == ".snapshot"]
     if scanned_from is not None:
@@ -105,12 +106,15 @@ def open_store(opening: Opening, open_files: OpenFiles) -> tuple[FileStore, Fold
     return store, recovery
 
 
-def _files_in(folder: str) -> _Found:
+def _files_in(folder: str, files: Files) -> _Found:
+    """The segments' files; what was being written when a process died is removed."""
     found: _Found = {}
     with os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
             match = _FILE.fullmatch(entry.name)
-            if match is not None:
+            if entry.name.endswith(_TEMPORARY):
+                files.remove(f"{folder}/{entry.name}")
+            elif match is not None:
                 found[int(match[1]), match[2], match[3] or ""] = entry.stat().st_size
     return found
 
@@ -124,7 +128,7 @@ def _finish_swaps(folder: str, found: _Found, files: Files, recovery: FolderReco
 
     Source: LogLoader.load, removeTempFilesAndCollectSwapFiles.
     """
-    unfinished = [name for name in found if name[2] in {CLEANED, _DELETED, _TEMPORARY}]
+    unfinished = [name for name in found if name[2] in {CLEANED, _DELETED}]
     cleaned = [base for base, _, state in unfinished if state == CLEANED]
     if cleaned:
         unfinished += [name for name in found if name[2] == SWAP and name[0] >= min(cleaned)]
@@ -136,7 +140,7 @@ def _finish_swaps(folder: str, found: _Found, files: Files, recovery: FolderReco
             _drop_replaced(folder, found, base, files)
     for base, kind, _ in swaps:
         files.rename(_path(folder, base, kind, SWAP), _path(folder, base, kind))
-    return _files_in(folder) if unfinished or swaps else found
+    return _files_in(folder, files) if unfinished or swaps else found
 
 
 def _drop_replaced(folder: str, found: _Found, base: int, files: Files) -> None:

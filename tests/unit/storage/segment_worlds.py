@@ -156,3 +156,43 @@ class World:
             at_ms = self.now_ms - self.random.randrange(-100, 3_000)
             found = [s.first_at_or_after(at_ms, from_offset=offset) for s in (memory, file)]
             assert found[0] == found[1]
+
+
+class Dead(Exception):
+    """The process ended here."""
+
+
+class MortalFiles(Files):
+    """A file system whose process dies before its n-th change.
+
+    Args:
+        changes: That still happen.
+    """
+
+    def __init__(self, changes: int) -> None:
+        self.changes = changes
+
+    def _live(self) -> None:
+        if self.changes == 0:
+            raise Dead
+        self.changes -= 1
+
+    def write(self, fd: int, data: bytes | memoryview, position: int) -> int:
+        """As `Files.write`."""
+        self._live()
+        return super().write(fd, data, position)
+
+    def truncate(self, fd: int, size: int) -> None:
+        """As `Files.truncate`."""
+        self._live()
+        super().truncate(fd, size)
+
+    def rename(self, path: str, new: str) -> None:
+        """As `Files.rename`."""
+        self._live()
+        super().rename(path, new)
+
+    def remove(self, path: str) -> None:
+        """As `Files.remove`."""
+        self._live()
+        super().remove(path)
