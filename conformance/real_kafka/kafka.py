@@ -57,8 +57,11 @@ def jars_of(version: str) -> Path:
     """
     root = Path(os.environ.get(JARS_VARIABLE, HERE / "target"))
     lib = root / version / "lib"
-    if not any(lib.glob("kafka_2.13-*.jar")):
-        resolve_jars(version, lib, *(["-Ptools"] if version == TOOLS_VERSION else []))
+    if not any(lib.glob("kafka_2.1?-*.jar")):
+        options = ["-Ptools"] if version == TOOLS_VERSION else []
+        if version.startswith("0."):
+            options.append("-Poldest")
+        resolve_jars(version, lib, *options)
     return lib
 
 
@@ -204,6 +207,8 @@ class Broker(JavaServer):
         directory: For its data, settings and log; made if absent.
         properties: More of `server.properties`.
         version: Of Kafka.
+        features: Level of each feature that is not to have the release's own, finalized when the
+            data is formatted.
     """
 
     def __init__(
@@ -211,8 +216,10 @@ class Broker(JavaServer):
         directory: Path,
         properties: dict[str, str] | None = None,
         version: str = BROKER_VERSION,
+        features: Mapping[str, int] | None = None,
     ) -> None:
         super().__init__(directory, "broker.log")
+        self._features = features or {}
         self._version = version
         self._properties = properties or {}
         self._port, self._controller_port = free_ports()
@@ -239,7 +246,8 @@ class Broker(JavaServer):
         if not (self.data / "meta.properties").exists():
             cluster = ("-t", "4L6g3nShT-eMCtK--X86sw")
             tool = ("kafka.tools.StorageTool", "format", *cluster, "-c", str(settings))
-            done = run_java(self._version, *tool)
+            levels = [f"--feature={name}={level}" for name, level in self._features.items()]
+            done = run_java(self._version, *tool, *levels)
             if done.returncode:
                 raise DataError(f"format: {(done.stdout + done.stderr).strip()[-1000:]}")
         self._boot(jars_of(self._version), "kafka.Kafka", settings)

@@ -1,103 +1,94 @@
-"""Which versions of each group API a broker of a profile offers.
+"""Which versions of each API a real broker of a profile offers, and which features it finalizes.
 
-Source: the ApiVersions answers of brokers 3.9.2 and 4.0.2 to 4.4.0; `ApiKeys.oldestVersion` and
-`latestVersion` of kafka-clients 2.8.2, 3.9.2, 4.3.1 and 4.4.0; `ProtoUtils` of 0.10.2.2.
+The answers were recorded from brokers in their default settings; `tools/record_api_versions.py`
+writes them to `api_versions/PROFILE.json`. APIs that are off or unstable there are absent.
 """
 
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 from types import MappingProxyType
 from typing import Final
 
+import msgspec
+from msgspec import Struct
+
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.api_keys import GROUP_APIS, ApiKey
 from coordinator_sim.protocol.profiles import Profile
 
 Versions = Mapping[ApiKey, tuple[int, int]]
 """Oldest and newest version of each API offered; an API that is not offered is absent."""
 
-_V0_10_2: Final = {
-    ApiKey.METADATA: (0, 2),
-    ApiKey.OFFSET_COMMIT: (0, 2),
-    ApiKey.OFFSET_FETCH: (0, 2),
-    ApiKey.FIND_COORDINATOR: (0, 0),
-    ApiKey.JOIN_GROUP: (0, 1),
-    ApiKey.HEARTBEAT: (0, 0),
-    ApiKey.LEAVE_GROUP: (0, 0),
-    ApiKey.SYNC_GROUP: (0, 0),
-    ApiKey.DESCRIBE_GROUPS: (0, 0),
-    ApiKey.LIST_GROUPS: (0, 0),
-}
-_V2_8: Final = {
-    ApiKey.METADATA: (0, 11),
-    ApiKey.OFFSET_COMMIT: (0, 8),
-    ApiKey.OFFSET_FETCH: (0, 7),
-    ApiKey.FIND_COORDINATOR: (0, 3),
-    ApiKey.JOIN_GROUP: (0, 7),
-    ApiKey.HEARTBEAT: (0, 4),
-    ApiKey.LEAVE_GROUP: (0, 4),
-    ApiKey.SYNC_GROUP: (0, 5),
-    ApiKey.DESCRIBE_GROUPS: (0, 5),
-    ApiKey.LIST_GROUPS: (0, 4),
-    ApiKey.ADD_OFFSETS_TO_TXN: (0, 3),
-    ApiKey.WRITE_TXN_MARKERS: (0, 1),
-    ApiKey.TXN_OFFSET_COMMIT: (0, 3),
-    ApiKey.DELETE_GROUPS: (0, 2),
-    ApiKey.OFFSET_DELETE: (0, 0),
-}
-_V3_9: Final = {
-    **_V2_8,
-    ApiKey.METADATA: (0, 12),
-    ApiKey.OFFSET_COMMIT: (0, 9),
-    ApiKey.OFFSET_FETCH: (0, 9),
-    ApiKey.FIND_COORDINATOR: (0, 6),
-    ApiKey.JOIN_GROUP: (0, 9),
-    ApiKey.LEAVE_GROUP: (0, 5),
-    ApiKey.LIST_GROUPS: (0, 5),
-    ApiKey.ADD_OFFSETS_TO_TXN: (0, 4),
-    ApiKey.TXN_OFFSET_COMMIT: (0, 4),
-}
-# JoinGroup 0 and 1 were gone in 4.0.0 and came back with KAFKA-19444, in 4.0.2 too.
-_V4_0: Final = {
-    **_V3_9,
-    ApiKey.METADATA: (0, 13),
-    ApiKey.OFFSET_COMMIT: (2, 9),
-    ApiKey.OFFSET_FETCH: (1, 9),
-    ApiKey.DESCRIBE_GROUPS: (0, 6),
-    ApiKey.WRITE_TXN_MARKERS: (1, 1),
-    ApiKey.TXN_OFFSET_COMMIT: (0, 5),
-}
-_V4_2: Final = {
-    **_V4_0,
-    ApiKey.OFFSET_COMMIT: (2, 10),
-    ApiKey.OFFSET_FETCH: (1, 10),
-    ApiKey.WRITE_TXN_MARKERS: (1, 2),
-}
-_V4_4: Final = {
-    **_V4_2,
-    ApiKey.TXN_OFFSET_COMMIT: (0, 6),
-    ApiKey.DELETE_GROUPS: (0, 3),
-}
 
-_OFFERED: Final[dict[str, Versions]] = {
-    "0.10.2": MappingProxyType(_V0_10_2),
-    "2.8": MappingProxyType(_V2_8),
-    "3.9": MappingProxyType(_V3_9),
-    "4.0": MappingProxyType(_V4_0),
-    "4.1": MappingProxyType(_V4_0),
-    "4.2": MappingProxyType(_V4_2),
-    "4.3": MappingProxyType(_V4_2),
-    "4.4": MappingProxyType(_V4_4),
-}
+class LoweredVersions(Struct, frozen=True, kw_only=True):
+    """What the same broker offers where features are finalized at levels below its own.
+
+    Args:
+        features: Their levels.
+        ranges: By API number, only of the APIs that differ; None for one that goes away.
+    """
+
+    features: dict[str, int]
+    ranges: dict[int, tuple[int, int] | None]
 
 
-def versions_of(profile: Profile) -> Versions:
-    """The APIs that a broker of this profile offers, each with its oldest and newest version.
+class RecordedVersions(Struct, frozen=True, kw_only=True):
+    """The ApiVersions answer of a real broker.
+
+    Args:
+        kafka_version: Its release.
+        recorded_on: When it was asked, as an ISO date.
+        command: What recorded it.
+        ranges: Oldest and newest version by API number; also of APIs that nobody here speaks.
+        supported_features: Lowest and highest level of each feature.
+        finalized_features: The level in force of each feature, of a cluster formatted without
+            any being named.
+        lowered: What changes with lower levels.
+    """
+
+    kafka_version: str
+    recorded_on: str
+    command: str
+    ranges: dict[int, tuple[int, int]]
+    supported_features: dict[str, tuple[int, int]] = {}
+    finalized_features: dict[str, int] = {}
+    lowered: tuple[LoweredVersions, ...] = ()
+
+
+RECORDED_PROFILES: Final = ("0.10.2", "2.8", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4")
+"""The profiles whose brokers were asked."""
+
+
+def recorded_versions(profile: Profile) -> RecordedVersions:
+    """What a real broker of this profile answered.
 
     Raises:
         ConfigError: a profile that is named after no Kafka.
     """
-    offered = _OFFERED.get(profile.name)
-    if offered is None:
-        known = ", ".join(_OFFERED)
+    if profile.name not in RECORDED_PROFILES:
+        known = ", ".join(RECORDED_PROFILES)
         raise ConfigError(f"no API versions are known of profile {profile.name!r}: use {known}")
-    return offered
+    return _recorded(profile.name)
+
+
+@cache
+def _recorded(name: str) -> RecordedVersions:
+    text = files("coordinator_sim.protocol").joinpath("api_versions", f"{name}.json").read_bytes()
+    return msgspec.json.decode(text, type=RecordedVersions)
+
+
+@cache
+def _group_versions(name: str) -> Versions:
+    ranges = _recorded(name).ranges
+    return MappingProxyType({api: ranges[api] for api in sorted(GROUP_APIS) if api in ranges})
+
+
+def versions_of(profile: Profile) -> Versions:
+    """The group APIs that a broker of this profile offers, each with oldest and newest version.
+
+    Raises:
+        ConfigError: a profile that is named after no Kafka.
+    """
+    recorded_versions(profile)
+    return _group_versions(profile.name)

@@ -7,8 +7,9 @@ from msgspec.structs import replace
 
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.api_versions import versions_of
+from coordinator_sim.protocol.api_versions import RECORDED_PROFILES, recorded_versions, versions_of
 from coordinator_sim.protocol.profiles import PROFILES, profile_named
+from coordinator_sim.wire.schemas import SCHEMAS
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -44,3 +45,31 @@ def test_a_profile_of_another_name_has_no_versions() -> None:
     """A name that no Kafka has is refused, with the names that are known."""
     with pytest.raises(ConfigError, match=r"'5\.0': use 0\.10\.2, 2\.8"):
         versions_of(replace(profile_named("4.4"), name="5.0"))
+
+
+def test_every_profile_has_a_recording_of_its_release() -> None:
+    """The file says which broker was asked, when and how."""
+    assert set(RECORDED_PROFILES) == set(PROFILES)
+    for name in RECORDED_PROFILES:
+        recorded = recorded_versions(PROFILES[name])
+        assert recorded.kafka_version.startswith(name)
+        assert recorded.command.endswith(f"record_api_versions {name}")
+
+
+@pytest.mark.parametrize("name", RECORDED_PROFILES)
+def test_the_codec_speaks_every_version_that_a_broker_offers(name: str) -> None:
+    """Of every API that it speaks at all."""
+    ranges = recorded_versions(PROFILES[name]).ranges
+    for api, schema in SCHEMAS.items():
+        if api in ranges:
+            assert ranges[api][1] <= schema.newest, schema.name
+
+
+def test_a_broker_offers_the_same_versions_whatever_features_it_has_finalized() -> None:
+    """Clients choose by the finalized levels that the same answer tells, not by the ranges."""
+    for name in RECORDED_PROFILES:
+        recorded = recorded_versions(PROFILES[name])
+        assert all(not lowered.ranges for lowered in recorded.lowered)
+    asked = [each.features for each in recorded_versions(profile_named("4.4")).lowered]
+    assert {"transaction.version": 0} in asked
+    assert {"group.version": 0} in asked

@@ -1,0 +1,19 @@
+"""The recorded answers of brokers are still what they answer."""
+
+import pytest
+from msgspec.structs import replace
+
+from conformance.real_kafka.kafka import BROKER_VERSION
+from coordinator_sim.protocol.api_versions import recorded_versions
+from coordinator_sim.protocol.profiles import PROFILES
+from tools.record_api_versions import RELEASES, recorded
+
+pytestmark = pytest.mark.real_kafka
+
+
+def test_the_newest_broker_offers_what_was_recorded() -> None:
+    """With its own features and with lower ones; only the day differs."""
+    name = next(profile for profile, release in RELEASES.items() if release == BROKER_VERSION)
+    kept = recorded_versions(PROFILES[name])
+
+    assert replace(recorded(name), recorded_on=kept.recorded_on) == kept

@@ -1,0 +1,150 @@
+"""Record which API versions and features real brokers offer.
+
+    python -m tools.record_api_versions [PROFILE...]
+
+boots a default broker of each profile's release and writes its ApiVersions answer to
+`coordinator_sim/protocol/api_versions/PROFILE.json`. Needs Java and Maven.
+"""
+
+import argparse
+import re
+import socket
+import tempfile
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from conformance.real_kafka.kafka import Broker
+from conformance.real_kafka.zookeeper_kafka import ZooKeeperBroker
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.api_versions import LoweredVersions, RecordedVersions
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.wire.frames import RequestHeader, read_response_frame, request_frame
+
+FOLDER: Final = Path(__file__).parents[1] / "coordinator_sim" / "protocol" / "api_versions"
+RELEASES: Final = {
+    "0.10.2": "0.10.2.2",
+    "2.8": "2.8.2",
+    "3.9": "3.9.2",
+    "4.0": "4.0.2",
+    "4.1": "4.1.2",
+    "4.2": "4.2.1",
+    "4.3": "4.3.1",
+    "4.4": "4.4.0",
+}
+"""The release that stands for each profile."""
+BEFORE_KRAFT: Final = ("0.10.2", "2.8")
+LOWERED: Final = {"transaction.version": 0, "group.version": 0, "share.version": 0}
+"""Levels of features below a release's own, with each of which it is asked once more."""
+
+_RANGE: Final = re.compile(r"\[\s+(\d+),\s+(\d+)\s+\]")
+_NEWEST_ASKED: Final = 4
+_TIMEOUT_S: Final = 10
+
+
+def _exactly(connection: socket.socket, size: int) -> bytes:
+    received = b""
+    while len(received) < size:
+        more = connection.recv(size - len(received))
+        if not more:
+            raise ConnectionError("the broker closed the connection")
+        received += more
+    return received
+
+
+def ask(bootstrap: str) -> dict[str, Any]:
+    """The ApiVersions answer of a broker, in the newest version that it speaks."""
+    host, port = bootstrap.split(":")
+    with socket.create_connection((host, int(port)), _TIMEOUT_S) as connection:
+        answer = _ask_once(connection, _NEWEST_ASKED)
+    if answer["errorCode"] == ErrorCode.UNSUPPORTED_VERSION:
+        offered = {entry["apiKey"]: entry["maxVersion"] for entry in answer["apiKeys"]}
+        with socket.create_connection((host, int(port)), _TIMEOUT_S) as connection:
+            answer = _ask_once(connection, offered.get(ApiKey.API_VERSIONS, 0))
+    return answer
+
+
+def _ask_once(connection: socket.socket, version: int) -> dict[str, Any]:
+    header = RequestHeader(
+        api_key=ApiKey.API_VERSIONS, api_version=version, correlation_id=1, client_id="recorder"
+    )
+    software = {"clientSoftwareName": "recorder", "clientSoftwareVersion": "1"}
+    frame = request_frame(header, software)
+    connection.sendall(len(frame).to_bytes(4, "big") + frame)
+    answer = _exactly(connection, int.from_bytes(_exactly(connection, 4), "big"))
+    refused = int.from_bytes(answer[4:6], "big") == ErrorCode.UNSUPPORTED_VERSION
+    layout = 0 if refused else version
+    return read_response_frame(ApiKey.API_VERSIONS, layout, answer)[1]
+
+
+def _booted(profile: str, features: Mapping[str, int]) -> dict[str, Any]:
+    """What a broker of the profile answers that was booted for this question."""
+    release = RELEASES[profile]
+    with tempfile.TemporaryDirectory() as folder:
+        if profile in BEFORE_KRAFT:
+            with ZooKeeperBroker(Path(folder), release) as old:
+                return ask(old.bootstrap)
+        with Broker(Path(folder), version=release, features=features) as broker:
+            return ask(broker.bootstrap)
+
+
+def _ranges(answer: dict[str, Any]) -> dict[int, tuple[int, int]]:
+    return {
+        entry["apiKey"]: (entry["minVersion"], entry["maxVersion"])
+        for entry in sorted(answer["apiKeys"], key=lambda entry: int(entry["apiKey"]))
+    }
+
+
+def recorded(profile: str) -> RecordedVersions:
+    """What the profile's release offers, with its own features and with each lowered set."""
+    answer = _booted(profile, {})
+    ranges = _ranges(answer)
+    finalized = {
+        entry["name"]: entry["maxVersionLevel"]
+        for entry in sorted(answer.get("finalizedFeatures", []), key=lambda each: each["name"])
+    }
+    lowered = []
+    for name, level in LOWERED.items():
+        if finalized.get(name, level) == level:
+            continue
+        others = _ranges(_booted(profile, {name: level}))
+        differing = {
+            api: others.get(api)
+            for api in sorted(ranges.keys() | others.keys())
+            if others.get(api) != ranges.get(api)
+        }
+        lowered.append(LoweredVersions(features={name: level}, ranges=differing))
+    return RecordedVersions(
+        kafka_version=RELEASES[profile],
+        recorded_on=datetime.now(UTC).date().isoformat(),
+        command=f"python -m tools.record_api_versions {profile}",
+        ranges=ranges,
+        supported_features={
+            entry["name"]: (entry["minVersion"], entry["maxVersion"])
+            for entry in sorted(answer.get("supportedFeatures", []), key=lambda each: each["name"])
+        },
+        finalized_features=finalized,
+        lowered=tuple(lowered),
+    )
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Record the profiles that are named, or all of them."""
+    parser = argparse.ArgumentParser(prog="python -m tools.record_api_versions")
+    known = ", ".join(RELEASES)
+    parser.add_argument("profiles", nargs="*", metavar="PROFILE", help=known)
+    options = parser.parse_args(arguments)
+    unknown = [profile for profile in options.profiles if profile not in RELEASES]
+    if unknown:
+        parser.error(f"unknown: {', '.join(unknown)}; known: {known}")
+    for profile in options.profiles or RELEASES:
+        text = msgspec.json.format(msgspec.json.encode(recorded(profile)), indent=1).decode()
+        one_line = _RANGE.sub(r"[\1, \2]", text)
+        (FOLDER / f"{profile}.json").write_text(one_line + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
