@@ -53,10 +53,10 @@ class Topics:
         """Whether there is a topic of that name."""
         return self.is_open or name in self._by_name
 
-    def has_partition(self, name: str, index: int) -> bool:
-        """Whether a topic has that partition."""
+    def partitions(self, name: str) -> range | None:
+        """The partitions of a topic that exists; None where a name stands for any number."""
         topic = self._by_name.get(name)
-        return self.is_open if topic is None else 0 <= index < topic.partition_count
+        return None if topic is None else range(topic.partition_count)
 
     def id_of(self, name: str) -> bytes | None:
         """The id of the topic of that name; None when none is known."""
