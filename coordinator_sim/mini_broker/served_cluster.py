@@ -32,8 +32,9 @@ from coordinator_sim.mini_broker.operations import Operations
 from coordinator_sim.mini_broker.partition_logs import PartitionLogs
 from coordinator_sim.mini_broker.purgatory import Place
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
-from coordinator_sim.mini_broker.slots import Slot
+from coordinator_sim.mini_broker.slots import AnswerPlace
 from coordinator_sim.mini_broker.topics import TopicVerbs
+from coordinator_sim.mini_broker.transactions.family import Transactions
 from coordinator_sim.mini_broker.versions_api import VersionsApi
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
@@ -93,11 +94,13 @@ class ServedCluster:
         versions: What is offered.
         fenced: Brokers that the cluster has given up; clients are not sent to them.
         logs: Of all partitions.
+        hosted: These logs, as the brokers may use them.
+        transactions: The transaction coordinators of the brokers.
         data: The APIs about records.
         faults: What is done to requests on purpose.
         agenda: What is to be done later.
         operations: What is done to the cluster from outside.
-        latest: The newest instants that a fault rule or a deadline saw.
+        latest: The newest instants that a request, a fault rule or a deadline saw.
     """
 
     def __init__(
@@ -122,7 +125,7 @@ class ServedCluster:
         self._endpoint = endpoint
         self._journal = journal
         self._trace = trace
-        self._slots: dict[int, Slot] = {}
+        self._slots: dict[int, AnswerPlace] = {}
         self._next_token = 1
         self._unmuted: deque[Waiting] = deque()
         self.topics = TopicVerbs(
@@ -133,20 +136,7 @@ class ServedCluster:
             notices=self.notices,
         )
         self.logs = PartitionLogs(self.image, lambda *_: MemoryStore())
-        self.groups = GroupBrokers(
-            settings,
-            self.image,
-            OffsetsTopic(
-                settings.profile,
-                self.image,
-                self.logs.log_of,
-                medium_failed=self._offsets_failed,
-                notices=self.notices,
-            ),
-            catalogue=self.topics.catalogue,
-            deliver=self.deliver,
-            ids=SeededIds(settings.seed),
-        )
+        self.groups = self._group_brokers(settings)
         self.groups.traces = trace is not None
         self.groups.authorizer = authorizer
         self.leadership = Leadership(
@@ -160,8 +150,17 @@ class ServedCluster:
         self.notices.leader_changed.append(self.groups.leader_changed)
         self.notices.topic_deleted.append(self.logs.topic_deleted)
         self.notices.leader_changed.append(self.logs.leader_changed)
+        self.hosted = HostedPartitions(
+            self.image,
+            self.logs.log_of,
+            endpoint=self.endpoint,
+            storage_failed=self._storage_failed,
+        )
+        self.transactions = Transactions(self)
+        self.transactions.listen(self.notices)
+        self.groups.verifier = self.transactions.verifier
         self.data = self._data_apis()
-        self._timed: list[Timed] = [self.agenda, self.groups, self.data]
+        self._timed: list[Timed] = [self.agenda, self.groups, self.data, self.transactions]
         self._handlers: dict[ApiKey, Handler] = {}
         for family in self._families():
             self._handlers.update(family.handlers())
@@ -171,20 +170,33 @@ class ServedCluster:
         for broker_id in settings.broker_ids:
             self.groups.start(broker_id)
 
-    def _data_apis(self) -> DataApis:
-        """The APIs about records, told of what happens."""
-        partitions = HostedPartitions(
+    def _group_brokers(self, settings: ClusterSettings) -> GroupBrokers:
+        """The group coordinators, which write the offsets topic's log."""
+        offsets_topic = OffsetsTopic(
+            settings.profile,
             self.image,
             self.logs.log_of,
-            endpoint=self.endpoint,
-            storage_failed=self._storage_failed,
+            medium_failed=self._offsets_failed,
+            notices=self.notices,
         )
+        return GroupBrokers(
+            settings,
+            self.image,
+            offsets_topic,
+            catalogue=self.topics.catalogue,
+            deliver=self.deliver,
+            ids=SeededIds(settings.seed),
+        )
+
+    def _data_apis(self) -> DataApis:
+        """The APIs about records, told of what happens."""
         profile = self.settings.profile
         data = DataApis(
-            partitions,
+            self.hosted,
             self.access,
             self,
             draw=_drawn(self.settings.seed),
+            gate=self.transactions.brokers,
             settings=DataSettings(conceals_topics=profile.conceals_topics),
         )
         data.listen(self.notices)
@@ -214,6 +226,7 @@ class ServedCluster:
         return (
             self.data,
             *administration_apis(admin),
+            self.transactions,
             DiscoveryApi(
                 self.image,
                 self.access,
@@ -224,7 +237,7 @@ class ServedCluster:
 
     # -- requests --------------------------------------------------------------------------
 
-    def admit(self, slot: Slot) -> int:
+    def admit(self, slot: AnswerPlace) -> int:
         """Give a request the token that names its answer."""
         token = self._next_token
         self._next_token += 1
@@ -235,10 +248,12 @@ class ServedCluster:
         self, broker_id: int, request: GroupRequest, context: RequestContext, now: Instants
     ) -> None:
         """Take a request for the group coordinator of a broker."""
+        self.latest = now
         self.groups.handle(broker_id, request, context, now)
 
     def handle(self, call: Call) -> None:
         """Take any other request."""
+        self.latest = call.now
         response = self._handlers[call.api](call)
         if response is not None:
             self.answer(call.context.token, response)

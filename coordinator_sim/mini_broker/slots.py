@@ -32,6 +32,22 @@ class Asker(Protocol):
         ...
 
 
+class AnswerPlace(Protocol):
+    """Takes the answer of one request."""
+
+    def answered(self, response: Data | None) -> None:
+        """The answer has come; None sends nothing."""
+        ...
+
+    def answered_by_group(self, response: Response) -> None:
+        """The answer of a group coordinator has come."""
+        ...
+
+    def closed(self) -> None:
+        """No answer comes: the connection is to end."""
+        ...
+
+
 class Slot:
     """The place of one answer.
 

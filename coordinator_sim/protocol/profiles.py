@@ -205,6 +205,8 @@ class Profile(Struct, frozen=True, kw_only=True):
             (AdminManager up to 2.8); 3.9 has both, here it runs without.
         cordons_log_dirs: A refused replication factor speaks of cordoned log directories.
             Source: StripedReplicaPlacer; KIP-1066, 4.3.
+        bumps_transaction_epochs: Every end of a transaction may bump the producer's epoch, which
+            is version 2 of transactions (KIP-890). Source: TransactionVersion.java.
     """
 
     name: str = "4.4"
@@ -288,6 +290,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     over_capacity_rebalances_first: bool = False
     uses_zookeeper: bool = False
     cordons_log_dirs: bool = True
+    bumps_transaction_epochs: bool = True
 
 
 _JAVA: Final = Profile()
@@ -332,6 +335,7 @@ _SCALA: Final = replace(
     under_replicated_append_is_not_available=True,
     epochs_outlive=True,
     over_capacity_rebalances_first=True,
+    bumps_transaction_epochs=False,
 )
 _JAVA_BY_PARTITION: Final = replace(_JAVA, deletes_offsets_by_topic_id=False)
 

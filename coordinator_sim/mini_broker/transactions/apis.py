@@ -12,7 +12,7 @@ from typing import Final
 
 from coordinator_sim.broker.authorizer import CLUSTER_NAME, Operation, ResourceType
 from coordinator_sim.broker.passage import Access
-from coordinator_sim.mini_broker.contract import Call, Handlers
+from coordinator_sim.mini_broker.contract import Call, Handlers, Instants
 from coordinator_sim.mini_broker.error_answers import error_answer
 from coordinator_sim.mini_broker.image import ClusterImage
 from coordinator_sim.mini_broker.topics import INTERNAL_TOPICS
@@ -53,8 +53,8 @@ _BUMPS_EPOCH_SINCE: Final = 5
 """EndTxn of clients that speak version 2 of transactions."""
 
 Outcomes = Mapping[TopicPartition, ErrorCode]
-FindCoordinator = Callable[[int], TransactionCoordinator]
-"""The coordinator of the broker of that id."""
+FindCoordinator = Callable[[int, Instants], TransactionCoordinator]
+"""The coordinator of the broker of that id, at present."""
 
 
 class TransactionApis:
@@ -65,9 +65,10 @@ class TransactionApis:
         access: Whom to ask.
         coordinator: See `FindCoordinator`.
         offsets_partitions: `offsets.topic.num.partitions`.
+        bumps_epochs: As `TransactionConfig.bumps_epochs`.
     """
 
-    __slots__ = ("_access", "_coordinator", "_image", "_offsets_partitions")
+    __slots__ = ("_access", "_bumps_epochs", "_coordinator", "_image", "_offsets_partitions")
 
     def __init__(
         self,
@@ -76,11 +77,13 @@ class TransactionApis:
         coordinator: FindCoordinator,
         *,
         offsets_partitions: int,
+        bumps_epochs: bool = True,
     ) -> None:
         self._image = image
         self._access = access
         self._coordinator = coordinator
         self._offsets_partitions = offsets_partitions
+        self._bumps_epochs = bumps_epochs
 
     def handlers(self) -> Handlers:
         """Who takes which API."""
@@ -112,7 +115,7 @@ class TransactionApis:
             enable_two_phase_commit=request.get("enable2Pc", False),
             keep_prepared=request.get("keepPreparedTxn", False),
         )
-        coordinator = self._coordinator(call.broker_id)
+        coordinator = self._coordinator(call.broker_id, call.now)
         return _identity_answer(call, coordinator.init_producer_id(asked, call.now))
 
     def _init_refusal(self, call: Call) -> ErrorCode:
@@ -190,16 +193,16 @@ class TransactionApis:
             return {**refused, **dict.fromkeys(left, ErrorCode.OPERATION_NOT_ATTEMPTED)}
         transactional_id = transaction["transactionalId"]
         producer = ProducerIdentity(transaction["producerId"], transaction["producerEpoch"])
-        coordinator = self._coordinator(call.broker_id)
+        coordinator = self._coordinator(call.broker_id, call.now)
         if transaction.get("verifyOnly", False):
             return coordinator.verify_partitions(transactional_id, producer, places)
-        is_broker = call.context.api_version >= _BATCHED_SINCE
+        is_new = call.context.api_version >= _BATCHED_SINCE and self._bumps_epochs
         error = coordinator.add_partitions(
             transactional_id,
             producer,
             places,
             call.now,
-            client_version=TV_2 if is_broker else TV_0,
+            client_version=TV_2 if is_new else TV_0,
         )
         return dict.fromkeys(places, _told(call, error))
 
@@ -222,7 +225,7 @@ class TransactionApis:
         if not access.allows(call.context, Operation.READ, ResourceType.GROUP, group_id):
             return _error(ErrorCode.GROUP_AUTHORIZATION_FAILED)
         index = partition_for(group_id, self._offsets_partitions)
-        error = self._coordinator(call.broker_id).add_partitions(
+        error = self._coordinator(call.broker_id, call.now).add_partitions(
             transactional_id,
             ProducerIdentity(request["producerId"], request["producerEpoch"]),
             [TopicPartition(OFFSETS_TOPIC, index)],
@@ -245,13 +248,13 @@ class TransactionApis:
             committed=request["committed"],
             client_version=TV_2 if bumps else TV_0,
         )
-        ended = self._coordinator(call.broker_id).end(asked, call.now)
+        ended = self._coordinator(call.broker_id, call.now).end(asked, call.now)
         return _identity_answer(call, ended)
 
     # -- looking ------------------------------------------------------------------------------
 
     def _describe(self, call: Call) -> Data:
-        states = self._coordinator(call.broker_id).states
+        states = self._coordinator(call.broker_id, call.now).states
         described = []
         for transactional_id in call.request["transactionalIds"]:
             if not self._may(call, Operation.DESCRIBE, transactional_id):
@@ -270,7 +273,7 @@ class TransactionApis:
         return {"transactionStates": described}
 
     def _list(self, call: Call) -> Data:
-        states = self._coordinator(call.broker_id).states
+        states = self._coordinator(call.broker_id, call.now).states
         listed = list_transactions(states, call.request, call.now.group_ms)
         listed["transactionStates"] = [
             each

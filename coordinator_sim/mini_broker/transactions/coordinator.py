@@ -212,6 +212,8 @@ class TransactionCoordinator:
         if owned is None:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING
         metadata = owned.metadata
+        if metadata.pending is not None and self._config.bumps_epochs:
+            return ErrorCode.CONCURRENT_TRANSACTIONS
         error = _identity_error(metadata, producer)
         if error is not ErrorCode.NONE:
             return error

@@ -85,6 +85,8 @@ def find_end_with_tv2(
 ) -> TxnTransit | ErrorCode:
     """The step that ends a transaction and bumps its epoch; NONE for a repeated request.
 
+    The step of a fence that was prepared gives way to it.
+
     Source: endTransaction.
     """
     is_fence = metadata.pending is TransactionState.PREPARE_EPOCH_FENCE
@@ -96,12 +98,12 @@ def find_end_with_tv2(
         and epoch == 0
     )
     is_repeated = has_overflown or (not is_fence and epoch == request.producer_epoch + 1)
+    if metadata.pending is not None and not is_fence:
+        return ErrorCode.CONCURRENT_TRANSACTIONS
     if metadata.producer_id != request.producer_id and not has_overflown:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if not _is_valid_epoch(metadata, request, is_repeated=is_repeated):
         return ErrorCode.PRODUCER_FENCED
-    if metadata.pending is not None and not is_fence:
-        return ErrorCode.CONCURRENT_TRANSACTIONS
     state = metadata.state
     if state in PREPARED:
         is_same = state is request.state
@@ -111,10 +113,8 @@ def find_end_with_tv2(
             return ErrorCode.NONE
         if is_repeated or request.committed:
             return _invalid(metadata)
-    next_id = NO_PRODUCER_ID
-    if not is_fence and metadata.is_epoch_exhausted:
-        next_id = next_producer_id()
-    _take_fence(metadata, request)
+    next_id = next_producer_id() if metadata.is_epoch_exhausted else NO_PRODUCER_ID
+    metadata.pending = None
     return metadata.prepare_end(
         request.state,
         request.client_version,
@@ -140,7 +140,10 @@ def _is_valid_epoch(
 
 
 def _take_fence(metadata: TransactionMetadata, request: EndRequest) -> None:
-    """An abort of a fenced producer goes on with the fence's epoch."""
+    """An abort of a fenced producer goes on with the fence's epoch.
+
+    In version 2 it needs none: the end itself bumps the epoch.
+    """
     is_fence = metadata.pending is TransactionState.PREPARE_EPOCH_FENCE
     if is_fence and not request.committed:
         metadata.pending = None

@@ -26,6 +26,8 @@ class TransactionConfig(Struct, frozen=True, kw_only=True):
         expiration_interval_ms: `transaction.remove.expired.transaction.cleanup.interval.ms`.
         two_phase_commit_enable: `transaction.two.phase.commit.enable`.
         partition_verification_enable: `transaction.partition.verification.enable`.
+        bumps_epochs: Whether the release knows version 2 of transactions: brokers speak it among
+            themselves, and a step that is pending is told before who may not take one. Since 4.0.
 
     Source: kafka 4.3, TransactionStateManagerConfig.java and TransactionLogConfig.java.
     """
@@ -37,6 +39,7 @@ class TransactionConfig(Struct, frozen=True, kw_only=True):
     expiration_interval_ms: int = 3_600_000
     two_phase_commit_enable: bool = False
     partition_verification_enable: bool = True
+    bumps_epochs: bool = True
 
 
 class StateLog(Protocol):
@@ -82,6 +85,10 @@ class MarkerWriting(Protocol):
         self, broker_id: int, place: TopicPartition, marker: Marker, now: Instants, done: MarkerDone
     ) -> None:
         """Let a broker write a marker; `done` hears of it, before this returns or later."""
+        ...
+
+    def leaders_changed(self) -> None:
+        """Give up on leaders that are no more: `done` of what they were asked hears of it."""
         ...
 
 

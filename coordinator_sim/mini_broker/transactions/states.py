@@ -19,7 +19,11 @@ from coordinator_sim.mini_broker.transactions.metadata import (
     TxnTransit,
 )
 from coordinator_sim.mini_broker.transactions.ports import StateLog, TransactionConfig
-from coordinator_sim.mini_broker.transactions.state_records import entry_of, metadata_from
+from coordinator_sim.mini_broker.transactions.state_records import (
+    entry_of,
+    metadata_from,
+    value_version,
+)
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.wire.transaction_records import decode_transaction_key, encode_transaction_key
@@ -154,7 +158,12 @@ class TransactionStates:
             return owned
         if owned is None or owned.coordinator_epoch != coordinator_epoch:
             return ErrorCode.NOT_COORDINATOR
-        entry = entry_of(transactional_id, transit, self.transaction_version)
+        level = self.transaction_version
+        if transit.client_version and not value_version(level):
+            # DEVIATION: Kafka fails while it writes the record, and the id stays blocked.
+            owned.metadata.pending = None
+            return ErrorCode.UNSUPPORTED_VERSION
+        entry = entry_of(transactional_id, transit, level)
         number = self.partition_for(transactional_id)
         appended = self._log.append(number, coordinator_epoch, [entry], now_ms)
         error = _COORDINATOR_ERRORS.get(appended, appended)

@@ -95,6 +95,9 @@ class MemoryMarkers:
             self.written.append((place, marker))
         done(place, self.answer, now)
 
+    def leaders_changed(self) -> None:
+        """As `MarkerWriting.leaders_changed`."""
+
     def release(self, now: Instants) -> None:
         """Write what was held back."""
         held, self.late = self.late, []

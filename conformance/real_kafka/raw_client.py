@@ -1,0 +1,57 @@
+"""A connection to a broker that says what it is told to, in fields by Kafka's names."""
+
+import socket
+import time
+from typing import Final
+
+from coordinator_sim.errors import DataError
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.wire.frames import RequestHeader, read_response_frame, request_frame
+from coordinator_sim.wire.schema import Data
+
+_TIMEOUT_S: Final = 30
+
+
+class RawClient:
+    """One connection, one request at a time.
+
+    Args:
+        bootstrap: Host and port.
+    """
+
+    def __init__(self, bootstrap: str) -> None:
+        host, _, port = bootstrap.rpartition(":")
+        self._socket = socket.create_connection((host, int(port)), timeout=_TIMEOUT_S)
+        self._count = 0
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+
+    def call(self, api: ApiKey, version: int, fields: Data) -> Data:
+        """The answer to a request.
+
+        Raises:
+            DataError: The broker hung up.
+        """
+        self._count += 1
+        header = RequestHeader(
+            api_key=int(api), api_version=version, correlation_id=self._count, client_id="raw"
+        )
+        frame = request_frame(header, fields)
+        self._socket.sendall(len(frame).to_bytes(4, "big") + frame)
+        size = int.from_bytes(self._read(4), "big")
+        return read_response_frame(api, version, self._read(size))[1]
+
+    def wait(self, duration_ms: int) -> None:
+        """Sleep."""
+        time.sleep(duration_ms / 1000)
+
+    def _read(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            more = self._socket.recv(size - len(data))
+            if not more:
+                raise DataError("the broker hung up")
+            data += more
+        return data

@@ -1,0 +1,129 @@
+"""Everything about transactions as one family of a served cluster."""
+
+from typing import TYPE_CHECKING, Final
+
+from msgspec import convert
+
+from coordinator_sim.mini_broker.contract import Handlers, Instants
+from coordinator_sim.mini_broker.notices import Notices
+from coordinator_sim.mini_broker.transactions.apis import TransactionApis
+from coordinator_sim.mini_broker.transactions.brokers import OffsetsVerifier, TransactionBrokers
+from coordinator_sim.mini_broker.transactions.logs import MarkerDelivery, StateTopic
+from coordinator_sim.mini_broker.transactions.marker_api import MarkerApi
+from coordinator_sim.mini_broker.transactions.ports import TransactionConfig
+
+if TYPE_CHECKING:
+    from coordinator_sim.mini_broker.served_cluster import ServedCluster
+
+
+_SETTINGS: Final = {
+    "transactional_id_expiration_ms": "transactional.id.expiration.ms",
+    "transaction_max_timeout_ms": "transaction.max.timeout.ms",
+    "abort_interval_ms": "transaction.abort.timed.out.transaction.cleanup.interval.ms",
+    "expiration_interval_ms": "transaction.remove.expired.transaction.cleanup.interval.ms",
+    "two_phase_commit_enable": "transaction.two.phase.commit.enable",
+    "partition_verification_enable": "transaction.partition.verification.enable",
+}
+"""The broker's settings that fields of `TransactionConfig` stand for."""
+
+
+def _config_of(cluster: "ServedCluster") -> TransactionConfig:
+    """What the brokers are set to; settings that a release lacks are at their defaults."""
+    configs = cluster.configs
+    given = {
+        field: configs.broker_value(name)
+        for field, name in _SETTINGS.items()
+        if name in configs.broker
+    }
+    return convert(
+        {
+            **given,
+            "transaction_state_log_num_partitions": cluster.settings.transaction_partitions,
+            "bumps_epochs": cluster.settings.profile.bumps_transaction_epochs,
+        },
+        TransactionConfig,
+    )
+
+
+class Transactions:
+    """The family.
+
+    Args:
+        cluster: That it is part of; its logs, groups and metadata are there already.
+
+    Attributes:
+        brokers: The coordinators; Produce asks them whether it may write.
+        verifier: Group coordinators ask it the same.
+    """
+
+    __slots__ = ("_families", "brokers", "verifier")
+
+    def __init__(self, cluster: "ServedCluster") -> None:
+        config = _config_of(cluster)
+        groups = cluster.groups
+
+        def is_running(broker_id: int) -> bool:
+            return broker_id in groups.living and broker_id not in groups.frozen
+
+        def touched(place: tuple[str, int]) -> None:
+            for told in cluster.notices.readable:
+                told(*place)
+
+        state_topic = StateTopic(
+            cluster.image,
+            cluster.hosted,
+            touched=touched,
+            append_failure=lambda: cluster.append_failure,
+        )
+        delivery = MarkerDelivery(
+            cluster.image,
+            cluster.hosted,
+            groups,
+            admit=cluster.admit,
+            is_running=is_running,
+            touched=touched,
+        )
+        self.brokers = TransactionBrokers(
+            config,
+            cluster.image,
+            state_topic,
+            delivery,
+            change=cluster.change,
+            is_running=is_running,
+        )
+        offsets_partitions = cluster.settings.coordinator.offsets_topic_num_partitions
+        self.verifier = OffsetsVerifier(
+            self.brokers,
+            offsets_partitions=offsets_partitions,
+            present=lambda: cluster.latest,
+        )
+        self._families = (
+            TransactionApis(
+                cluster.image,
+                cluster.access,
+                self.brokers.coordinator,
+                offsets_partitions=offsets_partitions,
+                bumps_epochs=config.bumps_epochs,
+            ),
+            MarkerApi(cluster.image, cluster.access, cluster, delivery),
+        )
+
+    def handlers(self) -> Handlers:
+        """Of all of them."""
+        return {api: each for family in self._families for api, each in family.handlers().items()}
+
+    def listen(self, notices: Notices) -> None:
+        """Hear of leaders and topics that come and go."""
+        self.brokers.listen(notices)
+
+    def expire(self, now: Instants) -> None:
+        """Abort, forget and try again what is due."""
+        self.brokers.expire(now)
+
+    def next_group_deadline_ms(self) -> int | None:
+        """The earliest sweep that finds something."""
+        return self.brokers.next_group_deadline_ms()
+
+    def next_wall_deadline_ms(self) -> int | None:
+        """The earliest marker to be tried again."""
+        return self.brokers.next_wall_deadline_ms()

@@ -1,0 +1,145 @@
+"""WriteTxnMarkers, as other brokers or an operator who ends a hanging transaction send it.
+
+Source: kafka 4.3, KafkaApis.handleWriteTxnMarkersRequest; WriteTxnMarkersResponse.java.
+"""
+
+from coordinator_sim.broker.authorizer import CLUSTER_NAME, Operation, ResourceType
+from coordinator_sim.broker.passage import Access
+from coordinator_sim.mini_broker.contract import Answers, Call, Handlers, Instants
+from coordinator_sim.mini_broker.image import ClusterImage
+from coordinator_sim.mini_broker.transactions.ports import Marker, MarkerWriting
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.wire.schema import Data
+
+
+class _Outcomes:
+    """The outcomes of one request, producer by producer."""
+
+    __slots__ = ("_answers", "_found", "_missing", "is_answered_later", "token")
+
+    def __init__(self, token: int, answers: Answers, missing: int) -> None:
+        self.token = token
+        self.is_answered_later = False
+        self._answers = answers
+        self._found: dict[int, dict[TopicPartition, ErrorCode]] = {}
+        self._missing = missing
+
+    def found(self, producer_id: int, place: TopicPartition, error: ErrorCode) -> None:
+        """One more; the last one answers a request that was parked."""
+        self._found.setdefault(producer_id, {})[place] = error
+        self._missing -= 1
+        if self.is_complete and self.is_answered_later:
+            self._answers.answer(self.token, self.response())
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all are known."""
+        return self._missing == 0
+
+    def response(self) -> Data:
+        """The answer."""
+        return {
+            "markers": [
+                {"producerId": producer_id, "topics": _by_topic(outcomes)}
+                for producer_id, outcomes in self._found.items()
+            ]
+        }
+
+
+class MarkerApi:
+    """Answers it.
+
+    Args:
+        image: Which broker has which partition.
+        access: Whom to ask.
+        answers: Where late answers go.
+        writing: Writes the markers.
+    """
+
+    __slots__ = ("_access", "_answers", "_image", "_writing")
+
+    def __init__(
+        self, image: ClusterImage, access: Access, answers: Answers, writing: MarkerWriting
+    ) -> None:
+        self._image = image
+        self._access = access
+        self._answers = answers
+        self._writing = writing
+
+    def handlers(self) -> Handlers:
+        """Of WriteTxnMarkers alone."""
+        return {ApiKey.WRITE_TXN_MARKERS: self._handle}
+
+    def _handle(self, call: Call) -> Data | None:
+        if not any(
+            self._access.allows(call.context, operation, ResourceType.CLUSTER, CLUSTER_NAME)
+            for operation in (Operation.ALTER, Operation.CLUSTER_ACTION)
+        ):
+            return _refused(call.request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        wanted = [
+            (marker, TopicPartition(topic["name"], index))
+            for marker in call.request["markers"]
+            for topic in marker["topics"]
+            for index in topic["partitionIndexes"]
+        ]
+        if any(min(marker["producerId"], marker["producerEpoch"]) < 0 for marker, _ in wanted):
+            # QUIRK: no marker can be made of it, and Kafka answers with whatever that raises.
+            return _refused(call.request, ErrorCode.UNKNOWN_SERVER_ERROR)
+        outcomes = _Outcomes(call.context.token, self._answers, len(wanted))
+        for marker, place in wanted:
+            self._write(call, marker, place, outcomes)
+        if outcomes.is_complete:
+            return outcomes.response()
+        outcomes.is_answered_later = True
+        return None
+
+    def _write(self, call: Call, marker: Data, place: TopicPartition, outcomes: _Outcomes) -> None:
+        producer_id = marker["producerId"]
+        state = self._image.partition(*place)
+        if state is None or call.broker_id not in state.replicas:
+            outcomes.found(producer_id, place, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return
+
+        def done(where: TopicPartition, error: ErrorCode, _now: Instants) -> None:
+            outcomes.found(producer_id, where, error)
+
+        end = Marker(
+            producer_id=producer_id,
+            producer_epoch=marker["producerEpoch"],
+            committed=marker["transactionResult"],
+            coordinator_epoch=marker["coordinatorEpoch"],
+            transaction_version=marker.get("transactionVersion", 0),
+        )
+        self._writing.write(call.broker_id, place, end, call.now, done)
+
+
+def _refused(request: Data, error: ErrorCode) -> Data:
+    """The same error for every partition. Source: WriteTxnMarkersRequest.getErrorResponse."""
+    return {
+        "markers": [
+            {
+                "producerId": marker["producerId"],
+                "topics": [
+                    {
+                        "name": topic["name"],
+                        "partitions": [
+                            {"partitionIndex": index, "errorCode": int(error)}
+                            for index in topic["partitionIndexes"]
+                        ],
+                    }
+                    for topic in marker["topics"]
+                ],
+            }
+            for marker in request["markers"]
+        ]
+    }
+
+
+def _by_topic(outcomes: dict[TopicPartition, ErrorCode]) -> list[Data]:
+    topics: dict[str, list[Data]] = {}
+    for place, error in outcomes.items():
+        found = {"partitionIndex": place.partition, "errorCode": int(error)}
+        topics.setdefault(place.topic, []).append(found)
+    return [{"name": name, "partitions": found} for name, found in topics.items()]
