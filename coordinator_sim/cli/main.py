@@ -7,6 +7,7 @@ import typer
 from coordinator_sim import __version__
 from coordinator_sim.cli.assign import assign
 from coordinator_sim.cli.catalogue import list_scenarios, show
+from coordinator_sim.cli.ctl import ctl
 from coordinator_sim.cli.demo import demo
 from coordinator_sim.cli.ending import EXIT_MISUSE, run_command_line
 from coordinator_sim.cli.explain import explain
@@ -44,6 +45,7 @@ app.command(short_help="Be a member of a group on a real broker.")(member)
 app.command(short_help="Serve the coordinator to real Kafka clients.")(serve)
 
 app.add_typer(log, name="log")
+app.add_typer(ctl, name="ctl")
 
 
 def print_version(wanted: bool) -> None:

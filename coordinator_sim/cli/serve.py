@@ -1,16 +1,63 @@
 """`serve`: a Kafka cluster around the group coordinator, for real clients."""
 
-from typing import TYPE_CHECKING, Annotated
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
-    from coordinator_sim.server.kafka_server import KafkaServer
+    from coordinator_sim.mini_broker.settings import ClusterSettings
+    from coordinator_sim.server.kafka_server import Listen
+    from coordinator_sim.server.serving import ControlOptions, Ready
 
-MAX_PORT = 65_535
-MAX_BROKERS = 1_000
+MAX_PORT: Final = 65_535
+MAX_BROKERS: Final = 1_000
+
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A broker's setting, as group.initial.rebalance.delay.ms=0; may be repeated.",
+    ),
+]
+ConfigOption = Annotated[
+    Path | None, typer.Option(help="A broker's server.properties.", metavar="FILE")
+]
+ListenersOption = Annotated[
+    str,
+    typer.Option(help="Instead of --host and --port: of broker 1.", metavar="NAME://HOST:PORT,..."),
+]
+AdvertisedOption = Annotated[
+    str,
+    typer.Option(help="What clients are told instead.", metavar="NAME://HOST:PORT,..."),
+]
+ClockOption = Annotated[
+    str,
+    typer.Option(help="Of groups: wall, 'scaled F', virtual or 'virtual auto'.", metavar="CLOCK"),
+]
+ReadyOption = Annotated[
+    Path | None,
+    typer.Option(help="Write the line of JSON here too, when all answers.", metavar="FILE"),
+]
+TraceOption = Annotated[
+    Path | None,
+    typer.Option(help="Record what is served, for explain, report and replay.", metavar="DIR"),
+]
+PcapOption = Annotated[
+    Path | None, typer.Option(help="Write all bytes as a capture for Wireshark.", metavar="FILE")
+]
+ControlTokenOption = Annotated[
+    str,
+    typer.Option(
+        envvar="COORDINATOR_SIM_CONTROL_TOKEN",
+        help="What callers of the control surface must have; needed off the loopback address.",
+    ),
+]
 
 
 def serve(
@@ -25,24 +72,104 @@ def serve(
         str, typer.Option(help="Topics to begin with.", metavar="NAME:PARTITIONS,...")
     ] = "",
     seed: Annotated[int, typer.Option(help="Of member ids and whatever else is drawn.")] = 0,
+    clock: ClockOption = "wall",
+    listeners: ListenersOption = "",
+    advertised_listeners: AdvertisedOption = "",
+    config: ConfigOption = None,
+    set_: SetOption = None,
+    control_host: Annotated[
+        str, typer.Option(help="Address of the control surface.")
+    ] = "127.0.0.1",
+    control_port: Annotated[
+        int, typer.Option(min=0, max=MAX_PORT, help="Its port; 0: a free one.")
+    ] = 0,
+    control_token: ControlTokenOption = "",
+    no_control: Annotated[
+        bool, typer.Option("--no-control", help="No HTTP: no control, page or metrics.")
+    ] = False,
+    ready_file: ReadyOption = None,
+    trace: TraceOption = None,
+    pcap: PcapOption = None,
 ) -> None:
     """Serve a Kafka cluster with the simulated group coordinator, until Ctrl-C or SIGTERM.
 
+    When every listener answers, one line of JSON on stdout says where: bootstrap, control, pid.
+
     Example: coordinator-sim serve --port 9092 --topics orders:6
     """
-    from coordinator_sim.mini_broker.settings import ClusterSettings
-    from coordinator_sim.protocol.profiles import profile_named
     from coordinator_sim.server.serving import ServeOptions, run
 
-    options = ServeOptions(
-        cluster=ClusterSettings(
-            profile=profile_named(profile), broker_ids=tuple(range(1, brokers + 1)), seed=seed
-        ),
-        host=host,
-        port=port,
-        topics=_parse_topics(topics),
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    properties = _properties(config, set_ or [])
+    broker_ids = tuple(range(1, brokers + 1))
+    listens = _listens(
+        broker_ids,
+        (host, port),
+        listeners or properties.pop("listeners", ""),
+        advertised_listeners or properties.pop("advertised.listeners", ""),
     )
-    run(options, _tell)
+    options = ServeOptions(
+        cluster=_cluster(profile, broker_ids, seed, properties),
+        listens=listens,
+        topics=_parse_topics(topics),
+        clock=clock,
+        control=None if no_control else _control(control_host, control_port, control_token),
+        trace=trace,
+        pcap=pcap,
+    )
+
+    def ready(line: "Ready") -> None:
+        _tell(line, ready_file)
+
+    try:
+        run(options, ready)
+    finally:
+        if ready_file is not None:
+            ready_file.unlink(missing_ok=True)
+
+
+def _cluster(
+    profile: str, broker_ids: tuple[int, ...], seed: int, properties: dict[str, str]
+) -> "ClusterSettings":
+    from coordinator_sim.mini_broker.settings import ClusterSettings
+    from coordinator_sim.protocol.profiles import profile_named
+    from coordinator_sim.server.properties import with_properties
+
+    base = ClusterSettings(profile=profile_named(profile), broker_ids=broker_ids, seed=seed)
+    return with_properties(base, properties)
+
+
+def _listens(
+    broker_ids: tuple[int, ...], address: tuple[str, int], listeners: str, advertised: str
+) -> "tuple[Listen, ...]":
+    from coordinator_sim.server.properties import listeners_of
+
+    host, port = address
+    shown = f"[{host}]" if ":" in host else host
+    return listeners_of(broker_ids, listeners or f"PLAINTEXT://{shown}:{port}", advertised)
+
+
+def _control(host: str, port: int, token: str) -> "ControlOptions":
+    from coordinator_sim.server.control.http import LOOPBACK
+    from coordinator_sim.server.serving import ControlOptions
+
+    if not token and host not in LOOPBACK:
+        raise ConfigError(
+            f"--control-host {host} wants --control-token; without one it is 127.0.0.1"
+        )
+    return ControlOptions(host=host, port=port, token=token)
+
+
+def _properties(config: Path | None, pairs: list[str]) -> dict[str, str]:
+    from coordinator_sim.cli.arguments import parse_settings
+
+    found: dict[str, str] = {}
+    if config is not None:
+        from coordinator_sim.connect.settings.worker_config import parse_properties
+
+        found = parse_properties(config.read_text(encoding="utf-8"))
+    return {**found, **parse_settings(pairs)}
 
 
 def _parse_topics(text: str) -> dict[str, int]:
@@ -55,6 +182,13 @@ def _parse_topics(text: str) -> dict[str, int]:
     return topics
 
 
-def _tell(server: "KafkaServer") -> None:
-    found = server.endpoints.values()
-    typer.echo("bootstrap " + ",".join(f"{each.host}:{each.port}" for each in found))
+def _tell(ready: "Ready", file: Path | None) -> None:
+    import msgspec
+
+    line = msgspec.json.encode(ready)
+    if file is not None:
+        partial = file.with_name(f"{file.name}.partial")
+        partial.write_bytes(line + b"\n")
+        partial.replace(file)
+    typer.echo(line.decode())
+    sys.stdout.flush()

@@ -422,6 +422,10 @@ class GroupCoordinator:
         """The group as it is now, for inspection; None when it is unknown or not led here."""
         return self._runtime.groups.get(group_id)
 
+    def group_ids(self) -> list[str]:
+        """The ids of all groups led here, for inspection, in order of their creation."""
+        return list(self._runtime.groups)
+
 
 def _submit_apart(runtime: Runtime, partition: Partition, parked: Parked, outcome: Effect) -> None:
     """Append what a request caused; its answer, if it has one already, does not wait for that.

@@ -80,6 +80,11 @@ class Connection:
         """Whether so much waits for its turn that no more should be read."""
         return len(self._waiting) >= MAX_WAITING_COUNT or self._waiting_bytes >= MAX_WAITING_BYTES
 
+    @property
+    def is_working(self) -> bool:
+        """Whether a request is taken and not answered."""
+        return self._is_muted
+
     def received(self, frame: bytes, now: Instants) -> None:
         """Take one request, a frame without its length; bytes that are none end the connection."""
         if self._is_muted:

@@ -43,9 +43,12 @@ class HostedPartitions:
         find_log: See `FindLog`.
         endpoint: See `FindEndpoint`.
         storage_failed: See `StorageFailed`.
+
+    Attributes:
+        append_failure: What every append fails with, on purpose; NONE as a rule.
     """
 
-    __slots__ = ("_endpoint", "_find_log", "_storage_failed", "image")
+    __slots__ = ("_endpoint", "_find_log", "_storage_failed", "append_failure", "image")
 
     def __init__(
         self,
@@ -59,6 +62,7 @@ class HostedPartitions:
         self._find_log = find_log
         self._endpoint = endpoint
         self._storage_failed = storage_failed
+        self.append_failure = ErrorCode.NONE
 
     def hosted(self, broker_id: int, place: Place) -> PartitionLog | ErrorCode:
         """The log of a partition that a broker has a replica of."""

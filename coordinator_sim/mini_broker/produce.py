@@ -232,6 +232,9 @@ class ProduceApi:
         log = self._partitions.local_log(call.broker_id, place)
         if isinstance(log, ErrorCode):
             return Appended(error=log)
+        if self._partitions.append_failure is not ErrorCode.NONE:
+            error = self._partitions.append_failure
+            return Appended(error=error, log_start_offset=log.log_start_offset)
         if call.request["acks"] == _ALL_IN_SYNC and not self._partitions.has_enough_replicas(place):
             error = ErrorCode.NOT_ENOUGH_REPLICAS
             return Appended(error=error, log_start_offset=log.log_start_offset)

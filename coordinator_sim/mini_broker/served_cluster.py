@@ -324,11 +324,12 @@ class ServedCluster:
 
     @property
     def append_failure(self) -> ErrorCode:
-        """What every append fails with; NONE as a rule."""
-        return self.groups.offsets_topic.failure
+        """What every append fails with, on purpose; NONE as a rule."""
+        return self.hosted.append_failure
 
     @append_failure.setter
     def append_failure(self, error: ErrorCode) -> None:
+        self.hosted.append_failure = error
         self.groups.offsets_topic.failure = error
 
     def disconnected(self, connection: int) -> None:

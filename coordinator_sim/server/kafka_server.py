@@ -1,6 +1,8 @@
 """Listeners of a served cluster on an event loop."""
 
 import asyncio
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -8,12 +10,14 @@ from msgspec import Struct
 
 from coordinator_sim.mini_broker.connection import Connection
 from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.mini_broker.operations import BrokerStatus
 from coordinator_sim.mini_broker.served_cluster import ServedCluster, TraceSink
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.mini_broker.slots import Output
 from coordinator_sim.server.clocks import Clock
+from coordinator_sim.server.metering import Meter, MeteredConnection
 from coordinator_sim.server.timekeeper import Timekeeper
-from coordinator_sim.server.wire_protocol import WireProtocol
+from coordinator_sim.server.wire_protocol import Tap, WireProtocol
 
 PLAINTEXT: Final = "PLAINTEXT"
 
@@ -25,6 +29,7 @@ class Listen(Struct, frozen=True, kw_only=True):
         host: To bind.
         port: To bind; 0 for any that is free.
         advertised_host: What clients are told; empty for `host`.
+        advertised_port: Likewise; 0 for the one bound.
     """
 
     broker_id: int
@@ -32,6 +37,7 @@ class Listen(Struct, frozen=True, kw_only=True):
     port: int
     name: str = PLAINTEXT
     advertised_host: str = ""
+    advertised_port: int = 0
 
 
 class KafkaServer:
@@ -41,24 +47,40 @@ class KafkaServer:
         settings: Of the cluster.
         clock: Tells the time.
         trace: Takes the events of the brokers' group coordinators.
+        meter: Counts and times requests; None spends nothing on it.
 
     Attributes:
-        cluster: What is served.
+        cluster: What is served; another one after `reset`.
         endpoints: Where each broker is reached on each listener, once started.
         timekeeper: Fires its deadlines.
+        tap: Sees the bytes of connections that open from now on; None for nobody.
     """
 
     def __init__(
-        self, settings: ClusterSettings, clock: Clock, trace: TraceSink | None = None
+        self,
+        settings: ClusterSettings,
+        clock: Clock,
+        trace: TraceSink | None = None,
+        meter: Meter | None = None,
     ) -> None:
         self.endpoints: dict[tuple[int, str], Endpoint] = {}
-        self.cluster = ServedCluster(settings, endpoint=self._endpoint, trace=trace)
+        self._settings = settings
+        self._trace = trace
+        self._meter = meter
+        self._connection_type = Connection if meter is None else MeteredConnection
+        self.tap: Tap | None = None
+        self._watchers: list[Callable[[ServedCluster], None]] = []
+        self.cluster = self._new_cluster()
         self.timekeeper = Timekeeper(self.cluster, clock)
-        self._servers: list[asyncio.Server] = []
         self._is_stopped = False
         self._emptied = asyncio.Event()
+        self._listens: list[Listen] = []
+        self._ports: dict[tuple[int, str], int] = {}
+        self._servers: dict[tuple[int, str], asyncio.Server] = {}
         self._open: dict[WireProtocol, None] = {}
         self._next_number = 1
+
+    # -- life ------------------------------------------------------------------------------
 
     async def start(self, listens: list[Listen]) -> None:
         """Bind every listener.
@@ -66,30 +88,156 @@ class KafkaServer:
         Raises:
             OSError: an address cannot be bound.
         """
-        loop = asyncio.get_running_loop()
+        self._listens = listens
         for listen in listens:
-            server = await loop.create_server(
-                partial(self._protocol, listen), listen.host, listen.port, backlog=1024
-            )
-            self._servers.append(server)
-            port = server.sockets[0].getsockname()[1]
-            host = listen.advertised_host or listen.host
-            self.endpoints[listen.broker_id, listen.name] = Endpoint(host, port)
+            await self._bind(listen, listen.port)
 
-    async def stop(self) -> None:
-        """Close every listener and connection."""
+    async def stop(self, drain_s: float = 0) -> None:
+        """Close every listener and connection.
+
+        Args:
+            drain_s: How long answers under way may take to leave.
+        """
         self._is_stopped = True
-        for server in self._servers:
+        for server in self._servers.values():
             server.close()
+        if drain_s > 0:
+            for protocol in list(self._open):
+                protocol.leave()
+            self._emptied.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(drain_s if self._open else 0):
+                    await self._emptied.wait()
         for protocol in list(self._open):
             protocol.abort()
-        for server in self._servers:
+        for server in self._servers.values():
             await server.wait_closed()
         self.timekeeper.stop()
         if self._open:
             # An aborted transport is closed in a later turn of the loop.
             self._emptied.clear()
             await self._emptied.wait()
+
+    def reset(self) -> None:
+        """Serve a new cluster on the same addresses; every connection is closed."""
+        for protocol in list(self._open):
+            protocol.abort()
+        self.cluster = self._new_cluster()
+        self.timekeeper.serve(self.cluster)
+        for watcher in self._watchers:
+            watcher(self.cluster)
+
+    def watch(self, watcher: Callable[[ServedCluster], None]) -> None:
+        """Tell of the cluster now, and of each that a reset makes."""
+        self._watchers.append(watcher)
+        watcher(self.cluster)
+
+    def bootstrap(self, listener: str | None = None) -> str:
+        """Addresses of all brokers on one listener, the first one as a rule, with commas."""
+        names = [name for _, name in self.endpoints]
+        wanted = listener or next(iter(names), "")
+        return ",".join(
+            f"{found.host}:{found.port}"
+            for (_, name), found in self.endpoints.items()
+            if name == wanted
+        )
+
+    def port_of(self, listen: Listen) -> int:
+        """The port that a listener is bound to."""
+        return self._ports[listen.broker_id, listen.name]
+
+    # -- brokers ---------------------------------------------------------------------------
+
+    async def stop_broker(self, broker_id: int) -> None:
+        """Kill a broker's process: its listeners and connections close.
+
+        Raises:
+            ConfigError: it is stopped already.
+        """
+        self.cluster.operations.stop(broker_id, self.now())
+        for (of, _), server in self._servers.items():
+            if of == broker_id:
+                server.close()
+        for protocol in self._of(broker_id):
+            protocol.abort()
+
+    def pause_broker(self, broker_id: int) -> None:
+        """Freeze a broker: connections are taken and nothing is read or answered.
+
+        Raises:
+            ConfigError: it does not run.
+        """
+        self.cluster.operations.pause(broker_id, self.now())
+        self._hold(broker_id)
+
+    def partition_broker(self, broker_id: int) -> None:
+        """Cut a broker off from its clients: nothing comes through until it is resumed.
+
+        Raises:
+            ConfigError: it does not run.
+        """
+        self.cluster.operations.partition(broker_id)
+        self._hold(broker_id)
+
+    async def resume_broker(self, broker_id: int) -> None:
+        """Start a stopped broker on its old ports, or let a held one go on.
+
+        Raises:
+            ConfigError: it runs.
+            OSError: its port is taken by now.
+        """
+        was_stopped = self.cluster.operations.status(broker_id) is BrokerStatus.STOPPED
+        self.cluster.operations.resume(broker_id, self.now())
+        for listen in self._listens:
+            if was_stopped and listen.broker_id == broker_id:
+                await self._bind(listen, self._ports[broker_id, listen.name])
+        for protocol in self._of(broker_id):
+            protocol.release()
+
+    def _hold(self, broker_id: int) -> None:
+        for protocol in self._of(broker_id):
+            protocol.hold()
+
+    def _is_held(self, broker_id: int) -> bool:
+        held = (BrokerStatus.PAUSED, BrokerStatus.PARTITIONED)
+        return self.cluster.operations.status(broker_id) in held
+
+    def _of(self, broker_id: int) -> list[WireProtocol]:
+        return [
+            protocol
+            for protocol in self._open
+            if protocol.connection is not None and protocol.connection.broker_id == broker_id
+        ]
+
+    # -- connections -----------------------------------------------------------------------
+
+    def connections(self) -> list[Connection]:
+        """The open ones, the oldest first."""
+        found = (protocol.connection for protocol in self._open if protocol.is_open)
+        return [each for each in found if each is not None]
+
+    def close_connection(self, number: int) -> bool:
+        """Close the connection of that number; whether it was open."""
+        for protocol in list(self._open):
+            if protocol.connection is not None and protocol.connection.number == number:
+                protocol.abort()
+                return True
+        return False
+
+    def _new_cluster(self) -> ServedCluster:
+        return ServedCluster(self._settings, endpoint=self._endpoint, trace=self._trace)
+
+    async def _bind(self, listen: Listen, port: int) -> None:
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(
+            partial(self._protocol, listen), listen.host, port, backlog=1024
+        )
+        place = (listen.broker_id, listen.name)
+        self._servers[place] = server
+        bound = server.sockets[0].getsockname()[1]
+        self._ports[place] = bound
+        host = listen.advertised_host or listen.host
+        self.endpoints[place] = Endpoint(host, listen.advertised_port or bound)
 
     def _endpoint(self, broker_id: int, listener: str) -> Endpoint | None:
         return self.endpoints.get((broker_id, listener))
@@ -98,7 +246,7 @@ class KafkaServer:
         def connect(client_host: str, output: Output) -> Connection:
             number = self._next_number
             self._next_number += 1
-            return Connection(
+            connection = self._connection_type(
                 self.cluster,
                 listen.broker_id,
                 number=number,
@@ -106,8 +254,11 @@ class KafkaServer:
                 client_host=client_host,
                 output=output,
             )
+            if isinstance(connection, MeteredConnection) and self._meter is not None:
+                connection.meter = self._meter
+            return connection
 
-        return WireProtocol(self, connect)
+        return WireProtocol(self, connect, self.tap)
 
     # -- what sockets need -----------------------------------------------------------------
 
@@ -120,6 +271,11 @@ class KafkaServer:
         self._open[protocol] = None
         if self._is_stopped:
             protocol.abort()
+        connection = protocol.connection
+        if connection is not None and self._is_held(connection.broker_id):
+            protocol.hold()
+        if self._meter is not None:
+            self._meter.connected()
 
     def closed(self, protocol: WireProtocol) -> None:
         """A client is gone."""

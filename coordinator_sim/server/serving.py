@@ -1,18 +1,45 @@
 """A served cluster from start to stop: what `coordinator-sim serve` runs."""
 
 import asyncio
+import os
 import signal
+import tempfile
 from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
+from coordinator_sim import __version__
+from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.settings import ClusterSettings
-from coordinator_sim.server.clocks import WallClock
+from coordinator_sim.server.clocks import Clock, parse_clock
+from coordinator_sim.server.control.control import Control
+from coordinator_sim.server.control.feed import Feed
+from coordinator_sim.server.control.http import ControlServer
 from coordinator_sim.server.kafka_server import KafkaServer, Listen
+from coordinator_sim.server.metering import Meter
+from coordinator_sim.server.probe import answers_api_versions
+from coordinator_sim.server.tracing import Tracing
+from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 
 DEFAULT_HOST: Final = "127.0.0.1"
-DEFAULT_PORT: Final = 9092
+DRAIN_S: Final = 2.0
+"""How long answers may take to leave after SIGTERM."""
+
+
+class ControlOptions(Struct, frozen=True, kw_only=True):
+    """The HTTP listener.
+
+    Args:
+        port: 0 for any that is free.
+        token: That callers must have; empty for none.
+    """
+
+    host: str = DEFAULT_HOST
+    port: int = 0
+    token: str = ""
 
 
 class ServeOptions(Struct, frozen=True, kw_only=True):
@@ -20,56 +47,180 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
 
     Args:
         cluster: The cluster as it starts.
-        host: To bind.
-        port: Of broker 1; the others follow. 0 lets each have a free one.
-        topics: Created at the start: name -> partitions.
+        listens: Every listener of every broker.
+        topics: Created at the start, and again by a reset: name -> partitions.
+        clock: As `parse_clock` reads it.
+        control: None for no HTTP.
+        trace: Directory to record into from the start; None for no trace.
+        pcap: File for all bytes; None for none.
     """
 
     cluster: ClusterSettings = ClusterSettings()
-    host: str = DEFAULT_HOST
-    port: int = DEFAULT_PORT
+    listens: tuple[Listen, ...] = ()
     topics: dict[str, int] = {}
+    clock: str = "wall"
+    control: ControlOptions | None = None
+    trace: Path | None = None
+    pcap: Path | None = None
 
 
-async def serve(options: ServeOptions, ready: Callable[[KafkaServer], None]) -> None:
+class Ready(Struct, frozen=True, kw_only=True):
+    """What whoever started a server wants to know of it: one line of JSON.
+
+    Args:
+        bootstrap: Addresses of all brokers on the first listener, with commas.
+        listeners: The same of each listener, by its name.
+        control: URL of the control surface; null without one.
+        trace: Directory that is recorded into; null without a trace.
+    """
+
+    bootstrap: str
+    control: str | None
+    pid: int
+    profile: str
+    seed: int
+    version: str
+    cluster_id: str
+    brokers: tuple[int, ...]
+    listeners: dict[str, str]
+    clock: str
+    trace: str | None = None
+
+
+class Serving:
+    """The parts of a running server.
+
+    Attributes:
+        server: The sockets.
+        control: What operates it.
+    """
+
+    def __init__(self, options: ServeOptions) -> None:
+        loop = asyncio.get_running_loop()
+        self._options = options
+        self._clock: Clock = parse_clock(options.clock, loop.time)
+        self._feed = Feed()
+        self._tracing = Tracing(self._info, _scratch)
+        is_watched = options.control is not None or options.trace is not None
+        meter = Meter()
+        self.server = KafkaServer(
+            options.cluster,
+            self._clock,
+            trace=self._happened if is_watched else None,
+            meter=meter if options.control is not None else None,
+        )
+        self.control = Control(self.server, self._feed, self._tracing, meter)
+        self.server.watch(self._begin)
+        self._http: ControlServer | None = None
+        if options.control is not None:
+            at = options.control
+            self._http = ControlServer(self.control, host=at.host, port=at.port, token=at.token)
+
+    async def start(self) -> Ready:
+        """Open every listener, and return when all of them answer.
+
+        Raises:
+            ConfigError: an address cannot be bound, or the trace's directory is no place for one.
+            OSError: a broker's address cannot be bound.
+        """
+        options = self._options
+        if options.trace is not None:
+            self._tracing.start(options.trace)
+        if options.pcap is not None:
+            from coordinator_sim.server.pcap import PcapTap
+
+            self.server.tap = PcapTap(options.pcap)
+        await self.server.start(list(options.listens))
+        for listen in options.listens:
+            await answers_api_versions(listen.host, self.server.port_of(listen))
+        if self._http is not None:
+            await self._http.start()
+        self.control.is_ready = True
+        return self._ready()
+
+    async def stop(self) -> None:
+        """Let answers leave, close everything, and finish what is recorded."""
+        self.control.is_ready = False
+        await self.server.stop(DRAIN_S)
+        if self._http is not None:
+            await self._http.stop()
+        await self._tracing.stop()
+        if self.server.tap is not None:
+            self.server.tap.finish()
+
+    def _ready(self) -> Ready:
+        names = dict.fromkeys(name for _, name in self.server.endpoints)
+        settings = self._options.cluster
+        return Ready(
+            bootstrap=self.server.bootstrap(),
+            control=None if self._http is None else self._http.url,
+            pid=os.getpid(),
+            profile=settings.profile.name,
+            seed=settings.seed,
+            version=__version__,
+            cluster_id=settings.cluster_id,
+            brokers=settings.broker_ids,
+            listeners={name: self.server.bootstrap(name) for name in names},
+            clock=self._clock.name,
+            trace=self._tracing.view().directory,
+        )
+
+    def _begin(self, cluster: ServedCluster) -> None:
+        """A new cluster has the topics of the command line."""
+        now = self._clock.now()
+        for name, partitions in self._options.topics.items():
+            cluster.topics.create_spread(name, partitions, now)
+
+    def _happened(self, broker_id: int, events: tuple[TraceEvent, ...]) -> None:
+        self._feed.traced(broker_id, events, self._clock.now().wall_ms)
+        self._tracing.take(events)
+
+    def _info(self) -> RunInfo:
+        settings = self._options.cluster
+        now = self._clock.now()
+        text = f"{settings.cluster_id} {settings.seed} {now.wall_ms} {os.getpid()}"
+        return RunInfo(
+            trace_id=sha256(text.encode()).hexdigest()[:16],
+            source=Source.WIRE,
+            cluster_id=settings.cluster_id,
+            version=__version__,
+            profile=settings.profile.name,
+            seed=settings.seed,
+            options={"clock": self._clock.name},
+        )
+
+
+async def serve(options: ServeOptions, ready: Callable[[Ready], None]) -> None:
     """Serve until SIGTERM or SIGINT.
 
     Args:
         options: What and where.
-        ready: Hears when every listener is open.
+        ready: Hears when every listener answers.
 
     Raises:
+        ConfigError: an option cannot be.
         OSError: an address cannot be bound.
     """
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    clock = WallClock(loop.time)
-    server = KafkaServer(options.cluster, clock)
-    for name, partitions in options.topics.items():
-        server.cluster.topics.create_spread(name, partitions, clock.now())
-    await server.start(
-        [
-            Listen(
-                broker_id=broker_id,
-                host=options.host,
-                port=options.port + place if options.port else 0,
-            )
-            for place, broker_id in enumerate(options.cluster.broker_ids)
-        ]
-    )
+    serving = Serving(options)
     try:
-        ready(server)
+        ready(await serving.start())
         await stopped.wait()
     finally:
-        await server.stop()
+        await serving.stop()
 
 
-def run(options: ServeOptions, ready: Callable[[KafkaServer], None]) -> None:
+def run(options: ServeOptions, ready: Callable[[Ready], None]) -> None:
     """As `serve`, on an event loop of its own: uvloop's where it is installed."""
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(serve(options, ready))
+
+
+def _scratch() -> Path:
+    return Path(tempfile.mkdtemp(prefix="coordinator-sim-trace-"))
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -74,6 +74,12 @@ class Timekeeper:
                 handle.cancel()
         self._alarm = self._alarm_at = self._jump = None
 
+    def serve(self, cluster: Timed) -> None:
+        """Fire the deadlines of another cluster from now on."""
+        self.stop()
+        self._cluster = cluster
+        self.settled()
+
     def set_clock(self, clock: Clock) -> None:
         """Go on with another clock; group time never goes back.
 

@@ -15,6 +15,9 @@ from coordinator_sim.mini_broker.slots import Output
 MAX_REQUEST_BYTES: Final = 104_857_600
 """`socket.request.max.bytes`."""
 
+Address = tuple[str, int] | tuple[str, int, int, int] | None
+"""Of a socket, as Python has it."""
+
 _LOG: Final = logging.getLogger(__name__)
 _LENGTH_BYTES: Final = 4
 
@@ -39,6 +42,30 @@ class Host(Protocol):
         ...
 
 
+class Tap(Protocol):
+    """Who sees all bytes of all connections."""
+
+    def opened(self, connection: object, peer: Address, local: Address) -> None:
+        """A client has connected."""
+        ...
+
+    def received(self, connection: object, data: bytes) -> None:
+        """Bytes have come from it."""
+        ...
+
+    def sent(self, connection: object, data: bytes) -> None:
+        """Bytes go to it."""
+        ...
+
+    def closed(self, connection: object) -> None:
+        """It is gone."""
+        ...
+
+    def finish(self) -> None:
+        """Nothing more comes."""
+        ...
+
+
 class WireProtocol(asyncio.Protocol):
     """A client's socket.
 
@@ -46,11 +73,19 @@ class WireProtocol(asyncio.Protocol):
         host: The server.
         connect: Makes the connection when the client's address is known, from the address as Java
             prints it and the way out.
+        tap: Sees all bytes; None for nobody.
     """
 
-    def __init__(self, host: Host, connect: Callable[[str, Output], Connection]) -> None:
+    def __init__(
+        self,
+        host: Host,
+        connect: Callable[[str, Output], Connection],
+        tap: Tap | None = None,
+    ) -> None:
         self._host = host
         self._connect = connect
+        self._tap = tap
+        self._held: list[bytes] | None = None
         self._connection: Connection | None = None
         self._transport: asyncio.Transport | None = None
         self._received = bytearray()
@@ -61,6 +96,8 @@ class WireProtocol(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         peer = transport.get_extra_info("peername")
         self._connection = self._connect(f"/{peer[0]}" if peer else "/127.0.0.1", self)
+        if self._tap is not None:
+            self._tap.opened(self, peer, transport.get_extra_info("sockname"))
         self._host.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - resets are normal
@@ -69,12 +106,19 @@ class WireProtocol(asyncio.Protocol):
         self._received.clear()
         if self._connection is not None:
             self._connection.closed()
+        if self._tap is not None:
+            self._tap.closed(self)
         self._host.closed(self)
 
     def data_received(self, data: bytes) -> None:
         """Take what has come; whole requests are worked on at once."""
         connection = self._connection
         if connection is None:
+            return
+        if self._tap is not None:
+            self._tap.received(self, data)
+        if self._held is not None:
+            self._received += data
             return
         if not self._received and self._is_one_frame(data):
             connection.received(data[_LENGTH_BYTES:], self._host.now())
@@ -85,7 +129,11 @@ class WireProtocol(asyncio.Protocol):
 
     def write(self, data: bytes) -> None:
         """Send bytes; nothing happens when the client is gone."""
-        if self._transport is not None:
+        if self._held is not None:
+            self._held.append(data)
+        elif self._transport is not None:
+            if self._tap is not None:
+                self._tap.sent(self, data)
             self._transport.write(data)
             self._continue_reading()
 
@@ -104,6 +152,34 @@ class WireProtocol(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
+    def leave(self) -> None:
+        """End the connection when what was written has left."""
+        if self._transport is not None:
+            self._transport.close()
+
+    @property
+    def connection(self) -> Connection | None:
+        """What its frames go to; None before the client's address is known."""
+        return self._connection
+
+    # -- a broker that stands still --------------------------------------------------------
+
+    def hold(self) -> None:
+        """Let nothing through in either direction until `release`."""
+        if self._held is None:
+            self._held = []
+            self._stop_reading()
+
+    def release(self) -> None:
+        """Let through what came meanwhile, and go on."""
+        held, self._held = self._held, None
+        for data in held or ():
+            self.write(data)
+        if held is not None:
+            self._continue_reading()
+
+    # -- frames ----------------------------------------------------------------------------
+
     def _is_one_frame(self, data: bytes) -> bool:
         length = int.from_bytes(data[:_LENGTH_BYTES], "big")
         return len(data) == length + _LENGTH_BYTES <= MAX_REQUEST_BYTES
@@ -112,7 +188,7 @@ class WireProtocol(asyncio.Protocol):
         """Work on whole requests, until one is missing bytes or too many wait for answers."""
         buffer = self._received
         start = 0
-        while len(buffer) - start >= _LENGTH_BYTES and self._is_open():
+        while len(buffer) - start >= _LENGTH_BYTES and self.is_open:
             length = int.from_bytes(buffer[start : start + _LENGTH_BYTES], "big", signed=True)
             if not 0 <= length <= MAX_REQUEST_BYTES:
                 self.close(f"a request of {length} bytes, at most {MAX_REQUEST_BYTES} are read")
@@ -128,7 +204,9 @@ class WireProtocol(asyncio.Protocol):
             connection.received(frame, self._host.now())
         del buffer[:start]
 
-    def _is_open(self) -> bool:
+    @property
+    def is_open(self) -> bool:
+        """Whether frames may come and go."""
         return self._transport is not None and not self._transport.is_closing()
 
     def _stop_reading(self) -> None:
@@ -140,8 +218,10 @@ class WireProtocol(asyncio.Protocol):
         """Read on once answers have left; what was read already is worked on first."""
         if not self._is_paused or self._connection is None or self._connection.is_full:
             return
+        if self._held is not None:
+            return
         self._is_paused = False
-        if self._is_open():
+        if self.is_open:
             cast("asyncio.Transport", self._transport).resume_reading()
             asyncio.get_running_loop().call_soon(self.data_received, b"")
 

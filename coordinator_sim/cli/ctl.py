@@ -1,0 +1,427 @@
+"""`ctl`: operates a running `serve` over its control surface."""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+import typer
+
+from coordinator_sim.cli.ctl_calls import (
+    TOKEN_VARIABLE,
+    URL_VARIABLE,
+    Json,
+    Place,
+    call,
+    client,
+    compact,
+    fail,
+    quoted,
+    show,
+    table,
+)
+from coordinator_sim.errors import ConfigError
+
+ctl = typer.Typer(
+    help="Operate a running serve: brokers, topics, groups, clock, faults, waits, traces.",
+    epilog="Where it is: --url, or --ready-file of the serve, or the variable "
+    + URL_VARIABLE
+    + ".",
+    no_args_is_help=True,
+)
+fault_app = typer.Typer(help="Fault rules: what is done to requests on purpose.")
+topic_app = typer.Typer(help="Topics.")
+broker_app = typer.Typer(help="Brokers: stop, pause, partition, resume, restart.")
+clock_app = typer.Typer(help="The clock of groups.")
+trace_app = typer.Typer(help="Traces of what is served.")
+ctl.add_typer(fault_app, name="fault")
+ctl.add_typer(topic_app, name="topic")
+ctl.add_typer(broker_app, name="broker")
+ctl.add_typer(clock_app, name="clock")
+ctl.add_typer(trace_app, name="trace")
+
+GroupArgument = Annotated[str, typer.Argument(metavar="GROUP")]
+BrokerArgument = Annotated[int, typer.Argument(metavar="BROKER")]
+
+
+@ctl.callback()
+def place(
+    context: typer.Context,
+    url: Annotated[
+        str, typer.Option(envvar=URL_VARIABLE, help="The `control` of the line of JSON.")
+    ] = "",
+    ready_file: Annotated[
+        Path | None, typer.Option(help="Of the serve to operate.", metavar="FILE")
+    ] = None,
+    token: Annotated[str, typer.Option(envvar=TOKEN_VARIABLE, help="If it wants one.")] = "",
+) -> None:
+    """Say which server is meant."""
+    if ready_file is not None:
+        url = msgspec.json.decode(ready_file.read_bytes())["control"] or ""
+    context.obj = Place(url=url.rstrip("/"), token=token)
+
+
+# -- the server ----------------------------------------------------------------------------
+
+
+@ctl.command()
+def status(context: typer.Context) -> None:
+    """Show the cluster as a whole."""
+    show(call(context, "GET", "/v1/server"))
+
+
+@ctl.command()
+def reset(context: typer.Context) -> None:
+    """Begin anew: topics, groups and faults are gone, connections are closed."""
+    show(call(context, "POST", "/v1/reset"))
+
+
+@ctl.command()
+def brokers(context: typer.Context) -> None:
+    """List the brokers."""
+    names = ("broker_id", "status", "fenced", "leads", "coordinates", "connections")
+    table(call(context, "GET", "/v1/brokers"), names)
+
+
+@ctl.command()
+def topics(context: typer.Context) -> None:
+    """List the topics."""
+    found = call(context, "GET", "/v1/topics")
+    rows = [{**each, "partitions": len(each["partitions"])} for each in found]
+    table(rows, ("name", "partitions", "topic_id"))
+
+
+@ctl.command()
+def groups(context: typer.Context) -> None:
+    """List the groups."""
+    names = ("group_id", "state", "generation", "member_count", "protocol_name", "coordinator_id")
+    table(call(context, "GET", "/v1/groups"), names)
+
+
+@ctl.command()
+def group(context: typer.Context, group_id: GroupArgument) -> None:
+    """Show a group: members with what they own, offsets, lag."""
+    found = call(context, "GET", f"/v1/groups/{quoted(group_id)}")
+    members, offsets = found.pop("members"), found.pop("offsets")
+    show(found)
+    rows = [{**each, "assignment": " ".join(each["assignment"])} for each in members]
+    typer.echo("")
+    table(rows, ("member_id", "client_id", "client_host", "waits_for", "assignment"))
+    typer.echo("")
+    table(offsets, ("topic", "partition", "offset", "end_offset", "lag", "owner"))
+
+
+@ctl.command()
+def wait(
+    context: typer.Context,
+    group_id: GroupArgument,
+    state: Annotated[str, typer.Option(help="Stable, Empty, PreparingRebalance, ...")] = "",
+    members: Annotated[int | None, typer.Option(help="How many it has.")] = None,
+    generation: Annotated[int | None, typer.Option(help="That it is in.")] = None,
+    min_generation: Annotated[int | None, typer.Option(help="That it is in or past.")] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds.", min=0, max=600)] = 30,
+) -> None:
+    """Wait until a group is as wanted; exit code 1 if it is not within the time limit."""
+    wanted = {
+        "state": state or None,
+        "members": members,
+        "generation": generation,
+        "min_generation": min_generation,
+        "timeout_ms": int(timeout * 1000),
+    }
+    query = {name: str(value) for name, value in wanted.items() if value is not None}
+    found = call(context, "GET", f"/v1/groups/{quoted(group_id)}/wait", query=query)
+    typer.echo(
+        f"{found['group_id']} is {found['state']} in generation {found['generation']} with "
+        f"{found['member_count']} members"
+    )
+
+
+@ctl.command("move-coordinator")
+def move_coordinator(
+    context: typer.Context,
+    group_id: GroupArgument,
+    to: Annotated[int | None, typer.Option(help="A broker; by default the next one.")] = None,
+) -> None:
+    """Let another broker coordinate a group."""
+    path = f"/v1/groups/{quoted(group_id)}/move-coordinator"
+    show(call(context, "POST", path, {"to": to}))
+
+
+@ctl.command()
+def connections(context: typer.Context) -> None:
+    """List the open connections of clients."""
+    names = ("connection", "broker_id", "listener", "client_host", "principal", "is_working")
+    table(call(context, "GET", "/v1/connections"), names)
+
+
+@ctl.command()
+def events(
+    context: typer.Context,
+    after: Annotated[int | None, typer.Option(help="Begin behind that number.")] = None,
+) -> None:
+    """Follow what happens, one JSON object a line, until Ctrl-C."""
+    query = {} if after is None else {"after": str(after)}
+    with (
+        client(context) as caller,
+        caller.stream("GET", "/v1/events", params=query, timeout=None) as answer,
+    ):
+        for line in answer.iter_lines():
+            if line.startswith("data: "):
+                typer.echo(line.removeprefix("data: "))
+
+
+@ctl.command()
+def get(
+    context: typer.Context,
+    path: Annotated[str, typer.Argument(help="As /v1/clock; see /v1/openapi.json.")],
+) -> None:
+    """Print the JSON of any path."""
+    answer = call(context, "GET", path)
+    typer.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
+
+
+# -- brokers -------------------------------------------------------------------------------
+
+
+@broker_app.command("stop")
+def broker_stop(context: typer.Context, broker_id: BrokerArgument) -> None:
+    """Kill a broker's process; others lead after the election delay."""
+    _broker(context, broker_id, "stop")
+
+
+@broker_app.command("pause")
+def broker_pause(context: typer.Context, broker_id: BrokerArgument) -> None:
+    """Freeze a broker's process, its timers too."""
+    _broker(context, broker_id, "pause")
+
+
+@broker_app.command("partition")
+def broker_partition(context: typer.Context, broker_id: BrokerArgument) -> None:
+    """Cut a broker off from its clients."""
+    _broker(context, broker_id, "partition")
+
+
+@broker_app.command("resume")
+def broker_resume(context: typer.Context, broker_id: BrokerArgument) -> None:
+    """Start a stopped broker, thaw a paused one, or heal the network of one cut off."""
+    _broker(context, broker_id, "resume")
+
+
+@broker_app.command("restart")
+def broker_restart(context: typer.Context, broker_id: BrokerArgument) -> None:
+    """Stop a broker and start it at once."""
+    _broker(context, broker_id, "restart")
+
+
+def _broker(context: typer.Context, broker_id: int, verb: str) -> None:
+    found = call(context, "POST", f"/v1/brokers/{broker_id}/{verb}")
+    typer.echo(f"broker {broker_id} is {found['status']}")
+
+
+# -- topics --------------------------------------------------------------------------------
+
+
+@topic_app.command("create")
+def topic_create(
+    context: typer.Context,
+    name: str,
+    partitions: Annotated[int, typer.Option(min=1)] = 1,
+    replication_factor: Annotated[int, typer.Option(min=0, help="0: the brokers' default.")] = 0,
+) -> None:
+    """Create a topic."""
+    body = {"name": name, "partitions": partitions, "replication_factor": replication_factor}
+    found = call(context, "POST", "/v1/topics", body)
+    typer.echo(f"{found['name']} has {len(found['partitions'])} partitions")
+
+
+@topic_app.command("delete")
+def topic_delete(context: typer.Context, name: str) -> None:
+    """Delete a topic with its records."""
+    call(context, "DELETE", f"/v1/topics/{quoted(name)}")
+
+
+# -- clock ---------------------------------------------------------------------------------
+
+
+@clock_app.command("show")
+def clockshow(context: typer.Context) -> None:
+    """Show both clocks, what is parked, and the next deadlines."""
+    found = call(context, "GET", "/v1/clock")
+    parked, deadlines = found.pop("parked"), found.pop("deadlines")
+    show(found)
+    typer.echo("")
+    table(parked, ("group_id", "member_id", "api", "waits_for", "remaining_ms"))
+    typer.echo("")
+    table(deadlines, ("in_ms", "kind", "group_id", "member_id", "broker_id"))
+
+
+@clock_app.command("set")
+def clock_set(
+    context: typer.Context,
+    clock: Annotated[str, typer.Argument(help="wall, 'scaled F', virtual or 'virtual auto'.")],
+) -> None:
+    """Go on with another clock."""
+    show(call(context, "PUT", "/v1/clock", {"clock": clock}))
+
+
+@clock_app.command("advance")
+def clock_advance(
+    context: typer.Context,
+    ms: Annotated[
+        int | None, typer.Argument(help="How far; by default to the next deadline.", min=0)
+    ] = None,
+) -> None:
+    """Move a virtual clock on, and print what fired."""
+    _fired(call(context, "POST", "/v1/clock/advance", {"ms": ms}))
+
+
+@clock_app.command("run-until")
+def clock_run_until(context: typer.Context, group_ms: int) -> None:
+    """Move a virtual clock to an instant, milliseconds since 1970, and print what fired."""
+    _fired(call(context, "POST", "/v1/clock/run-until", {"group_ms": group_ms}))
+
+
+def _fired(moved: Json) -> None:
+    rows = [
+        {**each, "reason": each.get("details", {}).get("reason_text", "")}
+        for each in moved["fired"]
+    ]
+    table(rows, ("seq", "group_ms", "event", "group_id", "generation", "member_id", "reason"))
+
+
+# -- faults --------------------------------------------------------------------------------
+
+
+@fault_app.command("list")
+def fault_list(context: typer.Context) -> None:
+    """List the rules with their hits."""
+    rows = [
+        {
+            **each,
+            "match": compact(each["fault"].get("match", {})),
+            "phase": each["fault"].get("phase", "before"),
+            "action": compact(each["fault"]["action"]),
+            "times": each["fault"].get("times", ""),
+        }
+        for each in call(context, "GET", "/v1/faults")
+    ]
+    table(rows, ("fault_id", "hits", "times", "phase", "match", "action"))
+
+
+@fault_app.command("add")
+def fault_add(
+    context: typer.Context,
+    action: Annotated[
+        str,
+        typer.Argument(
+            help="drop, close, delay=MS, error=CODE, fail-append[=CODE], move-coordinator[=BROKER]"
+        ),
+    ],
+    match: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="KEY=VALUE...",
+            help="api, group, member, client_id, broker, connection, min_version, max_version, "
+            "nth, probability",
+        ),
+    ] = None,
+    after: Annotated[bool, typer.Option("--after", help="Act on the finished answer.")] = False,
+    times: Annotated[int | None, typer.Option(min=1, help="At most so often.")] = None,
+) -> None:
+    """Add a rule.
+
+    Example: coordinator-sim ctl fault add error=NOT_COORDINATOR api=Heartbeat group=app --times 2
+    """
+    fault: dict[str, Json] = {"action": _action(action), "match": _match(match or [])}
+    if after:
+        fault["phase"] = "after"
+    if times is not None:
+        fault["times"] = times
+    typer.echo(f"rule {call(context, 'POST', '/v1/faults', fault)['fault_id']}")
+
+
+@fault_app.command("remove")
+def fault_remove(context: typer.Context, fault_id: int) -> None:
+    """Take a rule out, and say how often it acted."""
+    found = call(context, "DELETE", f"/v1/faults/{fault_id}")
+    typer.echo(f"rule {fault_id} acted {found['hits']} times")
+
+
+@fault_app.command("clear")
+def fault_clear(context: typer.Context) -> None:
+    """Take every rule out."""
+    call(context, "DELETE", "/v1/faults")
+
+
+_PARAMETERS: Final = {
+    "delay": "ms",
+    "error": "error",
+    "fail-append": "error",
+    "move-coordinator": "to",
+}
+_NUMBERS: Final = ("ms", "to", "broker", "connection", "min_version", "max_version", "nth")
+
+
+def _action(text: str) -> dict[str, Json]:
+    name, equals, value = text.partition("=")
+    action: dict[str, Json] = {"do": name}
+    if equals:
+        parameter = _PARAMETERS.get(name)
+        if parameter is None:
+            raise ConfigError(f"{text}: {name} takes no value")
+        action[parameter] = _value(parameter, value)
+    return action
+
+
+def _match(pairs: list[str]) -> dict[str, Json]:
+    match: dict[str, Json] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise ConfigError(f"{pair}: wants KEY=VALUE, as api=Heartbeat")
+        match[key] = _value(key, value)
+    return match
+
+
+def _value(name: str, text: str) -> str | int | float:
+    try:
+        if name in _NUMBERS:
+            return int(text)
+        return float(text) if name == "probability" else text
+    except ValueError:
+        raise ConfigError(f"{name}={text}: wants a number") from None
+
+
+# -- traces --------------------------------------------------------------------------------
+
+
+@trace_app.command("start")
+def trace_start(
+    context: typer.Context,
+    directory: Annotated[
+        Path | None, typer.Argument(help="Of the server's machine; by default a temporary one.")
+    ] = None,
+) -> None:
+    """Record what is served from now on."""
+    where = None if directory is None else str(directory.absolute())
+    found = call(context, "POST", "/v1/trace/start", {"directory": where})
+    typer.echo(found["directory"])
+
+
+@trace_app.command("stop")
+def trace_stop(context: typer.Context) -> None:
+    """End the recording; its directory is a whole trace then."""
+    found = call(context, "POST", "/v1/trace/stop")
+    typer.echo(f"{found['events']} events in {found['directory']}")
+
+
+@trace_app.command("download")
+def trace_download(context: typer.Context, file: Path) -> None:
+    """Write the events of the last finished trace to a file, one JSON object a line."""
+    with client(context) as caller, caller.stream("GET", "/v1/trace/events.jsonl") as answer:
+        if answer.is_error:
+            answer.read()
+            fail(answer)
+        with file.open("wb") as out:
+            for part in answer.iter_bytes():
+                out.write(part)

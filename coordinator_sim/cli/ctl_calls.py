@@ -1,0 +1,121 @@
+"""How `ctl` calls a control surface, and prints what it is told."""
+
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import msgspec
+import typer
+
+from coordinator_sim.cli.ending import EXIT_MISUSE, EXIT_PROBLEMS_FOUND
+from coordinator_sim.errors import ConfigError, MissingDependencyError
+
+if TYPE_CHECKING:
+    import httpx
+
+URL_VARIABLE: Final = "COORDINATOR_SIM_CONTROL"
+TOKEN_VARIABLE: Final = "COORDINATOR_SIM_CONTROL_TOKEN"  # noqa: S105 - the name of a variable
+_WAITED: Final = 408
+_LIMIT_S: Final = 620.0
+"""The server itself ends a wait before."""
+
+Json = Any
+"""Any JSON value."""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Which server is meant."""
+
+    url: str = ""
+    token: str = ""
+
+
+def client(context: typer.Context) -> "httpx.Client":
+    """Who calls the server that the command line names.
+
+    Raises:
+        ConfigError: it names none.
+        MissingDependencyError: httpx is not installed.
+    """
+    try:
+        import httpx
+    except ImportError:
+        raise MissingDependencyError(
+            "ctl needs httpx: pip install 'coordinator-sim[serve]'"
+        ) from None
+    place: Place = context.obj
+    if not place.url:
+        raise ConfigError(f"which server? --url, --ready-file, or the variable {URL_VARIABLE}")
+    headers = {"authorization": f"Bearer {place.token}"} if place.token else {}
+    return httpx.Client(base_url=place.url, headers=headers, timeout=_LIMIT_S, trust_env=False)
+
+
+def call(
+    context: typer.Context,
+    method: str,
+    path: str,
+    body: Json = None,
+    query: dict[str, str] | None = None,
+) -> Json:
+    """The answer to a call; leaves with the server's reason when it refuses.
+
+    Raises:
+        ConfigError: no server answers.
+    """
+    import httpx
+
+    try:
+        with client(context) as caller:
+            answer = caller.request(method, path, json=body, params=query)
+    except httpx.HTTPError as error:
+        raise ConfigError(f"{context.obj.url} does not answer: {error}") from None
+    if answer.is_error:
+        fail(answer)
+    return answer.json() if answer.content else None
+
+
+def fail(answer: "httpx.Response") -> NoReturn:
+    """Say why the server refused; 1 for what was waited for in vain, 2 for misuse."""
+    try:
+        text = answer.json()["error"]
+    except (ValueError, KeyError):
+        text = f"{answer.status_code} {answer.reason_phrase}"
+    typer.echo(f"error: {text}", err=True)
+    raise typer.Exit(EXIT_PROBLEMS_FOUND if answer.status_code == _WAITED else EXIT_MISUSE)
+
+
+def quoted(name: str) -> str:
+    """A name as part of a path."""
+    from urllib.parse import quote
+
+    return quote(name)
+
+
+def show(found: dict[str, Json]) -> None:
+    """Print one thing, a line a field."""
+    for name, value in found.items():
+        shown = compact(value) if isinstance(value, dict | list) else _text(value)
+        typer.echo(f"{name:<18} {shown}")
+
+
+def table(rows: list[dict[str, Json]], names: tuple[str, ...]) -> None:
+    """Print many things, a line each, with these of their fields."""
+    cells = [[_text(row.get(name)) for name in names] for row in rows]
+    widths = [
+        max(len(name), *(len(row[place]) for row in cells), 0) if cells else len(name)
+        for place, name in enumerate(names)
+    ]
+    for row in (list(names), *cells):
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        typer.echo(line.rstrip())
+
+
+def compact(value: Json) -> str:
+    """JSON on one line."""
+    return msgspec.json.encode(value).decode()
+
+
+def _text(value: Json) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)

@@ -1,0 +1,142 @@
+"""What happens, numbered and kept for a while, for those who watch: the source of `/events`."""
+
+import asyncio
+from collections import deque
+from itertools import islice
+from typing import Final
+
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.server.control.models import FeedItem, Json
+from coordinator_sim.trace.events import TraceEvent
+
+KEPT: Final = 10_000
+"""Items that one may still ask for."""
+
+
+_Traced = tuple[int, int, int, TraceEvent]
+"""Number, broker and wall time of an event; it becomes an item when somebody asks."""
+
+
+class Feed:
+    """The newest items, and whoever waits for the next.
+
+    Args:
+        kept: How many are kept.
+    """
+
+    __slots__ = ("_items", "_waiting", "last_seq")
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self._items: deque[FeedItem | _Traced] = deque(maxlen=kept)
+        self._waiting: list[asyncio.Future[None]] = []
+        self.last_seq = 0
+        """Of the newest item; 0 before the first."""
+
+    def add(
+        self,
+        kind: str,
+        event: str,
+        *,
+        group_ms: int,
+        wall_ms: int,
+        broker_id: int | None = None,
+        **details: Json,
+    ) -> None:
+        """Something from outside has happened."""
+        self._put(
+            FeedItem(
+                seq=self.last_seq + 1,
+                kind=kind,
+                event=event,
+                group_ms=group_ms,
+                wall_ms=wall_ms,
+                broker_id=broker_id,
+                details=details,
+            )
+        )
+
+    def traced(self, broker_id: int, events: tuple[TraceEvent, ...], wall_ms: int) -> None:
+        """Events of a group coordinator have happened."""
+        for event in events:
+            self._put((self.last_seq + 1, broker_id, wall_ms, event))
+
+    def after(self, seq: int) -> list[FeedItem]:
+        """What is kept of everything behind that number."""
+        behind = self.last_seq - seq
+        if behind <= 0:
+            return []
+        first = max(0, len(self._items) - behind)
+        return [_item(each) for each in islice(self._items, first, None)]
+
+    @property
+    def first_seq(self) -> int:
+        """Of the oldest item that is kept, or else of the next one."""
+        return self.last_seq - len(self._items) + 1
+
+    def is_gone(self, seq: int) -> bool:
+        """Whether something directly behind that number is not kept any more."""
+        return seq + 1 < self.first_seq
+
+    async def changed(self) -> None:
+        """Return when there is a new item."""
+        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiting)
+        await waiting
+
+    def wake(self) -> None:
+        """Let whoever waits look again."""
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_result(None)
+        self._waiting.clear()
+
+    def _put(self, item: "FeedItem | _Traced") -> None:
+        self._items.append(item)
+        self.last_seq += 1
+        if self._waiting:
+            self.wake()
+
+
+def _item(entry: "FeedItem | _Traced") -> FeedItem:
+    if isinstance(entry, FeedItem):
+        return entry
+    seq, broker_id, wall_ms, event = entry
+    return FeedItem(
+        seq=seq,
+        kind="group",
+        event=event.event.value,
+        group_ms=event.ts_us // 1_000,
+        wall_ms=wall_ms,
+        broker_id=broker_id,
+        group_id=event.group_id,
+        member_id=event.member_id,
+        generation=event.generation,
+        details=_details(event),
+    )
+
+
+def _details(event: TraceEvent) -> dict[str, Json]:
+    """The columns that a reader wants, where they are known."""
+    found: dict[str, Json] = dict(event.attrs)
+    for name in (
+        "group_instance_id",
+        "client_id",
+        "client_host",
+        "leader_id",
+        "members",
+        "protocol_name",
+        "reason_text",
+        "client_reason",
+    ):
+        value = getattr(event, name)
+        if value is not None:
+            found[name] = value
+    for name in ("reason", "state_from", "state_to"):
+        value = getattr(event, name)
+        if value is not None:
+            found[name] = value.value
+    if event.error_code is not None and event.error_code is not ErrorCode.NONE:
+        found["error"] = event.error_code.name
+    if event.offsets:
+        found["offsets"] = {f"{each.topic}-{each.partition}": each.offset for each in event.offsets}
+    return found

@@ -1,0 +1,116 @@
+"""The listener of the control surface: bound first, served when its application is imported."""
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from coordinator_sim.errors import ConfigError
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from coordinator_sim.server.control.control import Control
+
+
+LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
+"""Where a listener needs no token."""
+
+
+class ControlServer:
+    """One listening socket.
+
+    Args:
+        control: What is operated.
+        host: To bind.
+        port: To bind; 0 for any that is free.
+        token: That callers must have; empty for none.
+
+    Raises:
+        ConfigError: the address cannot be bound, or wants a token.
+    """
+
+    def __init__(self, control: "Control", *, host: str, port: int, token: str = "") -> None:
+        self._control = control
+        self._host = host
+        self._token = token
+        self._socket = _bound(host, port)
+        self._server: uvicorn.Server | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it is reached."""
+        host, port = self._socket.getsockname()[:2]
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    async def start(self) -> None:
+        """Serve from now on.
+
+        Raises:
+            ConfigError: the address is not the loopback one, and there is no token.
+            MissingDependencyError: the libraries of the extra `serve` are not installed.
+        """
+        self._server = await asyncio.to_thread(self._made)
+        serving = self._server.serve([self._socket])
+        self._task = asyncio.get_running_loop().create_task(serving)
+
+    async def stop(self) -> None:
+        """Close the listener; streams of events end."""
+        self._control.end()
+        if self._server is not None and self._task is not None:
+            self._server.should_exit = True
+            await self._task
+        self._socket.close()
+
+    def _made(self) -> "uvicorn.Server":
+        """Imports what is slow to import, on another thread: the brokers answer meanwhile."""
+        from coordinator_sim.errors import MissingDependencyError
+
+        try:
+            import uvicorn
+
+            from coordinator_sim.server.control.access import Access
+            from coordinator_sim.server.control.app import make_app
+        except ImportError as error:
+            raise MissingDependencyError(
+                f"the control surface needs {error.name}: pip install 'coordinator-sim[serve]', "
+                "or serve with --no-control"
+            ) from None
+
+        class Quiet(uvicorn.Server):
+            """Leaves signals to those who started it."""
+
+            @contextmanager
+            def capture_signals(self) -> Iterator[None]:
+                """Capture none."""
+                yield
+
+        app = make_app(self._control, Access(self._host, self._token))
+        return Quiet(
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                lifespan="off",
+                ws="none",
+                timeout_graceful_shutdown=1,
+            )
+        )
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen()
+    except OSError as error:
+        listening.close()
+        raise ConfigError(
+            f"cannot listen on {host}:{port}: {error.strerror or error}; choose another "
+            "--control-port"
+        ) from None
+    return listening

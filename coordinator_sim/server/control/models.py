@@ -1,0 +1,354 @@
+"""The messages of the control surface. Field names are those of its JSON."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from coordinator_sim.mini_broker.faults import Fault
+
+Port = Annotated[int, Meta(ge=0, le=65_535)]
+Positive = Annotated[int, Meta(ge=1)]
+Duration = Annotated[int, Meta(ge=0)]
+"""Milliseconds."""
+Json = Any
+"""Any JSON value."""
+
+
+class Problem(Struct, frozen=True, kw_only=True):
+    """Why something was not done."""
+
+    error: str
+
+
+class EndpointView(Struct, frozen=True, kw_only=True):
+    """Where a broker is reached on one listener."""
+
+    listener: str
+    host: str
+    port: Port
+
+
+class BrokerView(Struct, frozen=True, kw_only=True):
+    """One broker.
+
+    Args:
+        status: `running`, `paused`, `partitioned` or `stopped`.
+        fenced: Whether the cluster has given it up.
+        leads: Partitions that it leads.
+        coordinates: Groups that it coordinates.
+        connections: Open ones.
+    """
+
+    broker_id: int
+    status: str
+    fenced: bool
+    endpoints: tuple[EndpointView, ...]
+    leads: int
+    coordinates: int
+    connections: int
+
+
+class ServerView(Struct, frozen=True, kw_only=True):
+    """The cluster as a whole."""
+
+    version: str
+    profile: str
+    cluster_id: str
+    seed: int
+    bootstrap: str
+    pid: int
+    clock: "ClockView"
+    election_delay_ms: Duration
+    topics: int
+    groups: int
+    connections: int
+    trace: "TraceView"
+
+
+class ServerPatch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Settings that may change while the cluster is served.
+
+    Args:
+        election_delay_ms: Group time from the loss of a broker to its successors.
+    """
+
+    election_delay_ms: Duration
+
+
+class PartitionView(Struct, frozen=True, kw_only=True):
+    """One partition; `leader_id` is -1 while nobody leads it.
+
+    Args:
+        end_offset: Where the next record goes; null where no records are kept.
+    """
+
+    partition: int
+    leader_id: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    end_offset: int | None = None
+
+
+class TopicView(Struct, frozen=True, kw_only=True):
+    """A topic. `topic_id` as Kafka prints it."""
+
+    name: str
+    topic_id: str
+    internal: bool
+    partitions: tuple[PartitionView, ...]
+    configs: dict[str, str]
+
+
+class NewTopic(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A topic to create.
+
+    Args:
+        replication_factor: 0 for the brokers' default.
+    """
+
+    name: Annotated[str, Meta(min_length=1, max_length=249, pattern=r"^[a-zA-Z0-9._-]+$")]
+    partitions: Annotated[int, Meta(ge=1, le=100_000)] = 1
+    replication_factor: Annotated[int, Meta(ge=0)] = 0
+    configs: dict[str, str] = {}
+
+
+class MemberView(Struct, frozen=True, kw_only=True):
+    """A member.
+
+    Args:
+        subscription: Topics that it takes, where its metadata can be read.
+        assignment: What it owns: `topic-partition`, a connector, or `connector-task`.
+        waits_for: `JoinGroup` or `SyncGroup` while such a request of it is parked.
+        session_ends_ms: Group time of the end of its session, unless it is heard of before.
+    """
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    is_leader: bool
+    subscription: tuple[str, ...]
+    assignment: tuple[str, ...]
+    waits_for: str | None
+    session_ends_ms: int | None
+
+
+class OffsetView(Struct, frozen=True, kw_only=True):
+    """A committed offset.
+
+    Args:
+        end_offset: Of the partition; null where no records are kept.
+        lag: What is left to read; null likewise.
+        owner: Member id of the partition's owner.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    metadata: str | None
+    end_offset: int | None
+    lag: int | None
+    owner: str | None
+
+
+class GroupSummary(Struct, frozen=True, kw_only=True):
+    """A group in a list.
+
+    Args:
+        coordinator_id: Broker id.
+        offsets_partition: Of `__consumer_offsets`.
+        state: As the profile's Kafka calls it.
+    """
+
+    group_id: str
+    state: str
+    generation: int
+    protocol_type: str | None
+    protocol_name: str | None
+    leader_id: str | None
+    member_count: int
+    coordinator_id: int
+    offsets_partition: int
+
+
+class GroupView(GroupSummary, frozen=True, kw_only=True):
+    """A group with its members and offsets."""
+
+    members: tuple[MemberView, ...]
+    offsets: tuple[OffsetView, ...]
+
+
+class MoveCoordinatorTo(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where to: a broker id, or null for the next broker that runs."""
+
+    to: int | None = None
+
+
+class LeaderView(Struct, frozen=True, kw_only=True):
+    """Where a partition is led now."""
+
+    topic: str
+    partition: int
+    leader_id: int
+    leader_epoch: int
+
+
+class ParkedView(Struct, frozen=True, kw_only=True):
+    """A request that waits for an answer, and for what.
+
+    Args:
+        api: `JoinGroup` or `SyncGroup`.
+        deadline_ms: Group time at which it is answered at the latest; null when none is set.
+        remaining_ms: From now on the group clock.
+        waits_for: What that deadline is: of the `join` phase, or of the `sync` phase.
+    """
+
+    group_id: str
+    member_id: str
+    api: str
+    waits_for: str
+    deadline_ms: int | None
+    remaining_ms: int | None
+
+
+class DeadlineView(Struct, frozen=True, kw_only=True):
+    """A deadline of a group coordinator.
+
+    Args:
+        kind: `session`, `join`, `sync`, `transaction`, ...
+        in_ms: From now on the group clock.
+    """
+
+    broker_id: int
+    kind: str
+    group_id: str
+    member_id: str
+    deadline_ms: int
+    in_ms: int
+
+
+class ClockView(Struct, frozen=True, kw_only=True):
+    """Both clocks, milliseconds since 1970.
+
+    Args:
+        clock: `wall`, `scaled F`, `virtual` or `virtual auto`.
+        next_deadline_ms: The earliest deadline on the group clock.
+    """
+
+    clock: str
+    group_ms: int
+    wall_ms: int
+    next_deadline_ms: int | None
+
+
+class ClockState(ClockView, frozen=True, kw_only=True):
+    """Both clocks, and what waits for group time."""
+
+    parked: tuple[ParkedView, ...]
+    deadlines: tuple[DeadlineView, ...]
+
+
+class SetClock(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Another clock: `wall`, `scaled F`, `virtual` or `virtual auto`."""
+
+    clock: str
+
+
+class Advance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How far to move a virtual clock; null moves it to the next deadline."""
+
+    ms: Duration | None = None
+
+
+class RunUntil(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Group time to move a virtual clock to, milliseconds since 1970."""
+
+    group_ms: Duration
+
+
+class FeedItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that happened.
+
+    Args:
+        seq: Counts from 1 over the server's life.
+        kind: `group` for the events of the trace; `fault`, `clock`, `broker`, `topic`,
+            `connection`, `reset`, `trace` for what came from outside.
+        event: What: of a group the trace's name of it.
+        details: Other columns that are known.
+    """
+
+    seq: int
+    kind: str
+    event: str
+    group_ms: int
+    wall_ms: int
+    broker_id: int | None = None
+    group_id: str | None = None
+    member_id: str | None = None
+    generation: int | None = None
+    details: dict[str, Json] = {}
+
+
+class Moved(Struct, frozen=True, kw_only=True):
+    """What a moved clock caused, in order."""
+
+    clock: ClockView
+    fired: tuple[FeedItem, ...]
+
+
+class FaultView(Struct, frozen=True, kw_only=True):
+    """A fault rule and how often it acted.
+
+    Args:
+        fitting: Requests that it fitted, whether or not it acted.
+    """
+
+    fault_id: int
+    fault: Fault
+    fitting: int
+    hits: int
+
+
+class ConnectionView(Struct, frozen=True, kw_only=True):
+    """An open connection of a client.
+
+    Args:
+        is_working: Whether a request of it is unanswered.
+    """
+
+    connection: int
+    broker_id: int
+    listener: str
+    client_host: str
+    principal: str
+    is_working: bool
+
+
+class TraceView(Struct, frozen=True, kw_only=True):
+    """Whether what is served is recorded.
+
+    Args:
+        directory: Where, if it is.
+        events: Recorded so far.
+        stalls: How often the cluster had to wait for the recording.
+    """
+
+    recording: bool
+    directory: str | None = None
+    events: int = 0
+    stalls: int = 0
+
+
+class StartTrace(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where to record; null for a directory of its own in the system's temporary one."""
+
+    directory: str | None = None
+
+
+class Health(Struct, frozen=True, kw_only=True):
+    """Whether the server is well."""
+
+    status: str

@@ -1,0 +1,486 @@
+"""What the control surface does with a served cluster. Each function is one route's."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from coordinator_sim.errors import ConfigError
+from coordinator_sim.mini_broker.faults import Fault, FaultState
+from coordinator_sim.mini_broker.operations import BrokerStatus
+from coordinator_sim.server.clocks import VirtualClock, parse_clock
+from coordinator_sim.server.control.models import (
+    Advance,
+    BrokerView,
+    ClockState,
+    ClockView,
+    ConnectionView,
+    EndpointView,
+    FaultView,
+    GroupSummary,
+    GroupView,
+    LeaderView,
+    Moved,
+    NewTopic,
+    RunUntil,
+    ServerView,
+    SetClock,
+    StartTrace,
+    TopicView,
+    TraceView,
+)
+from coordinator_sim.server.control.requests import (
+    BadRequest,
+    ControlRequest,
+    NotFound,
+    WaitedInVain,
+)
+from coordinator_sim.server.control.views import (
+    clock_view,
+    deadline_views,
+    group_count,
+    group_summaries,
+    group_view,
+    parked_views,
+    topic_view,
+    topic_views,
+)
+
+if TYPE_CHECKING:
+    from coordinator_sim.server.control.control import Control
+
+LONGEST_WAIT_MS: Final = 600_000
+DEFAULT_WAIT_MS: Final = 30_000
+SHOWN_DEADLINES: Final = 1_000
+_STATES: Final = {
+    "empty": "Empty",
+    "preparingrebalance": "PreparingRebalance",
+    "awaitingsync": "AwaitingSync",
+    "completingrebalance": "CompletingRebalance",
+    "stable": "Stable",
+    "dead": "Dead",
+}
+_SYNCING: Final = frozenset({"AwaitingSync", "CompletingRebalance"})
+
+
+# -- the server ----------------------------------------------------------------------------
+
+
+def get_server(control: "Control", _: ControlRequest) -> ServerView:
+    """The cluster as a whole."""
+    server, cluster = control.server, control.cluster
+    settings = cluster.settings
+    return ServerView(
+        version=control.version,
+        profile=settings.profile.name,
+        cluster_id=settings.cluster_id,
+        seed=settings.seed,
+        bootstrap=server.bootstrap(),
+        pid=control.pid,
+        clock=_clock(control),
+        election_delay_ms=cluster.operations.election_delay_ms,
+        topics=len(cluster.image.topics),
+        groups=group_count(cluster),
+        connections=len(server.connections()),
+        trace=get_trace(control, _),
+    )
+
+
+def patch_server(control: "Control", request: ControlRequest) -> ServerView:
+    """Change what may change while the cluster is served."""
+    control.cluster.operations.election_delay_ms = request.body.election_delay_ms
+    return get_server(control, request)
+
+
+def reset(control: "Control", request: ControlRequest) -> ServerView:
+    """Begin anew: topics, groups and faults are gone, connections are closed.
+
+    The topics of the command line are there again.
+    """
+    control.server.reset()
+    control.tell("reset", "RESET")
+    return get_server(control, request)
+
+
+# -- brokers -------------------------------------------------------------------------------
+
+
+def list_brokers(control: "Control", _: ControlRequest) -> tuple[BrokerView, ...]:
+    """Every broker."""
+    return tuple(_broker(control, each) for each in control.cluster.settings.broker_ids)
+
+
+def get_broker(control: "Control", request: ControlRequest) -> BrokerView:
+    """One broker."""
+    return _broker(control, _broker_id(control, request))
+
+
+async def stop_broker(control: "Control", request: ControlRequest) -> BrokerView:
+    """Kill a broker's process; partitions are led by others after the election delay."""
+    broker_id = _broker_id(control, request)
+    await control.server.stop_broker(broker_id)
+    return _told(control, broker_id, "STOPPED")
+
+
+def pause_broker(control: "Control", request: ControlRequest) -> BrokerView:
+    """Freeze a broker's process, its timers too; others lead after the election delay."""
+    broker_id = _broker_id(control, request)
+    control.server.pause_broker(broker_id)
+    return _told(control, broker_id, "PAUSED")
+
+
+def partition_broker(control: "Control", request: ControlRequest) -> BrokerView:
+    """Cut a broker off from its clients; it goes on and leads what it leads."""
+    broker_id = _broker_id(control, request)
+    control.server.partition_broker(broker_id)
+    return _told(control, broker_id, "PARTITIONED")
+
+
+async def resume_broker(control: "Control", request: ControlRequest) -> BrokerView:
+    """Start a stopped broker, thaw a paused one, or heal the network of one cut off."""
+    broker_id = _broker_id(control, request)
+    await control.server.resume_broker(broker_id)
+    return _told(control, broker_id, "RUNNING")
+
+
+async def restart_broker(control: "Control", request: ControlRequest) -> BrokerView:
+    """Stop a broker and start it again at once; its clients connect anew."""
+    broker_id = _broker_id(control, request)
+    if control.cluster.operations.status(broker_id) is not BrokerStatus.STOPPED:
+        await control.server.stop_broker(broker_id)
+        control.tell("broker", "STOPPED", broker_id)
+    await control.server.resume_broker(broker_id)
+    return _told(control, broker_id, "RUNNING")
+
+
+def _told(control: "Control", broker_id: int, event: str) -> BrokerView:
+    control.tell("broker", event, broker_id)
+    return _broker(control, broker_id)
+
+
+def _broker_id(control: "Control", request: ControlRequest) -> int:
+    broker_id = request.number("broker_id")
+    if broker_id not in control.cluster.settings.broker_ids:
+        raise NotFound(f"there is no broker {broker_id}")
+    return broker_id
+
+
+def _broker(control: "Control", broker_id: int) -> BrokerView:
+    cluster, server = control.cluster, control.server
+    living = cluster.groups.living.get(broker_id)
+    topics = cluster.image.topics.values()
+    return BrokerView(
+        broker_id=broker_id,
+        status=cluster.operations.status(broker_id).value,
+        fenced=broker_id in cluster.fenced,
+        endpoints=tuple(
+            EndpointView(listener=name, host=found.host, port=found.port)
+            for (of, name), found in server.endpoints.items()
+            if of == broker_id
+        ),
+        leads=sum(each.leader_id == broker_id for topic in topics for each in topic.partitions),
+        coordinates=0 if living is None else len(living.coordinator.group_ids()),
+        connections=sum(each.broker_id == broker_id for each in server.connections()),
+    )
+
+
+# -- topics --------------------------------------------------------------------------------
+
+
+def list_topics(control: "Control", _: ControlRequest) -> tuple[TopicView, ...]:
+    """Every topic, in order of creation."""
+    return topic_views(control.cluster)
+
+
+def get_topic(control: "Control", request: ControlRequest) -> TopicView:
+    """One topic."""
+    return _topic(control, request.path["name"])
+
+
+def create_topic(control: "Control", request: ControlRequest) -> TopicView:
+    """Create a topic."""
+    wanted: NewTopic = request.body
+    cluster = control.cluster
+    if wanted.name in cluster.image.topics:
+        raise ConfigError(f"topic {wanted.name!r} is there already")
+    living = len(cluster.groups.living)
+    factor = wanted.replication_factor or cluster.settings.default_replication_factor
+    if factor > living:
+        raise ConfigError(f"replication factor {factor} with {living} living brokers")
+    replicas = cluster.topics.spread(wanted.partitions, factor)
+    cluster.topics.create(wanted.name, replicas, control.now(), wanted.configs)
+    control.tell("topic", "CREATED", topic=wanted.name, partitions=wanted.partitions)
+    return _topic(control, wanted.name)
+
+
+def delete_topic(control: "Control", request: ControlRequest) -> TopicView:
+    """Delete a topic; the answer is what it was."""
+    name = request.path["name"]
+    was = _topic(control, name)
+    control.cluster.topics.delete(name, control.now())
+    control.tell("topic", "DELETED", topic=name)
+    return was
+
+
+def elect_leader(control: "Control", request: ControlRequest) -> LeaderView:
+    """Let another broker lead a partition, at a higher epoch."""
+    topic, partition = request.path["name"], request.number("partition")
+    if control.cluster.image.partition(topic, partition) is None:
+        raise NotFound(f"there is no partition {topic}-{partition}")
+    moved = control.cluster.operations.elect(topic, partition, request.body.to, control.now())
+    control.tell("topic", "LEADER", moved.leader_id, topic=topic, partition=partition)
+    return _leader(moved)
+
+
+def _leader(moved: object) -> LeaderView:
+    names = LeaderView.__struct_fields__
+    return LeaderView(**{name: getattr(moved, name) for name in names})
+
+
+def _topic(control: "Control", name: str) -> TopicView:
+    found = control.cluster.image.topics.get(name)
+    if found is None:
+        raise NotFound(f"there is no topic {name!r}")
+    return topic_view(control.cluster, found)
+
+
+# -- groups --------------------------------------------------------------------------------
+
+
+def list_groups(control: "Control", _: ControlRequest) -> tuple[GroupSummary, ...]:
+    """Every group, by id."""
+    return group_summaries(control.cluster)
+
+
+def get_group(control: "Control", request: ControlRequest) -> GroupView:
+    """A group with its members and offsets."""
+    group_id = request.path["group_id"]
+    control.now()
+    found = group_view(control.cluster, group_id)
+    if found is None:
+        raise NotFound(f"there is no group {group_id!r}")
+    return found
+
+
+def move_coordinator(control: "Control", request: ControlRequest) -> LeaderView:
+    """Let another broker coordinate a group, and all groups of its offsets partition."""
+    group_id = request.path["group_id"]
+    moved = control.cluster.operations.move_coordinator(group_id, request.body.to, control.now())
+    control.tell("broker", "COORDINATOR_MOVED", moved.leader_id, group=group_id)
+    return _leader(moved)
+
+
+async def wait_for_group(control: "Control", request: ControlRequest) -> GroupView:
+    """Return when a group is as wanted; what is not named may be as it likes."""
+    group_id = request.path["group_id"]
+    is_reached = _condition(request)
+    limit_ms = request.number("timeout_ms", DEFAULT_WAIT_MS)
+    if not 0 <= limit_ms <= LONGEST_WAIT_MS:
+        raise BadRequest(f"timeout_ms={limit_ms}: wants 0 to {LONGEST_WAIT_MS}")
+    try:
+        async with asyncio.timeout(limit_ms / 1000):
+            while True:
+                found = group_view(control.cluster, group_id)
+                if is_reached(found):
+                    return found if found is not None else gone(group_id)
+                await control.feed.changed()
+    except TimeoutError:
+        raise WaitedInVain(_present(control, group_id, limit_ms)) from None
+
+
+def _condition(request: ControlRequest) -> Callable[[GroupView | None], bool]:
+    members = request.optional_number("members")
+    generation = request.optional_number("generation")
+    min_generation = request.optional_number("min_generation")
+    state = request.query.get("state")
+    if state is not None and state.lower() not in _STATES:
+        raise BadRequest(f"state={state}: wants one of {', '.join(_STATES.values())}")
+    wanted = None if state is None else _STATES[state.lower()]
+
+    def is_reached(found: GroupView | None) -> bool:
+        if found is None:
+            return wanted == "Dead"
+        return (
+            (wanted is None or found.state == wanted or {found.state, wanted} <= _SYNCING)
+            and (members is None or found.member_count == members)
+            and (generation is None or found.generation == generation)
+            and (min_generation is None or found.generation >= min_generation)
+        )
+
+    return is_reached
+
+
+def gone(group_id: str) -> GroupView:
+    """A group that is no more."""
+    return GroupView(
+        group_id=group_id,
+        state="Dead",
+        generation=0,
+        protocol_type=None,
+        protocol_name=None,
+        leader_id=None,
+        member_count=0,
+        coordinator_id=-1,
+        offsets_partition=-1,
+        members=(),
+        offsets=(),
+    )
+
+
+def _present(control: "Control", group_id: str, limit_ms: int) -> str:
+    found = group_view(control.cluster, group_id)
+    if found is None:
+        return f"after {limit_ms} ms there is no group {group_id!r}"
+    return (
+        f"after {limit_ms} ms group {group_id!r} is {found.state} in generation "
+        f"{found.generation} with {found.member_count} members"
+    )
+
+
+# -- connections ---------------------------------------------------------------------------
+
+
+def list_connections(control: "Control", _: ControlRequest) -> tuple[ConnectionView, ...]:
+    """The open connections of clients, the oldest first."""
+    return tuple(
+        ConnectionView(
+            connection=each.number,
+            broker_id=each.broker_id,
+            listener=each.listener,
+            client_host=each.client_host.removeprefix("/"),
+            principal=each.principal,
+            is_working=each.is_working,
+        )
+        for each in control.server.connections()
+    )
+
+
+def close_connection(control: "Control", request: ControlRequest) -> None:
+    """Close a client's connection."""
+    number = request.number("connection")
+    if not control.server.close_connection(number):
+        raise NotFound(f"there is no connection {number}")
+    control.tell("connection", "CLOSED", connection=number)
+
+
+# -- clock ---------------------------------------------------------------------------------
+
+
+def get_clock(control: "Control", _: ControlRequest) -> ClockState:
+    """Both clocks, every parked request with its deadline, and the next deadlines."""
+    view, cluster = _clock(control), control.cluster
+    return ClockState(
+        **{name: getattr(view, name) for name in view.__struct_fields__},
+        parked=parked_views(cluster, view.group_ms),
+        deadlines=deadline_views(cluster, view.group_ms)[:SHOWN_DEADLINES],
+    )
+
+
+def set_clock(control: "Control", request: ControlRequest) -> ClockView:
+    """Go on with another clock; group time never goes back."""
+    wanted: SetClock = request.body
+    control.timekeeper.set_clock(parse_clock(wanted.clock))
+    control.tell("clock", "SET", clock=wanted.clock)
+    return _clock(control)
+
+
+def advance(control: "Control", request: ControlRequest) -> Moved:
+    """Move a virtual clock on; the answer is what fired, in order."""
+    wanted: Advance = request.body
+    keeper = control.timekeeper
+    if wanted.ms is None:
+        _virtual(control)
+        return _moved(control, keeper.step)
+    ms = wanted.ms
+    return _moved(control, lambda: keeper.advance(ms))
+
+
+def run_until(control: "Control", request: ControlRequest) -> Moved:
+    """Move a virtual clock to an instant; the answer is what fired, in order."""
+    wanted: RunUntil = request.body
+    return _moved(control, lambda: control.timekeeper.run_until(wanted.group_ms))
+
+
+def _virtual(control: "Control") -> None:
+    clock = control.timekeeper.clock
+    if not isinstance(clock, VirtualClock):
+        raise ConfigError(f"the clock is {clock.name}: only a virtual one can be moved")
+
+
+def _moved(control: "Control", move: Callable[[], object]) -> Moved:
+    before = control.feed.last_seq
+    move()
+    fired = tuple(control.feed.after(before))
+    control.tell("clock", "MOVED", fired=len(fired))
+    return Moved(clock=_clock(control), fired=fired)
+
+
+def _clock(control: "Control") -> ClockView:
+    now = control.now()
+    return clock_view(control.cluster, control.timekeeper.clock.name, now.group_ms, now.wall_ms)
+
+
+# -- faults --------------------------------------------------------------------------------
+
+
+def list_faults(control: "Control", _: ControlRequest) -> tuple[FaultView, ...]:
+    """Every fault rule, in the order in which they are asked."""
+    return tuple(_fault(each) for each in control.cluster.faults.states())
+
+
+def add_fault(control: "Control", request: ControlRequest) -> FaultView:
+    """Let a rule take part, behind those that are there."""
+    fault: Fault = request.body
+    added = _fault(control.cluster.faults.add(fault))
+    control.tell("fault", "ADDED", fault_id=added.fault_id)
+    return added
+
+
+def get_fault(control: "Control", request: ControlRequest) -> FaultView:
+    """One rule with its hits."""
+    fault_id = request.number("fault_id")
+    for each in control.cluster.faults.states():
+        if each.fault_id == fault_id:
+            return _fault(each)
+    raise NotFound(f"there is no fault rule {fault_id}")
+
+
+def remove_fault(control: "Control", request: ControlRequest) -> FaultView:
+    """Take a rule out; the answer is what became of it."""
+    was = get_fault(control, request)
+    control.cluster.faults.remove(was.fault_id)
+    control.tell("fault", "REMOVED", fault_id=was.fault_id, hits=was.hits)
+    return was
+
+
+def clear_faults(control: "Control", _: ControlRequest) -> None:
+    """Take every rule out."""
+    control.cluster.faults.clear()
+    control.tell("fault", "CLEARED")
+
+
+def _fault(state: FaultState) -> FaultView:
+    names = FaultView.__struct_fields__
+    return FaultView(**{name: getattr(state, name) for name in names})
+
+
+# -- traces --------------------------------------------------------------------------------
+
+
+def get_trace(control: "Control", _: ControlRequest) -> TraceView:
+    """Whether what is served is recorded, and where."""
+    return control.tracing.view()
+
+
+def start_trace(control: "Control", request: ControlRequest) -> TraceView:
+    """Record what is served from now on."""
+    wanted: StartTrace = request.body
+    control.tracing.start(wanted.directory)
+    control.tell("trace", "STARTED")
+    return control.tracing.view()
+
+
+async def stop_trace(control: "Control", _: ControlRequest) -> TraceView:
+    """End the recording; the directory is a whole trace then."""
+    view = await control.tracing.stop()
+    control.tell("trace", "STOPPED")
+    return view

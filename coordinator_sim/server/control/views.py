@@ -1,0 +1,275 @@
+"""A served cluster as the control surface shows it; reads only."""
+
+import base64
+from collections.abc import Iterator
+from typing import Final
+
+from coordinator_sim.clock.timer_queue import Timer, TimerKind
+from coordinator_sim.coordinator.group import Group, Member
+from coordinator_sim.coordinator.inspection import state_name
+from coordinator_sim.errors import WireFormatError
+from coordinator_sim.ingest.ownership import CONNECT, CONSUMER
+from coordinator_sim.mini_broker.image import TOPIC_RESOURCE, TopicState
+from coordinator_sim.mini_broker.living_broker import LivingBroker
+from coordinator_sim.mini_broker.served_cluster import ServedCluster
+from coordinator_sim.mini_broker.topics import INTERNAL_TOPICS
+from coordinator_sim.protocol.messages import (
+    FetchedTopic,
+    OffsetFetchGroup,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    RequestContext,
+)
+from coordinator_sim.server.control.models import (
+    ClockView,
+    DeadlineView,
+    GroupSummary,
+    GroupView,
+    MemberView,
+    OffsetView,
+    ParkedView,
+    PartitionView,
+    TopicView,
+)
+from coordinator_sim.wire.connect_protocol import decode_connect_assignment
+from coordinator_sim.wire.consumer_protocol import decode_assignment, subscribed_topics
+
+_INSPECTION: Final = RequestContext(token=-1, api_version=8, client_id="control")
+"""Of a request that no client sent; no slot waits for its answer."""
+_PHASES: Final = {"JoinGroup": TimerKind.JOIN, "SyncGroup": TimerKind.SYNC}
+
+
+# -- topics --------------------------------------------------------------------------------
+
+
+def topic_views(cluster: ServedCluster) -> tuple[TopicView, ...]:
+    """Every topic, in order of creation."""
+    return tuple(topic_view(cluster, each) for each in cluster.image.topics.values())
+
+
+def topic_view(cluster: ServedCluster, topic: TopicState) -> TopicView:
+    """One topic."""
+    return TopicView(
+        name=topic.name,
+        topic_id=base64.urlsafe_b64encode(topic.topic_id).decode().rstrip("="),
+        internal=topic.name in INTERNAL_TOPICS,
+        partitions=tuple(
+            PartitionView(
+                partition=index,
+                leader_id=state.leader_id,
+                leader_epoch=state.leader_epoch,
+                replicas=state.replicas,
+                isr=state.isr,
+                end_offset=end_offset(cluster, topic.name, index),
+            )
+            for index, state in enumerate(topic.partitions)
+        ),
+        configs=dict(cluster.image.configs_of(TOPIC_RESOURCE, topic.name)),
+    )
+
+
+def end_offset(cluster: ServedCluster, topic: str, partition: int) -> int | None:
+    """Where the next record of a partition goes; None where records are kept otherwise."""
+    if topic in INTERNAL_TOPICS:
+        return None
+    log = cluster.logs.log_of(topic, partition)
+    return None if log is None else log.end_offset
+
+
+# -- groups --------------------------------------------------------------------------------
+
+
+def group_summaries(cluster: ServedCluster) -> tuple[GroupSummary, ...]:
+    """Every group, sorted by its id."""
+    found = [_summary(cluster, broker, group) for broker, group in _groups(cluster)]
+    return tuple(sorted(found, key=lambda each: each.group_id))
+
+
+def group_count(cluster: ServedCluster) -> int:
+    """How many groups there are."""
+    return sum(len(each.coordinator.group_ids()) for each in cluster.groups.living.values())
+
+
+def group_view(cluster: ServedCluster, group_id: str) -> GroupView | None:
+    """A group with its members and offsets; None when no coordinator knows it."""
+    for broker in cluster.groups.living.values():
+        group = broker.coordinator.group(group_id)
+        if group is not None:
+            return _full(cluster, broker, group)
+    return None
+
+
+def _groups(cluster: ServedCluster) -> Iterator[tuple[LivingBroker, Group]]:
+    for broker in cluster.groups.living.values():
+        for group_id in broker.coordinator.group_ids():
+            group = broker.coordinator.group(group_id)
+            if group is not None:
+                yield broker, group
+
+
+def _summary(cluster: ServedCluster, broker: LivingBroker, group: Group) -> GroupSummary:
+    return GroupSummary(
+        group_id=group.group_id,
+        state=state_name(group.state, cluster.settings.profile),
+        generation=group.generation_id,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        leader_id=group.leader_id,
+        member_count=len(group.members),
+        coordinator_id=broker.broker_id,
+        offsets_partition=group.offsets_partition,
+    )
+
+
+def _full(cluster: ServedCluster, broker: LivingBroker, group: Group) -> GroupView:
+    members = tuple(_member(group, each) for each in group.ordered())
+    owners = {owned: each.member_id for each in members for owned in each.assignment}
+    summary = _summary(cluster, broker, group)
+    return GroupView(
+        **{name: getattr(summary, name) for name in summary.__struct_fields__},
+        members=members,
+        offsets=tuple(_offsets(cluster, broker, group.group_id, owners)),
+    )
+
+
+def _member(group: Group, member: Member) -> MemberView:
+    session = member.session
+    return MemberView(
+        member_id=member.member_id,
+        group_instance_id=member.group_instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host.removeprefix("/"),
+        session_timeout_ms=member.session_timeout_ms,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        is_leader=member.member_id == group.leader_id,
+        subscription=_subscription(group, member),
+        assignment=owned_names(group.protocol_type, member.assignment),
+        waits_for=_parked_api(member),
+        session_ends_ms=session.deadline_ms if session is not None and session.active else None,
+    )
+
+
+def _subscription(group: Group, member: Member) -> tuple[str, ...]:
+    if group.protocol_type != CONSUMER or not member.protocols:
+        return ()
+    return subscribed_topics(member.protocols[0].metadata) or ()
+
+
+def owned_names(protocol_type: str | None, assignment: bytes) -> tuple[str, ...]:
+    """What an assignment hands out, sorted; empty where it cannot be read.
+
+    Returns:
+        `topic-partition` of a consumer; connectors and `connector-task` of a Connect worker.
+    """
+    if not assignment:
+        return ()
+    try:
+        if protocol_type == CONSUMER:
+            partitions = sorted(decode_assignment(assignment).partitions)
+            return tuple(f"{each.topic}-{each.partition}" for each in partitions)
+        if protocol_type == CONNECT:
+            found = decode_connect_assignment(assignment)
+            tasks = (f"{each.connector}-{each.task}" for each in sorted(found.tasks))
+            return (*sorted(found.connectors), *tasks)
+    except WireFormatError:
+        return ()
+    return ()
+
+
+def _offsets(
+    cluster: ServedCluster, broker: LivingBroker, group_id: str, owners: dict[str, str]
+) -> Iterator[OffsetView]:
+    for topic in _fetched(broker, group_id, cluster.latest.group_ms):
+        for each in sorted(topic.partitions, key=lambda each: each.partition):
+            end = end_offset(cluster, topic.name, each.partition)
+            yield OffsetView(
+                topic=topic.name,
+                partition=each.partition,
+                offset=each.offset,
+                metadata=each.metadata,
+                end_offset=end,
+                lag=None if end is None else max(0, end - each.offset),
+                owner=owners.get(f"{topic.name}-{each.partition}"),
+            )
+
+
+def _fetched(broker: LivingBroker, group_id: str, now_ms: int) -> list[FetchedTopic]:
+    """The committed offsets, as the coordinator itself tells them, sorted."""
+    request = OffsetFetchRequest(groups=(OffsetFetchGroup(group_id=group_id),))
+    result = broker.coordinator.handle(request, _INSPECTION, now_ms)
+    topics = [
+        topic
+        for reply in result.replies
+        if isinstance(reply.response, OffsetFetchResponse)
+        for group in reply.response.groups
+        for topic in group.topics
+    ]
+    return sorted(topics, key=lambda each: each.name)
+
+
+# -- time ----------------------------------------------------------------------------------
+
+
+def parked_views(cluster: ServedCluster, now_ms: int) -> tuple[ParkedView, ...]:
+    """Every parked request of a member, with the deadline it waits for."""
+    found = []
+    for broker, group in _groups(cluster):
+        deadlines = {
+            timer.key.kind: timer.deadline_ms
+            for timer in broker.coordinator.timers()
+            if timer.key.group_id == group.group_id
+        }
+        for member in group.ordered():
+            api = _parked_api(member)
+            if api is None:
+                continue
+            kind = _PHASES[api]
+            deadline_ms = deadlines.get(kind)
+            found.append(
+                ParkedView(
+                    group_id=group.group_id,
+                    member_id=member.member_id,
+                    api=api,
+                    waits_for=kind.value,
+                    deadline_ms=deadline_ms,
+                    remaining_ms=None if deadline_ms is None else deadline_ms - now_ms,
+                )
+            )
+    return tuple(found)
+
+
+def deadline_views(cluster: ServedCluster, now_ms: int) -> tuple[DeadlineView, ...]:
+    """The deadlines of all group coordinators, the earliest first."""
+    found = [
+        _deadline(broker.broker_id, timer, now_ms)
+        for broker in cluster.groups.living.values()
+        for timer in broker.coordinator.timers()
+    ]
+    return tuple(sorted(found, key=lambda each: each.deadline_ms))
+
+
+def _deadline(broker_id: int, timer: Timer, now_ms: int) -> DeadlineView:
+    return DeadlineView(
+        broker_id=broker_id,
+        kind=timer.key.kind.value,
+        group_id=timer.key.group_id,
+        member_id=timer.key.member_id,
+        deadline_ms=timer.deadline_ms,
+        in_ms=timer.deadline_ms - now_ms,
+    )
+
+
+def clock_view(cluster: ServedCluster, name: str, group_ms: int, wall_ms: int) -> ClockView:
+    """Both clocks."""
+    return ClockView(
+        clock=name,
+        group_ms=group_ms,
+        wall_ms=wall_ms,
+        next_deadline_ms=cluster.next_group_deadline_ms(),
+    )
+
+
+def _parked_api(member: Member) -> str | None:
+    if member.awaiting_join is not None:
+        return "JoinGroup"
+    return "SyncGroup" if member.awaiting_sync is not None else None

@@ -1,0 +1,153 @@
+"""All bytes of a server's connections as a capture file that Wireshark dissects.
+
+Sockets give bytes, not packets: Ethernet, IP and TCP around them are made up, with a handshake,
+sequence numbers that fit and the ports of the real sockets, so that a dissector puts the stream
+together as it was. Checksums are left at 0, as captures of offloaded traffic have them.
+
+Source: the pcap format, https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-04.html; RFC 791,
+8200, 9293.
+"""
+
+import ipaddress
+import struct
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+
+from coordinator_sim.server.wire_protocol import Address
+
+SEGMENT_BYTES: Final = 65_000
+"""Of one packet at most; an IPv4 packet has at most 65,535."""
+
+_FILE_HEADER: Final = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262_144, 1)
+"""With nanoseconds; link type 1 is Ethernet."""
+_RECORD: Final = struct.Struct("<IIII")
+_TCP: Final = struct.Struct(">HHIIBBHHH")
+_IPV4: Final = struct.Struct(">BBHHHBBH4s4s")
+_IPV6: Final = struct.Struct(">IHBB16s16s")
+_CLIENT_MAC: Final = bytes.fromhex("020000000001")
+_SERVER_MAC: Final = bytes.fromhex("020000000002")
+_FIN, _SYN, _PSH, _ACK = 0x01, 0x02, 0x08, 0x10
+_TCP_PROTOCOL: Final = 6
+_WORDS_OF_TCP_HEADER: Final = 5
+_NS: Final = 1_000_000_000
+_MODULUS: Final = 1 << 32
+_UNKNOWN: Final = ("127.0.0.1", 0)
+
+
+@dataclass(slots=True)
+class _End:
+    """One end of a connection, and the sequence number of its next byte."""
+
+    mac: bytes
+    address: bytes
+    port: int
+    sequence: int
+
+
+class PcapTap:
+    """Writes a capture; as `Tap`.
+
+    Args:
+        path: Of the file, written anew.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+
+    __slots__ = ("_file", "_flows")
+
+    def __init__(self, path: Path) -> None:
+        self._file: IO[bytes] = path.open("wb")
+        self._file.write(_FILE_HEADER)
+        self._flows: dict[object, tuple[_End, _End]] = {}
+
+    def opened(self, connection: object, peer: Address, local: Address) -> None:
+        """A client has connected: a handshake."""
+        client = _end(_CLIENT_MAC, peer or _UNKNOWN, 1_000)
+        server = _end(_SERVER_MAC, local or _UNKNOWN, 2_000)
+        if len(client.address) != len(server.address):
+            client.address, server.address = (_as_ipv6(each.address) for each in (client, server))
+        self._flows[connection] = client, server
+        self._packet(client, server, _SYN)
+        self._packet(server, client, _SYN | _ACK)
+        self._packet(client, server, _ACK)
+
+    def received(self, connection: object, data: bytes) -> None:
+        """Bytes have come from a client."""
+        client, server = self._flows[connection]
+        self._stream(client, server, data)
+
+    def sent(self, connection: object, data: bytes) -> None:
+        """Bytes go to a client."""
+        client, server = self._flows[connection]
+        self._stream(server, client, data)
+
+    def closed(self, connection: object) -> None:
+        """A client is gone."""
+        flow = self._flows.pop(connection, None)
+        if flow is not None:
+            client, server = flow
+            self._packet(client, server, _FIN | _ACK)
+            self._packet(server, client, _FIN | _ACK)
+            self._packet(client, server, _ACK)
+
+    def finish(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _stream(self, sender: _End, receiver: _End, data: bytes) -> None:
+        for start in range(0, len(data), SEGMENT_BYTES):
+            part = data[start : start + SEGMENT_BYTES]
+            self._packet(sender, receiver, _PSH | _ACK, part)
+
+    def _packet(self, sender: _End, receiver: _End, flags: int, data: bytes = b"") -> None:
+        acknowledged = receiver.sequence if flags & _ACK else 0
+        tcp = _TCP.pack(
+            sender.port,
+            receiver.port,
+            sender.sequence,
+            acknowledged,
+            _WORDS_OF_TCP_HEADER << 4,
+            flags,
+            65_535,
+            0,
+            0,
+        )
+        packet = receiver.mac + sender.mac + _network(sender, receiver, tcp + data)
+        step = len(data) + bool(flags & (_SYN | _FIN))
+        sender.sequence = (sender.sequence + step) % _MODULUS
+        seconds, nanoseconds = divmod(time.time_ns(), _NS)
+        self._file.write(_RECORD.pack(seconds, nanoseconds, len(packet), len(packet)) + packet)
+
+
+def _network(sender: _End, receiver: _End, payload: bytes) -> bytes:
+    """The Ethernet type and the IP packet."""
+    if len(sender.address) == 4:  # noqa: PLR2004 - bytes of an IPv4 address
+        header = _IPV4.pack(
+            0x45,
+            0,
+            _IPV4.size + len(payload),
+            0,
+            0x4000,
+            64,
+            _TCP_PROTOCOL,
+            0,
+            sender.address,
+            receiver.address,
+        )
+        return b"\x08\x00" + header + payload
+    header = _IPV6.pack(
+        0x60000000, len(payload), _TCP_PROTOCOL, 64, sender.address, receiver.address
+    )
+    return b"\x86\xdd" + header + payload
+
+
+def _end(mac: bytes, address: "tuple[str | int, ...]", sequence: int) -> _End:
+    host, port = str(address[0]).partition("%")[0], int(address[1])
+    return _End(mac, ipaddress.ip_address(host).packed, port, sequence)
+
+
+def _as_ipv6(address: bytes) -> bytes:
+    return address if len(address) == 16 else bytes(10) + b"\xff\xff" + address  # noqa: PLR2004 - bytes of an IPv6 address
