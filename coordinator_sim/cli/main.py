@@ -45,7 +45,7 @@ app.command(short_help="Be a member of a group on a real broker.")(member)
 app.command(short_help="Serve the coordinator to real Kafka clients.")(serve)
 
 app.add_typer(log, name="log")
-app.add_typer(ctl, name="ctl")
+app.add_typer(ctl, name="ctl", short_help="Operate a running serve.")
 
 
 def print_version(wanted: bool) -> None:
