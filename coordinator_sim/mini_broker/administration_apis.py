@@ -1,5 +1,6 @@
 """Everything that tells of the cluster's metadata, or changes it."""
 
+from coordinator_sim.mini_broker.acl_api import AclApi
 from coordinator_sim.mini_broker.administration import Administration
 from coordinator_sim.mini_broker.cluster_api import ClusterApi
 from coordinator_sim.mini_broker.configs_api import ConfigsApi
@@ -7,6 +8,7 @@ from coordinator_sim.mini_broker.contract import Family
 from coordinator_sim.mini_broker.metadata_api import MetadataApi
 from coordinator_sim.mini_broker.quotas_api import QuotasApi
 from coordinator_sim.mini_broker.reassignment_api import ReassignmentApi
+from coordinator_sim.mini_broker.scram_api import ScramApi
 from coordinator_sim.mini_broker.topics_api import TopicsApi
 
 
@@ -19,4 +21,6 @@ def administration_apis(admin: Administration) -> tuple[Family, ...]:
         ReassignmentApi(admin),
         ConfigsApi(admin),
         QuotasApi(admin),
+        AclApi(admin),
+        ScramApi(admin),
     )

@@ -118,6 +118,9 @@ class ScramSet(Struct, frozen=True, tag=True):
     stored_key: bytes
     server_key: bytes
 
+    def __repr__(self) -> str:
+        return f"ScramSet(user={self.user!r}, mechanism={self.mechanism}, ...)"
+
 
 class ScramRemoved(Struct, frozen=True, tag=True):
     """A user has that mechanism no more."""

@@ -20,6 +20,7 @@ from coordinator_sim.mini_broker.image import (
 from coordinator_sim.mini_broker.setting_types import (
     Setting,
     Settings,
+    SettingType,
     Value,
     default_of,
     parse,
@@ -27,6 +28,15 @@ from coordinator_sim.mini_broker.setting_types import (
 )
 from coordinator_sim.protocol.profiles import Profile
 
+_LISTENER_PREFIX: Final = "listener.name."
+_OF_PLUGINS: Final = {
+    setting.name: setting
+    for setting in (
+        Setting(of="broker", name="super.users", type=SettingType.STRING),
+        Setting(of="broker", name="allow.everyone.if.no.acl.found", type=SettingType.BOOLEAN),
+    )
+}
+"""What an authorizer reads for itself."""
 ALL_BROKERS: Final = ""
 """As the name of a resource of type broker."""
 
@@ -102,7 +112,7 @@ class Configs:
             parse(self._known(name), text)
 
     def _known(self, name: str) -> Setting:
-        setting = self.broker.get(base_name(name))
+        setting = self.broker.get(base_name(name)) or _OF_PLUGINS.get(name)
         if setting is None:
             raise ConfigError(
                 f"unknown broker setting {name!r}: Kafka's brokers have none so named"
@@ -123,6 +133,21 @@ class Configs:
         """
         place = ALL_BROKERS if broker_id is None else str(broker_id)
         return self._cached(BROKER_RESOURCE, place, name)
+
+    def listener_value(self, listener: str, name: str, mechanism: str = "") -> Value:
+        """A broker's setting as a listener has it, and for a mechanism of SASL.
+
+        Args:
+            listener: Its name, in any case.
+            name: Of the setting.
+            mechanism: As `PLAIN`; empty where there is none.
+        """
+        prefix = f"{_LISTENER_PREFIX}{listener.lower()}."
+        for each in (f"{prefix}{mechanism.lower()}.{name}", f"{prefix}{name}"):
+            for values, _ in self._places(None):
+                if each in values:
+                    return parse(self.broker[name], values[each])
+        return self.broker_value(name)
 
     def topic_value(self, topic: str, name: str) -> Value:
         """A topic's setting: its own, or what all brokers have for topics.
@@ -251,9 +276,9 @@ def synonym_names(name: str) -> list[str]:
 
 def base_name(name: str) -> str:
     """A setting without the listener, and the mechanism, that it is for."""
-    if not name.startswith("listener.name."):
+    if not name.startswith(_LISTENER_PREFIX):
         return name
-    base = name.removeprefix("listener.name.").partition(".")[2]
+    base = name.removeprefix(_LISTENER_PREFIX).partition(".")[2]
     return next((each for each in _PER_MECHANISM if base.endswith(each)), base)
 
 

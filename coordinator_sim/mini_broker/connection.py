@@ -14,6 +14,7 @@ from typing import Final, cast
 from coordinator_sim.errors import DataError, UnsupportedVersion, WireFormatError
 from coordinator_sim.mini_broker.contract import Call, Instants
 from coordinator_sim.mini_broker.fault_door import FaultDoor
+from coordinator_sim.mini_broker.sasl import ANONYMOUS, Authentication
 from coordinator_sim.mini_broker.served_cluster import GROUP_COORDINATOR_APIS, ServedCluster
 from coordinator_sim.mini_broker.slots import Output, Slot
 from coordinator_sim.protocol.api_keys import ApiKey
@@ -39,9 +40,13 @@ class Connection:
         listener: Name of the listener.
         client_host: As Java prints an address, with a leading slash.
         output: The way out.
+
+    Attributes:
+        principal: Who the client is. Whoever knows it by TLS puts it here; SASL does so itself.
     """
 
     __slots__ = (
+        "_authentication",
         "_cluster",
         "_is_muted",
         "_output",
@@ -64,6 +69,7 @@ class Connection:
         client_host: str,
         output: Output,
     ) -> None:
+        self._authentication = cluster.security.authentication(listener, cluster.versions)
         self._cluster = cluster
         self._output = output
         self._waiting: deque[bytes] = deque()
@@ -73,7 +79,7 @@ class Connection:
         self.number = number
         self.listener = listener
         self.client_host = client_host
-        self.principal = "User:ANONYMOUS"
+        self.principal = ANONYMOUS
 
     @property
     def is_full(self) -> bool:
@@ -122,6 +128,14 @@ class Connection:
         self._output.close(reason)
 
     def _work_on(self, frame: bytes, now: Instants) -> None:
+        authentication = self._authentication
+        if authentication is not None:
+            if authentication.takes(frame, now):
+                self._authenticate(authentication, frame, now)
+                return
+            if authentication.has_expired(now):
+                self.ended("a request after its session's end")
+                return
         if len(frame) < _START.size:
             self.ended(f"a request of {len(frame)} bytes, at least {_START.size} are one")
             return
@@ -143,6 +157,26 @@ class Connection:
                 self._dispatch(slot, frame, now)
         except (WireFormatError, UnsupportedVersion, DataError) as error:
             self.ended(f"a {api.name} of version {version} that does not parse: {error}")
+
+    def _authenticate(self, authentication: Authentication, frame: bytes, now: Instants) -> None:
+        """Go on finding out who the client is; a failure is told later, against guessing."""
+        self._is_muted = True
+        outcome = authentication.take(frame, now)
+        failure = outcome.failure
+        if failure is None:
+            self.principal = authentication.principal
+            self.answered(outcome.frame)
+            return
+
+        def end(_later: Instants) -> None:
+            self._waiting.clear()
+            self.answered(outcome.frame)
+            self.ended(failure)
+
+        if outcome.delay_ms:
+            self._cluster.agenda.at_wall_ms(now.wall_ms + outcome.delay_ms, end)
+        else:
+            end(now)
 
     def _dispatch(self, slot: Slot, frame: bytes, now: Instants) -> None:
         cluster = self._cluster

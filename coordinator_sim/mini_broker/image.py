@@ -66,6 +66,7 @@ class ClusterImage:
         features: Finalized levels by name.
         broker_epochs: Of each broker's newest start.
         version: Counts the changes.
+        acl_version: Counts those of `acls`.
     """
 
     topics: dict[str, TopicState] = field(default_factory=dict)
@@ -78,6 +79,7 @@ class ClusterImage:
     features: dict[str, int] = field(default_factory=dict)
     broker_epochs: dict[int, int] = field(default_factory=dict)
     version: int = 0
+    acl_version: int = 0
 
     def apply(self, change: Change) -> None:
         """Let one change take effect.
@@ -177,10 +179,12 @@ def _set_quota(image: ClusterImage, change: QuotaSet) -> None:
 
 def _create_acl(image: ClusterImage, change: AclCreated) -> None:
     image.acls[change] = None
+    image.acl_version += 1
 
 
 def _delete_acl(image: ClusterImage, change: AclDeleted) -> None:
     image.acls.pop(change.acl, None)
+    image.acl_version += 1
 
 
 def _set_scram(image: ClusterImage, change: ScramSet) -> None:

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 from coordinator_sim.broker.authorizer import Authorizer
 from coordinator_sim.broker.passage import Access
 from coordinator_sim.coordinator.contract import CoordinatorResult
+from coordinator_sim.errors import DataError
 from coordinator_sim.mini_broker.administration import Administration
 from coordinator_sim.mini_broker.administration_apis import administration_apis
 from coordinator_sim.mini_broker.agenda import Agenda
@@ -31,6 +32,8 @@ from coordinator_sim.mini_broker.offsets_topic import OffsetsTopic
 from coordinator_sim.mini_broker.operations import Operations
 from coordinator_sim.mini_broker.partition_logs import PartitionLogs
 from coordinator_sim.mini_broker.purgatory import Place
+from coordinator_sim.mini_broker.sasl_api import SaslApi
+from coordinator_sim.mini_broker.security import Security
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.mini_broker.slots import AnswerPlace
 from coordinator_sim.mini_broker.topics import TopicVerbs
@@ -62,6 +65,8 @@ GROUP_COORDINATOR_APIS: Final = frozenset(
 )
 """What the group coordinator of a broker answers, in typed messages."""
 
+DrawBytes = Callable[[int], bytes]
+"""Draws so many bytes."""
 TraceSink = Callable[[int, tuple[TraceEvent, ...]], None]
 """Takes the events that a verb caused at the broker of that id."""
 
@@ -82,11 +87,13 @@ class ServedCluster:
         endpoint: Where a broker is reached on a listener.
         journal: Keeps each change before it takes effect; None where nothing outlives the process.
         trace: Takes events; None spends nothing on them.
-        authorizer: None to allow everything.
+        authorizer: None for what the settings say.
+        draw_bytes: Bytes that nobody can guess; None to draw them from the seed.
 
     Attributes:
         image: The metadata. Changed by `change` alone.
         configs: Settings of topics, brokers and groups.
+        security: Who may come in.
         topics: Creates and deletes topics.
         groups: The group coordinators of the living brokers.
         leadership: Elects leaders.
@@ -111,11 +118,16 @@ class ServedCluster:
         journal: Callable[[Change], None] | None = None,
         trace: TraceSink | None = None,
         authorizer: Authorizer | None = None,
+        draw_bytes: DrawBytes | None = None,
     ) -> None:
         self.settings = settings
         self.image = ClusterImage()
         self.configs = Configs(settings.profile, settings.given, self.image)
         self.notices = Notices()
+        self.security = Security(
+            self.configs, self.image, settings.users, draw_bytes or _drawn_bytes(settings.seed)
+        )
+        authorizer = authorizer or self.security.authorizer()
         self.access = Access(authorizer)
         self.fenced: dict[int, None] = {}
         self.faults = Faults(_chance(settings.seed))
@@ -162,13 +174,19 @@ class ServedCluster:
         self.data = self._data_apis()
         self._timed: list[Timed] = [self.agenda, self.groups, self.data, self.transactions]
         self._handlers: dict[ApiKey, Handler] = {}
+        self.versions = self._serve_families()
+        for broker_id in settings.broker_ids:
+            self.groups.start(broker_id)
+        self.security.admit_users(self.change)
+
+    def _serve_families(self) -> VersionsApi:
+        """Take up whatever answers requests; what of it is offered."""
         for family in self._families():
             self._handlers.update(family.handlers())
         spoken = [ApiKey.API_VERSIONS, *self._handlers, *GROUP_COORDINATOR_APIS]
-        self.versions = VersionsApi(offered(settings.profile, spoken))
-        self._handlers.update(self.versions.handlers())
-        for broker_id in settings.broker_ids:
-            self.groups.start(broker_id)
+        versions = VersionsApi(offered(self.settings.profile, spoken))
+        self._handlers.update(versions.handlers())
+        return versions
 
     def _group_brokers(self, settings: ClusterSettings) -> GroupBrokers:
         """The group coordinators, which write the offsets topic's log."""
@@ -227,6 +245,7 @@ class ServedCluster:
             self.data,
             *administration_apis(admin),
             self.transactions,
+            SaslApi(),
             DiscoveryApi(
                 self.image,
                 self.access,
@@ -254,7 +273,12 @@ class ServedCluster:
     def handle(self, call: Call) -> None:
         """Take any other request."""
         self.latest = call.now
-        response = self._handlers[call.api](call)
+        try:
+            response = self._handlers[call.api](call)
+        except DataError:
+            # Kafka finds it when it reads the request: there is no answer.
+            self._slots.pop(call.context.token, None)
+            raise
         if response is not None:
             self.answer(call.context.token, response)
 
@@ -348,3 +372,14 @@ def _drawn(seed: int) -> DrawId:
     """Draws ids of fetch sessions, apart from those of members."""
     ids = SeededIds(seed)
     return lambda low, high: low + int(ids.new_uuid()[:8], 16) % (high - low)
+
+
+def _drawn_bytes(seed: int) -> DrawBytes:
+    """Draws nonces and salts, apart from everything else."""
+    ids = SeededIds(seed)
+
+    def draw(count: int) -> bytes:
+        drawn = b"".join(bytes.fromhex(ids.new_uuid().replace("-", "")) for _ in range(count))
+        return drawn[:count]
+
+    return draw

@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.mini_broker.plain import PlainUsers
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile
 
 DEFAULT_CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
@@ -28,6 +29,7 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
         default_replication_factor: `default.replication.factor`.
         transaction_partitions: `transaction.state.log.num.partitions`.
         given: Texts of `server.properties` by name, as DescribeConfigs shows them.
+        users: Whom SASL lets in by a password, beside those that `given` names.
         internal_replication_factor: `offsets.topic.replication.factor` and that of transactions;
             at most as many as there are brokers.
     """
@@ -43,3 +45,4 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
     transaction_partitions: int = 50
     internal_replication_factor: int = 3
     given: dict[str, str] = {}
+    users: PlainUsers = PlainUsers({})

@@ -1,0 +1,255 @@
+"""DescribeAcls, CreateAcls, DeleteAcls.
+
+Source: kafka trunk, AclApis.scala; AclControlManager.java; clients/.../common/resource
+/ResourcePatternFilter.java, acl/AccessControlEntryFilter.java, requests/{Describe,Create,
+Delete}AclsRequest.java (what does not parse).
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.broker.authorizer import CLUSTER_NAME, WILDCARD, Operation
+from coordinator_sim.errors import DataError
+from coordinator_sim.mini_broker.administration import NO_ERROR, Administration, ApiError, told
+from coordinator_sim.mini_broker.changes import AclCreated, AclDeleted
+from coordinator_sim.mini_broker.contract import Call, Handlers
+from coordinator_sim.mini_broker.image_authorizer import (
+    LITERAL,
+    PREFIXED,
+    RESOURCE_TYPES,
+)
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.wire.schema import Data
+
+_ANY: Final = 1
+_MATCH: Final = 2
+_CLUSTER: Final = 4
+_UNKNOWN: Final = 0
+_OPERATIONS: Final = range(2, 16)
+_PATTERNS: Final = range(1, 5)
+_PERMISSIONS: Final = range(1, 4)
+_PATTERNED_SINCE: Final = 1
+_NO_AUTHORIZER: Final = ApiError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
+_DONE: Final = ApiError(ErrorCode.NONE, "")
+_REFUSED: Final = told(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+
+
+class _AclFilter(Struct, frozen=True):
+    """Which rules are meant; None and ANY stand for all."""
+
+    resource_type: int
+    name: str | None
+    pattern_type: int
+    principal: str | None
+    host: str | None
+    operation: int
+    permission_type: int
+
+    def error(self) -> ApiError:
+        """What is wrong with deleting by it. Source: AclControlManager.validateFilter."""
+        is_known = self.resource_type in (_ANY, *RESOURCE_TYPES) and self.pattern_type in _PATTERNS
+        if not is_known:
+            return ApiError(ErrorCode.INVALID_REQUEST, "Unknown patternFilter.")
+        if self.operation in (_ANY, *_OPERATIONS) and self.permission_type in _PERMISSIONS:
+            return NO_ERROR
+        return ApiError(ErrorCode.INVALID_REQUEST, "Unknown entryFilter.")
+
+    def matches(self, acl: AclCreated) -> bool:
+        """Whether a rule is meant."""
+        entry = (
+            self.principal in (None, acl.principal)
+            and self.host in (None, acl.host)
+            and self.operation in (_ANY, acl.operation)
+            and self.permission_type in (_ANY, acl.permission_type)
+        )
+        return entry and self._matches_resource(acl)
+
+    def _matches_resource(self, acl: AclCreated) -> bool:
+        if self.resource_type not in (_ANY, acl.resource_type):
+            return False
+        if self.pattern_type not in (_ANY, _MATCH, acl.pattern_type):
+            return False
+        if self.name is None or self.name == acl.resource_name:
+            return self.name is None or self.pattern_type != _MATCH or self._covers(acl)
+        return self.pattern_type == _MATCH and self._covers(acl)
+
+    def _covers(self, acl: AclCreated) -> bool:
+        """Whether the rule would be looked at for the name."""
+        name = self.name or ""
+        if acl.pattern_type == PREFIXED:
+            return name.startswith(acl.resource_name)
+        return acl.resource_name in (name, WILDCARD)
+
+
+class AclApi:
+    """Keeps the rules of an authorizer.
+
+    Args:
+        admin: The cluster.
+    """
+
+    __slots__ = ("_admin",)
+
+    def __init__(self, admin: Administration) -> None:
+        self._admin = admin
+
+    def handlers(self) -> Handlers:
+        """Of the three APIs."""
+        return {
+            ApiKey.DESCRIBE_ACLS: self._describe,
+            ApiKey.CREATE_ACLS: self._create,
+            ApiKey.DELETE_ACLS: self._delete,
+        }
+
+    def _describe(self, call: Call) -> Data:
+        wanted = _filter(call.request, call.context.api_version)
+        if not self._admin.allows_cluster(call, Operation.DESCRIBE):
+            return {**_REFUSED.fields(), "resources": []}
+        if self._admin.access.is_open:
+            text = "No Authorizer is configured on the broker"
+            return {**ApiError(ErrorCode.SECURITY_DISABLED, text).fields(), "resources": []}
+        resources: dict[tuple[int, str, int], list[Data]] = {}
+        for acl in self._admin.image.acls:
+            if wanted.matches(acl):
+                place = (acl.resource_type, acl.resource_name, acl.pattern_type)
+                resources.setdefault(place, []).append(_entry(acl))
+        found = [
+            {"resourceType": kind, "resourceName": name, "patternType": pattern, "acls": acls}
+            for (kind, name, pattern), acls in resources.items()
+        ]
+        return {**_DONE.fields(), "resources": found}
+
+    def _create(self, call: Call) -> Data:
+        asked = [_rule(each, call.context.api_version) for each in call.request["creations"]]
+        refused: ApiError | None = None
+        if not self._admin.allows_cluster(call, Operation.ALTER):
+            refused = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        elif self._admin.access.is_open:
+            refused = _NO_AUTHORIZER
+        elif any(_is_vague(acl) for acl in asked):
+            refused = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        return {"results": [(refused or self._created(acl)).fields() for acl in asked]}
+
+    def _created(self, acl: AclCreated) -> ApiError:
+        text = _rule_complaint(acl)
+        if text is not None:
+            return ApiError(ErrorCode.INVALID_REQUEST, text)
+        if acl not in self._admin.image.acls:
+            self._admin.change(acl)
+        return _DONE
+
+    def _delete(self, call: Call) -> Data:
+        filters = [_filter(each, call.context.api_version) for each in call.request["filters"]]
+        refused: ApiError | None = None
+        if not self._admin.allows_cluster(call, Operation.ALTER):
+            refused = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        elif self._admin.access.is_open:
+            refused = _NO_AUTHORIZER
+        if refused is not None:
+            return {"filterResults": [{**refused.fields(), "matchingAcls": []} for _ in filters]}
+        # All filters see the same rules, so one may be named by two of them.
+        found = [[acl for acl in self._admin.image.acls if each.matches(acl)] for each in filters]
+        for acl in dict.fromkeys(acl for acls in found for acl in acls):
+            self._admin.change(AclDeleted(acl))
+        results = [
+            {**NO_ERROR.fields(), "matchingAcls": [_deleted(acl) for acl in acls]} for acls in found
+        ]
+        return {"filterResults": results}
+
+
+def _entry(acl: AclCreated) -> Data:
+    return {
+        "principal": acl.principal,
+        "host": acl.host,
+        "operation": acl.operation,
+        "permissionType": acl.permission_type,
+    }
+
+
+def _deleted(acl: AclCreated) -> Data:
+    return {
+        **NO_ERROR.fields(),
+        "resourceType": acl.resource_type,
+        "resourceName": acl.resource_name,
+        "patternType": acl.pattern_type,
+        **_entry(acl),
+    }
+
+
+def _filter(fields: Data, version: int) -> _AclFilter:
+    """The rules that a request means.
+
+    Raises:
+        DataError: it says itself that a part of it is unknown.
+    """
+    found = _AclFilter(
+        resource_type=fields["resourceTypeFilter"],
+        name=fields["resourceNameFilter"],
+        pattern_type=fields.get("patternTypeFilter", LITERAL) if version else LITERAL,
+        principal=fields["principalFilter"],
+        host=fields["hostFilter"],
+        operation=fields["operation"],
+        permission_type=fields["permissionType"],
+    )
+    numbers = (
+        found.resource_type,
+        found.pattern_type,
+        found.operation,
+        found.permission_type,
+    )
+    if _UNKNOWN in numbers:
+        raise DataError("a filter of ACLs with unknown elements")
+    return found
+
+
+def _rule(fields: Data, version: int) -> AclCreated:
+    """The rule that an entry of CreateAcls means.
+
+    Raises:
+        DataError: it says itself that a part of it is unknown.
+    """
+    acl = AclCreated(
+        resource_type=fields["resourceType"],
+        resource_name=fields["resourceName"],
+        pattern_type=fields["resourcePatternType"] if version >= _PATTERNED_SINCE else LITERAL,
+        principal=fields["principal"],
+        host=fields["host"],
+        operation=fields["operation"],
+        permission_type=fields["permissionType"],
+    )
+    if _UNKNOWN in (acl.resource_type, acl.pattern_type, acl.operation, acl.permission_type):
+        raise DataError("a rule with unknown elements")
+    return acl
+
+
+def _is_vague(acl: AclCreated) -> bool:
+    """Whether it is no rule but a filter: nothing that a request may create.
+
+    Source: ResourcePattern.java, AccessControlEntry.java (their constructors throw).
+    """
+    kinds = (acl.resource_type, acl.operation, acl.permission_type)
+    return _ANY in kinds or acl.pattern_type in {_ANY, _MATCH}
+
+
+def _rule_complaint(acl: AclCreated) -> str | None:
+    """What is wrong with a rule, in Kafka's words; None when nothing is."""
+    if acl.resource_type == _CLUSTER and acl.resource_name != CLUSTER_NAME:
+        return f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
+    if not acl.resource_name:
+        return "Invalid empty resource name"
+    for name, number, known in (
+        ("resourceType", acl.resource_type, RESOURCE_TYPES),
+        ("patternType", acl.pattern_type, _PATTERNS),
+        ("operation", acl.operation, _OPERATIONS),
+        ("permissionType", acl.permission_type, _PERMISSIONS),
+    ):
+        if number not in known:
+            return f"Invalid {name} UNKNOWN"
+    if ":" not in acl.principal:
+        return (
+            f"Could not parse principal from `{acl.principal}` (no colon is present separating "
+            "the principal type from the principal name)"
+        )
+    return None

@@ -1,0 +1,105 @@
+"""Rights by the rules in the metadata: StandardAuthorizer over the cluster's image.
+
+Source: kafka trunk, metadata/.../authorizer/StandardAuthorizer.java, StandardAuthorizerData.java.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from coordinator_sim.broker.authorizer import (
+    WILDCARD,
+    Acl,
+    AclAuthorizer,
+    Operation,
+    ResourceType,
+)
+from coordinator_sim.mini_broker.changes import AclCreated
+from coordinator_sim.mini_broker.image import ClusterImage
+
+RESOURCE_TYPES: Final = {
+    2: ResourceType.TOPIC,
+    3: ResourceType.GROUP,
+    4: ResourceType.CLUSTER,
+    5: ResourceType.TRANSACTIONAL_ID,
+    6: ResourceType.DELEGATION_TOKEN,
+    7: ResourceType.USER,
+}
+"""By Kafka's number. Source: ResourceType.java."""
+LITERAL: Final = 3
+PREFIXED: Final = 4
+DENY: Final = 2
+ALLOW: Final = 3
+
+
+class ImageAuthorizer:
+    """Decides by the rules that the metadata has now.
+
+    Args:
+        image: Where they are.
+        super_users: `super.users`.
+        allow_if_no_acl: `allow.everyone.if.no.acl.found`.
+    """
+
+    __slots__ = ("_allow_if_no_acl", "_image", "_named", "_prefixed", "_super_users", "_version")
+
+    def __init__(
+        self,
+        image: ClusterImage,
+        *,
+        super_users: Iterable[str] = (),
+        allow_if_no_acl: bool = False,
+    ) -> None:
+        self._image = image
+        self._super_users = frozenset(super_users)
+        self._allow_if_no_acl = allow_if_no_acl
+        self._version = -1
+        self._named: dict[tuple[ResourceType, str], list[Acl]] = {}
+        self._prefixed: dict[ResourceType, list[Acl]] = {}
+
+    def is_allowed(
+        self,
+        operation: Operation,
+        resource_type: ResourceType,
+        name: str,
+        *,
+        principal: str,
+        host: str,
+    ) -> bool:
+        """As `Authorizer.is_allowed`."""
+        if principal in self._super_users:
+            return True
+        if self._version != self._image.acl_version:
+            self._read()
+        about = [
+            *self._named.get((resource_type, name), ()),
+            *self._named.get((resource_type, WILDCARD), ()),
+            *(acl for acl in self._prefixed.get(resource_type, ()) if name.startswith(acl.name)),
+        ]
+        if not about:
+            return self._allow_if_no_acl
+        rules = AclAuthorizer(about)
+        return rules.is_allowed(operation, resource_type, name, principal=principal, host=host)
+
+    def _read(self) -> None:
+        """Sort the rules by what they are about."""
+        self._version = self._image.acl_version
+        self._named.clear()
+        self._prefixed.clear()
+        for rule in self._image.acls:
+            acl = _acl(rule)
+            if acl.is_prefix:
+                self._prefixed.setdefault(acl.resource_type, []).append(acl)
+            else:
+                self._named.setdefault((acl.resource_type, acl.name), []).append(acl)
+
+
+def _acl(rule: AclCreated) -> Acl:
+    return Acl(
+        operation=Operation(rule.operation),
+        resource_type=RESOURCE_TYPES[rule.resource_type],
+        name=rule.resource_name,
+        principal=rule.principal,
+        host=rule.host,
+        is_prefix=rule.pattern_type == PREFIXED,
+        allows=rule.permission_type == ALLOW,
+    )

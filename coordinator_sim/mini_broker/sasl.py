@@ -1,0 +1,303 @@
+"""Who a connection's client is: SASL on the broker's side, at the beginning and again later.
+
+Source: kafka trunk, clients/.../security/authenticator/SaslServerAuthenticator.java;
+KafkaChannel.java (delayed close, re-authentication); SocketServer.scala (expired sessions).
+"""
+
+import struct
+from collections.abc import Callable
+from enum import Enum, unique
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from coordinator_sim.errors import DataError, UnsupportedVersion, WireFormatError
+from coordinator_sim.mini_broker.contract import Call, Instants
+from coordinator_sim.mini_broker.error_answers import error_answer
+from coordinator_sim.mini_broker.sasl_step import SaslStep, refused
+from coordinator_sim.mini_broker.versions_api import VersionsApi
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import RequestContext
+from coordinator_sim.wire.frames import RequestHeader, read_request_frame, response_frame
+from coordinator_sim.wire.schema import Data
+
+ANONYMOUS: Final = "User:ANONYMOUS"
+_START: Final = struct.Struct(">hhi")
+_APIS: Final = {int(api): api for api in ApiKey}
+_HEADERS_SINCE: Final = 1
+"""Version of SaslHandshake from which tokens come inside SaslAuthenticate."""
+_REAUTHENTICATES_SINCE: Final = 1
+"""Version of SaslAuthenticate that shows a client to authenticate again."""
+_MIN_INTERVAL_MS: Final = 1_000
+"""Source: KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS."""
+
+
+class Exchange(Protocol):
+    """The server's side of a mechanism, once."""
+
+    def take(self, token: bytes) -> SaslStep:
+        """Take a token of the client."""
+        ...
+
+
+class SaslSettings(Struct, frozen=True, kw_only=True):
+    """What SASL is like on one listener.
+
+    Args:
+        mechanisms: `sasl.enabled.mechanisms`, in the order in which clients are told them.
+        max_reauth_ms: `connections.max.reauth.ms` of each mechanism; 0 for sessions without end.
+        max_receive_bytes: `sasl.server.max.receive.size`.
+        failure_delay_ms: `connection.failed.authentication.delay.ms`.
+    """
+
+    mechanisms: tuple[str, ...]
+    max_reauth_ms: dict[str, int] = {}
+    max_receive_bytes: int = 524_288
+    failure_delay_ms: int = 100
+
+
+class Outcome(Struct, frozen=True):
+    """What a frame of the client leads to.
+
+    Args:
+        frame: To send, without its length; None for nothing.
+        failure: Why the connection ends afterwards; None to go on. For the log, without secrets.
+        delay_ms: Wall milliseconds until a failure is told.
+    """
+
+    frame: bytes | None = None
+    failure: str | None = None
+    delay_ms: int = 0
+
+
+@unique
+class _State(Enum):
+    """Where an exchange is. Source: SaslServerAuthenticator.SaslState."""
+
+    HANDSHAKE_OR_VERSIONS = "handshake or versions"
+    HANDSHAKE = "handshake"
+    AUTHENTICATE = "authenticate"
+    BAD_MECHANISM = "bad mechanism"
+    COMPLETE = "complete"
+
+
+class Authentication:
+    """The client of one connection.
+
+    Args:
+        settings: Of the listener.
+        begin: Begins an exchange of an enabled mechanism.
+        versions: What the broker offers, and its answer to ApiVersions.
+
+    Attributes:
+        principal: Who it is, as `User:alice`; anonymous until that is known.
+    """
+
+    __slots__ = (
+        "_again",
+        "_began_ms",
+        "_begin",
+        "_exchange",
+        "_expires_ms",
+        "_has_headers",
+        "_mechanism",
+        "_reauthenticates",
+        "_settings",
+        "_state",
+        "_versions",
+        "principal",
+    )
+
+    def __init__(
+        self,
+        settings: SaslSettings,
+        begin: Callable[[str], Exchange],
+        versions: VersionsApi,
+    ) -> None:
+        self._settings = settings
+        self._begin = begin
+        self._versions = versions
+        self._state = _State.HANDSHAKE_OR_VERSIONS
+        self._exchange: Exchange | None = None
+        self._mechanism = ""
+        self._has_headers = False
+        self._reauthenticates = False
+        self._again = False
+        self._began_ms: int | None = None
+        self._expires_ms: int | None = None
+        self.principal = ANONYMOUS
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the client may send requests."""
+        return self._state is _State.COMPLETE
+
+    def takes(self, frame: bytes, now: Instants) -> bool:
+        """Whether a frame is for `take`: until the client is known, and when it begins anew."""
+        if not self.is_complete:
+            return True
+        if frame[:2] != _HANDSHAKE or self._expires_ms is None:
+            return False
+        if self._began_ms is not None and now.wall_ms - self._began_ms < _MIN_INTERVAL_MS:
+            return False
+        self._began_ms = now.wall_ms
+        self._again = True
+        self._state = _State.HANDSHAKE
+        return True
+
+    def has_expired(self, now: Instants) -> bool:
+        """Whether a client that did not authenticate again in time may send no more."""
+        expires_ms = self._expires_ms
+        is_over = expires_ms is not None and now.wall_ms >= expires_ms
+        return is_over and self._reauthenticates and self.is_complete
+
+    def take(self, frame: bytes, now: Instants) -> Outcome:
+        """Take a frame of a client that is not known yet."""
+        if len(frame) > self._settings.max_receive_bytes:
+            return self._failed(f"a SASL token of {len(frame)} bytes")
+        if self._state is _State.BAD_MECHANISM:
+            return self._failed("another SASL mechanism than before")
+        if self._state is _State.AUTHENTICATE and not self._has_headers:
+            return self._raw_token(frame, now)
+        try:
+            return self._request(frame, now)
+        except (WireFormatError, UnsupportedVersion, DataError) as error:
+            return Outcome(failure=f"no request of SASL: {error}")
+
+    # -- the handshake ---------------------------------------------------------------------
+
+    def _request(self, frame: bytes, now: Instants) -> Outcome:
+        if len(frame) < _START.size:
+            return self._failed(f"a SASL request of {len(frame)} bytes")
+        api_key, version, correlation_id = _START.unpack_from(frame)
+        api = _APIS.get(api_key)
+        if api is None:
+            return self._failed(f"a request of API {api_key} instead of SASL")
+        if self._state is _State.AUTHENTICATE:
+            return self._token_request(frame, api, version, now)
+        if api is ApiKey.API_VERSIONS:
+            return self._versions_request(frame, version, correlation_id, now)
+        low, high = self._versions.ranges.get(api, (0, -1))
+        if api is ApiKey.SASL_HANDSHAKE and low <= version <= high:
+            return self._handshake(frame)
+        return self._failed(f"a {api.name} of version {version} during the SASL handshake")
+
+    def _versions_request(
+        self, frame: bytes, version: int, correlation_id: int, now: Instants
+    ) -> Outcome:
+        """ApiVersions may come once before the handshake."""
+        if self._state is not _State.HANDSHAKE_OR_VERSIONS:
+            return Outcome(failure="ApiVersions twice during the SASL handshake")
+        low, high = self._versions.ranges[ApiKey.API_VERSIONS]
+        if low <= version <= high:
+            return self._tell_versions(frame, now)
+        data = self._versions.unsupported()
+        return Outcome(response_frame(ApiKey.API_VERSIONS, 0, correlation_id, data))
+
+    def _tell_versions(self, frame: bytes, now: Instants) -> Outcome:
+        header, request = read_request_frame(frame)
+        context = RequestContext(token=0, api_version=header.api_version)
+        call = Call(broker_id=0, api=ApiKey.API_VERSIONS, request=request, context=context, now=now)
+        data = self._versions.handlers()[ApiKey.API_VERSIONS](call) or {}
+        if data["errorCode"] == int(ErrorCode.NONE):
+            self._state = _State.HANDSHAKE
+        return Outcome(_response(header, data))
+
+    def _handshake(self, frame: bytes) -> Outcome:
+        header, request = read_request_frame(frame)
+        mechanism = request["mechanism"]
+        if header.api_version >= _HEADERS_SINCE:
+            self._has_headers = True
+        enabled = list(self._settings.mechanisms)
+        if mechanism not in enabled:
+            code = int(ErrorCode.UNSUPPORTED_SASL_MECHANISM)
+            answer = _response(header, {"errorCode": code, "mechanisms": enabled})
+            return self._failed("a SASL mechanism that is not enabled", answer)
+        answer = _response(header, {"errorCode": 0, "mechanisms": enabled})
+        if self._again and mechanism != self._mechanism:
+            self._state = _State.BAD_MECHANISM
+            return Outcome(answer)
+        self._mechanism = mechanism
+        self._exchange = self._begin(mechanism)
+        self._state = _State.AUTHENTICATE
+        return Outcome(answer)
+
+    # -- tokens ----------------------------------------------------------------------------
+
+    def _raw_token(self, token: bytes, now: Instants) -> Outcome:
+        """A token as it is, from a client of before SaslAuthenticate."""
+        step = self._step(token)
+        if step.is_refused:
+            return self._failed(self._failure_text(step))
+        self._lifetime_ms(step, now)
+        return Outcome(step.token)
+
+    def _token_request(self, frame: bytes, api: ApiKey, version: int, now: Instants) -> Outcome:
+        if api is not ApiKey.SASL_AUTHENTICATE:
+            header, request = read_request_frame(frame)
+            refusal = error_answer(api, version, request, ErrorCode.ILLEGAL_SASL_STATE)
+            text = f"a {api.name} during SASL authentication"
+            return self._failed(text, _response(header, refusal))
+        low, high = self._versions.ranges.get(api, (0, -1))
+        if not low <= version <= high:
+            return Outcome(failure=f"a SaslAuthenticate of version {version}")
+        header, request = read_request_frame(frame)
+        self._reauthenticates |= version >= _REAUTHENTICATES_SINCE
+        step = self._step(request["authBytes"])
+        if step.is_refused:
+            text = self._failure_text(step)
+            code = int(ErrorCode.SASL_AUTHENTICATION_FAILED)
+            refusal = {"errorCode": code, "errorMessage": text, "authBytes": b""}
+            return self._failed(text, _response(header, refusal))
+        answer = {
+            "errorCode": 0,
+            "errorMessage": None,
+            "authBytes": step.token,
+            "sessionLifetimeMs": self._lifetime_ms(step, now),
+        }
+        return Outcome(_response(header, answer))
+
+    def _step(self, token: bytes) -> SaslStep:
+        """One step of the exchange; whoever authenticates again stays who it was."""
+        step = refused() if self._exchange is None else self._exchange.take(token)
+        if step.user is None:
+            return step
+        principal = f"User:{step.user}"
+        if self._again and principal != self.principal:
+            before, after = (each.replace(":", ".", 1) for each in (self.principal, principal))
+            text = f"Cannot change principals during re-authentication from {before}: {after}"
+            return refused(text)
+        self.principal = principal
+        self._state = _State.COMPLETE
+        self._exchange = None
+        return step
+
+    def _lifetime_ms(self, step: SaslStep, now: Instants) -> int:
+        """How long the session is; 0 while it has not begun and where it has no end."""
+        lifetime_ms = self._settings.max_reauth_ms.get(self._mechanism, 0)
+        if step.user is None or lifetime_ms <= 0:
+            return 0
+        self._expires_ms = now.wall_ms + lifetime_ms
+        return lifetime_ms
+
+    def _failure_text(self, step: SaslStep) -> str:
+        """What a client is told; nothing that tells a wrong name from a wrong password."""
+        if step.reason is not None:
+            return step.reason
+        what = "re-authentication" if self._again else "authentication"
+        return (
+            f"Authentication failed during {what} due to invalid credentials with SASL mechanism "
+            f"{self._mechanism}"
+        )
+
+    def _failed(self, failure: str, frame: bytes | None = None) -> Outcome:
+        return Outcome(frame, failure, self._settings.failure_delay_ms)
+
+
+_HANDSHAKE: Final = int(ApiKey.SASL_HANDSHAKE).to_bytes(2, "big")
+
+
+def _response(header: RequestHeader, data: Data) -> bytes:
+    api = ApiKey(header.api_key)
+    return response_frame(api, header.api_version, header.correlation_id, data)

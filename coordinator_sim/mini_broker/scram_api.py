@@ -1,0 +1,139 @@
+"""DescribeUserScramCredentials and AlterUserScramCredentials.
+
+Source: kafka trunk, ControllerApis.handleAlterUserScramCredentials; ScramControlManager.java;
+ScramImage.describe.
+"""
+
+from typing import Final
+
+from coordinator_sim.broker.authorizer import Operation
+from coordinator_sim.mini_broker.administration import NO_ERROR, Administration, ApiError, told
+from coordinator_sim.mini_broker.changes import Change, ScramRemoved
+from coordinator_sim.mini_broker.contract import Call, Handlers
+from coordinator_sim.mini_broker.scram import (
+    MAX_ITERATIONS,
+    MIN_ITERATIONS,
+    SCRAM_NUMBERS,
+    verifier,
+)
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.wire.schema import Data
+
+_TWICE: Final = ApiError(
+    ErrorCode.DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request"
+)
+
+
+class ScramApi:
+    """Keeps the verifiers of users' passwords.
+
+    Args:
+        admin: The cluster.
+    """
+
+    __slots__ = ("_admin",)
+
+    def __init__(self, admin: Administration) -> None:
+        self._admin = admin
+
+    def handlers(self) -> Handlers:
+        """Of the two APIs."""
+        return {
+            ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: self._describe,
+            ApiKey.ALTER_USER_SCRAM_CREDENTIALS: self._alter,
+        }
+
+    # -- DescribeUserScramCredentials ------------------------------------------------------
+
+    def _describe(self, call: Call) -> Data:
+        asked: list[Data] = call.request["users"] or []
+        if not self._admin.allows_cluster(call, Operation.DESCRIBE):
+            error = told(ErrorCode.CLUSTER_AUTHORIZATION_FAILED).fields()
+            return {**error, "results": [{"user": "", **error} for _ in asked]}
+        names = [user["name"] for user in asked] or [user for user, _ in self._admin.image.scram]
+        results = [
+            self._described(name, is_twice=bool(asked) and names.count(name) > 1)
+            for name in dict.fromkeys(names)
+        ]
+        return {**NO_ERROR.fields(), "errorMessage": "", "results": results}
+
+    def _described(self, name: str, *, is_twice: bool) -> Data:
+        if is_twice:
+            text = (
+                "Cannot describe SCRAM credentials for the same user twice in a single request: "
+                f"{name}"
+            )
+            return {"user": name, **ApiError(ErrorCode.DUPLICATE_RESOURCE, text).fields()}
+        infos = [
+            {"mechanism": mechanism, "iterations": known.iterations}
+            for (user, mechanism), known in self._admin.image.scram.items()
+            if user == name
+        ]
+        if infos:
+            return {"user": name, "errorCode": 0, "errorMessage": "", "credentialInfos": infos}
+        text = f"Attempt to describe a user credential that does not exist: {name}"
+        return {"user": name, **ApiError(ErrorCode.RESOURCE_NOT_FOUND, text).fields()}
+
+    # -- AlterUserScramCredentials ---------------------------------------------------------
+
+    def _alter(self, call: Call) -> Data:
+        """Every user is altered once or not at all."""
+        deletions, upsertions = call.request["deletions"], call.request["upsertions"]
+        if not self._admin.allows_cluster(call, Operation.ALTER):
+            refused = told(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+            names = sorted(each["name"] for each in (*deletions, *upsertions))
+            return _results(dict.fromkeys(names, refused))
+        changes: dict[str, Change] = {}
+        errors: dict[str, ApiError] = {}
+        asked = [(each, self._deleted) for each in deletions]
+        asked += [(each, _upserted) for each in upsertions]
+        for entry, decide in asked:
+            name = entry["name"]
+            if name in errors:
+                continue
+            decided = _TWICE if changes.pop(name, None) is not None else decide(entry)
+            if isinstance(decided, ApiError):
+                errors[name] = decided
+            else:
+                changes[name] = decided
+        for change in changes.values():
+            self._admin.change(change)
+        return _results(dict.fromkeys(changes, NO_ERROR) | errors)
+
+    def _deleted(self, entry: Data) -> Change | ApiError:
+        name, mechanism = entry["name"], entry["mechanism"]
+        error = _name_error(name, mechanism)
+        if error is not None:
+            return error
+        if (name, mechanism) not in self._admin.image.scram:
+            text = "Attempt to delete a user credential that does not exist"
+            return ApiError(ErrorCode.RESOURCE_NOT_FOUND, text)
+        return ScramRemoved(name, mechanism)
+
+
+def _upserted(entry: Data) -> Change | ApiError:
+    name, iterations = entry["name"], entry["iterations"]
+    error = _name_error(name, entry["mechanism"])
+    if error is not None:
+        return error
+    if iterations < MIN_ITERATIONS:
+        return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
+    if iterations > MAX_ITERATIONS:
+        return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
+    mechanism = SCRAM_NUMBERS[entry["mechanism"]]
+    return verifier(
+        mechanism, name, entry["saltedPassword"], salt=entry["salt"], iterations=iterations
+    )
+
+
+def _name_error(name: str, mechanism: int) -> ApiError | None:
+    if not name:
+        return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
+    if mechanism not in SCRAM_NUMBERS:
+        return ApiError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
+    return None
+
+
+def _results(results: dict[str, ApiError]) -> Data:
+    return {"results": [{"user": name, **error.fields()} for name, error in results.items()]}

@@ -1,0 +1,165 @@
+"""Who may come in by which listener, and what they may do then.
+
+Source: kafka trunk, clients/.../network/ChannelBuilders.java (settings of listeners and
+mechanisms), security/auth/SecurityProtocol.java; metadata/.../authorizer/StandardAuthorizer.java
+(configure).
+"""
+
+from collections.abc import Callable
+from enum import Enum, unique
+from typing import Final
+
+from coordinator_sim.errors import ConfigError
+from coordinator_sim.mini_broker.changes import Change, ScramSet
+from coordinator_sim.mini_broker.configs import Configs
+from coordinator_sim.mini_broker.image import ClusterImage
+from coordinator_sim.mini_broker.image_authorizer import ImageAuthorizer
+from coordinator_sim.mini_broker.plain import PlainServer, PlainUsers, jaas_users
+from coordinator_sim.mini_broker.sasl import Authentication, Exchange, SaslSettings
+from coordinator_sim.mini_broker.scram import SCRAM_MECHANISMS, ScramServer, verifier_of
+from coordinator_sim.mini_broker.setting_types import text_of
+from coordinator_sim.mini_broker.versions_api import VersionsApi
+
+PLAIN: Final = "PLAIN"
+MECHANISMS: Final = (PLAIN, *SCRAM_MECHANISMS)
+"""What SASL can be here."""
+_NONCE_BYTES: Final = 18
+_SALT_BYTES: Final = 20
+
+
+@unique
+class SecurityProtocol(Enum):
+    """What a listener speaks around Kafka's protocol."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
+
+    @property
+    def uses_tls(self) -> bool:
+        """Whether TLS is below."""
+        return self in {SecurityProtocol.SSL, SecurityProtocol.SASL_SSL}
+
+    @property
+    def uses_sasl(self) -> bool:
+        """Whether clients say first who they are."""
+        return self in {SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL}
+
+
+class Security:
+    """The doors of a cluster.
+
+    Args:
+        configs: Its settings.
+        image: Where verifiers and rules are.
+        users: Whom SASL lets in by a password, whatever the listener.
+        draw_bytes: So many bytes that nobody can guess, for nonces and salts.
+    """
+
+    __slots__ = ("_configs", "_draw_bytes", "_image", "_users")
+
+    def __init__(
+        self,
+        configs: Configs,
+        image: ClusterImage,
+        users: PlainUsers,
+        draw_bytes: Callable[[int], bytes],
+    ) -> None:
+        self._configs = configs
+        self._image = image
+        self._users = users
+        self._draw_bytes = draw_bytes
+
+    def protocol_of(self, listener: str) -> SecurityProtocol:
+        """What a listener speaks.
+
+        Raises:
+            ConfigError: `listener.security.protocol.map` does not say.
+        """
+        named = text_of(self._configs.broker_value("listener.security.protocol.map")) or ""
+        for entry in named.split(","):
+            name, _, protocol = entry.strip().partition(":")
+            if name == listener and protocol in SecurityProtocol.__members__:
+                return SecurityProtocol(protocol)
+        raise ConfigError(
+            f"listener {listener!r} has no security protocol: name it in "
+            "listener.security.protocol.map"
+        )
+
+    def authentication(self, listener: str, versions: VersionsApi) -> Authentication | None:
+        """SASL for a new connection; None where the listener has none."""
+        if not self.protocol_of(listener).uses_sasl:
+            return None
+        users = self._users_of(listener)
+
+        def begin(mechanism: str) -> Exchange:
+            if mechanism == PLAIN:
+                return PlainServer(users)
+            scram = SCRAM_MECHANISMS[mechanism]
+            nonce = self._draw_bytes(_NONCE_BYTES).hex()
+            return ScramServer(scram, lambda user: self._verifier(user, scram.number), nonce)
+
+        return Authentication(self.sasl_of(listener), begin, versions)
+
+    def sasl_of(self, listener: str) -> SaslSettings:
+        """What SASL is like on a listener.
+
+        Raises:
+            ConfigError: a mechanism that there is not here.
+        """
+        configs = self._configs
+        enabled = configs.listener_value(listener, "sasl.enabled.mechanisms")
+        mechanisms = tuple(enabled) if isinstance(enabled, list) else ()
+        for mechanism in mechanisms:
+            if mechanism not in MECHANISMS:
+                known = ", ".join(MECHANISMS)
+                raise ConfigError(f"SASL mechanism {mechanism!r}: use one of {known}")
+        lifetimes = {
+            mechanism: _number(
+                configs.listener_value(listener, "connections.max.reauth.ms", mechanism)
+            )
+            for mechanism in mechanisms
+        }
+        size = _number(configs.listener_value(listener, "sasl.server.max.receive.size"))
+        delay = configs.broker_value("connection.failed.authentication.delay.ms")
+        return SaslSettings(
+            mechanisms=mechanisms,
+            max_reauth_ms=lifetimes,
+            max_receive_bytes=size or SaslSettings(mechanisms=()).max_receive_bytes,
+            failure_delay_ms=_number(delay),
+        )
+
+    def authorizer(self) -> ImageAuthorizer | None:
+        """Who decides on rights; None when `authorizer.class.name` names nobody."""
+        if not self._configs.broker_value("authorizer.class.name"):
+            return None
+        supers = str(self._configs.given.get("super.users", "")).split(";")
+        found = self._configs.given.get("allow.everyone.if.no.acl.found", "false")
+        return ImageAuthorizer(
+            self._image,
+            super_users=[each.strip() for each in supers if each.strip()],
+            allow_if_no_acl=found.strip().lower() == "true",
+        )
+
+    def admit_users(self, change: Callable[[Change], None]) -> None:
+        """Let the users with a password in by SCRAM, too."""
+        for user, password in self._users.items():
+            for mechanism in SCRAM_MECHANISMS.values():
+                known = self._image.scram.get((user, mechanism.number))
+                salt = known.salt if known else self._draw_bytes(_SALT_BYTES)
+                wanted = verifier_of(mechanism, user, password, salt=salt)
+                if known != wanted:
+                    change(wanted)
+
+    def _users_of(self, listener: str) -> PlainUsers:
+        jaas = self._configs.listener_value(listener, "sasl.jaas.config", PLAIN)
+        named = jaas_users(jaas) if isinstance(jaas, str) else {}
+        return PlainUsers(dict(self._users.items()) | named) if named else self._users
+
+    def _verifier(self, user: str, mechanism: int) -> ScramSet | None:
+        return self._image.scram.get((user, mechanism))
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
