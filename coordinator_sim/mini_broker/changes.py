@@ -149,6 +149,23 @@ class BrokerStarted(Struct, frozen=True, tag=True):
     broker_epoch: int
 
 
+class ClusterStarted(Struct, frozen=True, tag=True):
+    """All brokers began anew, and found what was kept: leaders again, at higher epochs.
+
+    Args:
+        broker_ids: Of those that there are now.
+    """
+
+    broker_ids: tuple[int, ...]
+
+
+class VersionReached(Struct, frozen=True, tag=True):
+    """As many changes went before, though a rewritten journal says them in fewer words."""
+
+    version: int
+    start_count: int
+
+
 Change = (
     TopicCreated
     | PartitionsAdded
@@ -164,5 +181,7 @@ Change = (
     | ProducerIdsReserved
     | FeatureSet
     | BrokerStarted
+    | ClusterStarted
+    | VersionReached
 )
 """One entry of the journal."""

@@ -189,9 +189,13 @@ class GroupBrokers:
         self._led[partition] = leader_id
         began = coordinator.begin_load(partition, leader_epoch, now_ms)
         self._deliver(leader_id, broker.pass_on(began))
-        for batch in self.offsets_topic.batches(partition):
-            coordinator.replay(partition, batch)
-        loaded = coordinator.finish_load(partition, ErrorCode.NONE, now_ms)
+        error = ErrorCode.NONE
+        try:
+            for batch in self.offsets_topic.batches(partition):
+                coordinator.replay(partition, batch)
+        except OSError:
+            error = ErrorCode.KAFKA_STORAGE_ERROR
+        loaded = coordinator.finish_load(partition, error, now_ms)
         self._deliver(leader_id, broker.pass_on(loaded))
 
     # -- time ------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from coordinator_sim.mini_broker.changes import (
     AclDeleted,
     BrokerStarted,
     Change,
+    ClusterStarted,
     ConfigsChanged,
     FeatureSet,
     LeaderElected,
@@ -26,6 +27,7 @@ from coordinator_sim.mini_broker.changes import (
     ScramSet,
     TopicCreated,
     TopicDeleted,
+    VersionReached,
 )
 
 NO_LEADER: Final = -1
@@ -65,6 +67,7 @@ class ClusterImage:
         next_producer_id: Ids below it may be in use.
         features: Finalized levels by name.
         broker_epochs: Of each broker's newest start.
+        start_count: How often the whole cluster began on what was kept.
         version: Counts the changes.
         acl_version: Counts those of `acls`.
     """
@@ -78,6 +81,7 @@ class ClusterImage:
     next_producer_id: int = 0
     features: dict[str, int] = field(default_factory=dict)
     broker_epochs: dict[int, int] = field(default_factory=dict)
+    start_count: int = 0
     version: int = 0
     acl_version: int = 0
 
@@ -207,6 +211,25 @@ def _start_broker(image: ClusterImage, change: BrokerStarted) -> None:
     image.broker_epochs[change.broker_id] = change.broker_epoch
 
 
+def _start_cluster(image: ClusterImage, change: ClusterStarted) -> None:
+    image.start_count += 1
+    epoch = max(image.broker_epochs.values(), default=0)
+    for place, broker_id in enumerate(change.broker_ids):
+        image.broker_epochs[broker_id] = epoch + place + 1
+    for topic in image.topics.values():
+        for partition in topic.partitions:
+            there = tuple(each for each in partition.replicas if each in change.broker_ids)
+            if partition.leader_id not in there:
+                partition.leader_id = there[0] if there else NO_LEADER
+            partition.leader_epoch += 1
+            partition.isr = there or partition.isr
+
+
+def _reach(image: ClusterImage, change: VersionReached) -> None:
+    image.version = change.version - 1
+    image.start_count = change.start_count
+
+
 TOPIC_RESOURCE: Final = 2
 """A topic among the resources that have settings. Source: ConfigResource.Type."""
 BROKER_RESOURCE: Final = 4
@@ -235,4 +258,6 @@ _APPLIED: Final[dict[type, _Apply]] = {
     ProducerIdsReserved: _of(_reserve_producer_ids),
     FeatureSet: _of(_set_feature),
     BrokerStarted: _of(_start_broker),
+    ClusterStarted: _of(_start_cluster),
+    VersionReached: _of(_reach),
 }

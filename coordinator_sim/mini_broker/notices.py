@@ -21,6 +21,7 @@ class Notices:
         topic_deleted: Name, id, number of partitions, present.
         partitions_added: Name, present.
         disconnected: Number of the connection.
+        trouble: A sentence for the server's log: the disk refused something.
     """
 
     readable: list[Callable[[str, int], None]] = field(default_factory=list)
@@ -29,3 +30,4 @@ class Notices:
     topic_deleted: list[Callable[[str, bytes, int, Instants], None]] = field(default_factory=list)
     partitions_added: list[Callable[[str, Instants], None]] = field(default_factory=list)
     disconnected: list[Callable[[int], None]] = field(default_factory=list)
+    trouble: list[Callable[[str], None]] = field(default_factory=list)

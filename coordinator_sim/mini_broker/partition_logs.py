@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from coordinator_sim.mini_broker.contract import Instants
-from coordinator_sim.mini_broker.image import TOPIC_RESOURCE, ClusterImage
+from coordinator_sim.mini_broker.image import NO_LEADER, TOPIC_RESOURCE, ClusterImage
 from coordinator_sim.mini_broker.purgatory import Place
 from coordinator_sim.storage.contract import SegmentStore
 from coordinator_sim.storage.log_config import LogConfig, config_of
@@ -22,9 +22,11 @@ NewStore = Callable[[str, int, bytes], SegmentStore]
 @dataclass(slots=True)
 class _Kept:
     log: PartitionLog
+    store: SegmentStore
     topic_id: bytes
     image_version: int
     settings: dict[str, str]
+    is_broken: bool = False
 
 
 class PartitionLogs:
@@ -53,7 +55,7 @@ class PartitionLogs:
             OSError: its store cannot be opened.
         """
         kept = self._kept.get((topic, partition))
-        if kept is not None and kept.image_version == self._image.version:
+        if kept is not None and kept.image_version == self._image.version and not kept.is_broken:
             return kept.log
         state = self._image.partition(topic, partition)
         if state is None:
@@ -63,23 +65,37 @@ class PartitionLogs:
         if kept is None or kept.topic_id != topic_id:
             store = self._new_store(topic, partition, topic_id)
             log = PartitionLog(topic, partition, store, config_of(settings, self._base))
-            kept = _Kept(log, topic_id, -1, dict(settings))
+            kept = _Kept(log, store, topic_id, -1, dict(settings))
             self._kept[topic, partition] = kept
         elif kept.settings != settings:
             kept.settings = dict(settings)
             kept.log.configure(config_of(settings, self._base))
+        if kept.is_broken:
+            kept.log = PartitionLog(topic, partition, kept.store, config_of(settings, self._base))
+            kept.is_broken = False
         kept.image_version = self._image.version
         if kept.log.leader_epoch < state.leader_epoch:
             kept.log.become_leader(state.leader_epoch)
         return kept.log
+
+    def broken(self, topic: str, partition: int) -> None:
+        """The medium refused something: the log is to be read anew before it is used again."""
+        kept = self._kept.get((topic, partition))
+        if kept is not None:
+            kept.is_broken = True
 
     def logs(self) -> list[PartitionLog]:
         """Those that somebody has wanted."""
         return [kept.log for kept in self._kept.values()]
 
     def leader_changed(self, topic: str, partition: int, _now: Instants) -> None:
-        """Another leader begins at the log's end."""
-        self.log_of(topic, partition)
+        """Another leader begins at the log's end; one that cannot, meets that with a request."""
+        state = self._image.partition(topic, partition)
+        if state is not None and state.leader_id != NO_LEADER:
+            try:
+                self.log_of(topic, partition)
+            except OSError:
+                self.broken(topic, partition)
 
     def topic_deleted(self, topic: str, _topic_id: bytes, partitions: int, _now: Instants) -> None:
         """A topic is gone, with the records of that many partitions."""

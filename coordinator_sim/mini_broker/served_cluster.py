@@ -15,16 +15,18 @@ from coordinator_sim.errors import DataError
 from coordinator_sim.mini_broker.administration import Administration
 from coordinator_sim.mini_broker.administration_apis import administration_apis
 from coordinator_sim.mini_broker.agenda import Agenda
-from coordinator_sim.mini_broker.changes import Change
+from coordinator_sim.mini_broker.changes import Change, ClusterStarted
 from coordinator_sim.mini_broker.configs import Configs
 from coordinator_sim.mini_broker.contract import Call, Family, Handler, Instants, Timed
 from coordinator_sim.mini_broker.data_apis import DataApis, DataSettings
 from coordinator_sim.mini_broker.discovery_api import DiscoveryApi
+from coordinator_sim.mini_broker.error_answers import error_answer
 from coordinator_sim.mini_broker.faults import Chance, Faults
 from coordinator_sim.mini_broker.fetch_sessions import DrawId
 from coordinator_sim.mini_broker.group_brokers import GroupBrokers
 from coordinator_sim.mini_broker.hosted_partitions import HostedPartitions
 from coordinator_sim.mini_broker.image import NO_LEADER, ClusterImage
+from coordinator_sim.mini_broker.kept_cluster import KeptCluster
 from coordinator_sim.mini_broker.leadership import Leadership
 from coordinator_sim.mini_broker.notices import Notices
 from coordinator_sim.mini_broker.offered import offered
@@ -36,7 +38,7 @@ from coordinator_sim.mini_broker.sasl_api import SaslApi
 from coordinator_sim.mini_broker.security import Security
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.mini_broker.slots import AnswerPlace
-from coordinator_sim.mini_broker.topics import TopicVerbs
+from coordinator_sim.mini_broker.topics import INTERNAL_TOPICS, TopicVerbs
 from coordinator_sim.mini_broker.transactions.family import Transactions
 from coordinator_sim.mini_broker.versions_api import VersionsApi
 from coordinator_sim.protocol.api_keys import ApiKey
@@ -85,7 +87,7 @@ class ServedCluster:
     Args:
         settings: How it starts.
         endpoint: Where a broker is reached on a listener.
-        journal: Keeps each change before it takes effect; None where nothing outlives the process.
+        kept: What outlives the process, and `begin` goes on with; None for nothing.
         trace: Takes events; None spends nothing on them.
         authorizer: None for what the settings say.
         draw_bytes: Bytes that nobody can guess; None to draw them from the seed.
@@ -115,13 +117,13 @@ class ServedCluster:
         settings: ClusterSettings,
         *,
         endpoint: Callable[[int, str], Endpoint | None],
-        journal: Callable[[Change], None] | None = None,
+        kept: KeptCluster | None = None,
         trace: TraceSink | None = None,
         authorizer: Authorizer | None = None,
         draw_bytes: DrawBytes | None = None,
     ) -> None:
         self.settings = settings
-        self.image = ClusterImage()
+        self.image = ClusterImage() if kept is None else kept.image
         self.configs = Configs(settings.profile, settings.given, self.image)
         self.notices = Notices()
         self.security = Security(
@@ -135,7 +137,7 @@ class ServedCluster:
         self.operations = Operations(self)
         self.latest = Instants(0, 0)
         self._endpoint = endpoint
-        self._journal = journal
+        self._kept = kept
         self._trace = trace
         self._slots: dict[int, AnswerPlace] = {}
         self._next_token = 1
@@ -147,7 +149,8 @@ class ServedCluster:
             living=lambda: sorted(self.groups.living),
             notices=self.notices,
         )
-        self.logs = PartitionLogs(self.image, lambda *_: MemoryStore())
+        new_store = (lambda *_: MemoryStore()) if kept is None else kept.new_store
+        self.logs = PartitionLogs(self.image, new_store)
         self.groups = self._group_brokers(settings)
         self.groups.traces = trace is not None
         self.groups.authorizer = authorizer
@@ -188,6 +191,33 @@ class ServedCluster:
         self._handlers.update(versions.handlers())
         return versions
 
+    def begin(self, now: Instants) -> None:
+        """Go on with what was kept: every partition has a leader again, coordinators load."""
+        kept = self._kept
+        if kept is None:
+            return
+        self.notices.topic_deleted.append(kept.topic_deleted)
+        kept.storage_failed = self._storage_failed
+        self._timed.append(kept)
+        self.latest = now
+        self.topics.restore()
+        self.change(ClusterStarted(self.settings.broker_ids))
+        for name in INTERNAL_TOPICS:
+            state = self.image.topics.get(name)
+            for partition in range(len(state.partitions) if state else 0):
+                for told in self.notices.leader_changed:
+                    told(name, partition, now)
+
+    def leave(self) -> None:
+        """Leave what is kept as the next process wants it.
+
+        Raises:
+            OSError: something could not be written; the next process recovers.
+        """
+        self.logs.close()
+        if self._kept is not None:
+            self._kept.close()
+
     def _group_brokers(self, settings: ClusterSettings) -> GroupBrokers:
         """The group coordinators, which write the offsets topic's log."""
         offsets_topic = OffsetsTopic(
@@ -203,7 +233,7 @@ class ServedCluster:
             offsets_topic,
             catalogue=self.topics.catalogue,
             deliver=self.deliver,
-            ids=SeededIds(settings.seed),
+            ids=SeededIds(settings.seed + (self.image.start_count << 32)),
         )
 
     def _data_apis(self) -> DataApis:
@@ -220,10 +250,17 @@ class ServedCluster:
         data.listen(self.notices)
         return data
 
-    def _storage_failed(self, place: Place, _error: OSError) -> None:
+    def _storage_failed(self, place: Place, error: OSError) -> None:
         """A partition's leader cannot write any more, and resigns."""
-        if self.image.topics[place[0]].partitions[place[1]].leader_id != NO_LEADER:
+        self.logs.broken(*place)
+        state = self.image.partition(*place)
+        if state is not None and state.leader_id != NO_LEADER:
+            self._trouble(f"{place[0]}-{place[1]}: {error}; its leader resigns")
             self.leadership.elect(*place, NO_LEADER, self.latest)
+
+    def _trouble(self, text: str) -> None:
+        for told in self.notices.trouble:
+            told(text)
 
     def _offsets_failed(self, place: Place, error: OSError) -> None:
         """As `_storage_failed`, once the coordinator that met it is done."""
@@ -279,8 +316,16 @@ class ServedCluster:
             # Kafka finds it when it reads the request: there is no answer.
             self._slots.pop(call.context.token, None)
             raise
+        except OSError as error:
+            response = self._unkept(call, error)
         if response is not None:
             self.answer(call.context.token, response)
+
+    def _unkept(self, call: Call, error: OSError) -> Data:
+        """The answer of a request whose change could not be kept."""
+        self._trouble(f"{call.api.name}: {error}; refused")
+        version = call.context.api_version
+        return error_answer(call.api, version, call.request, ErrorCode.KAFKA_STORAGE_ERROR)
 
     def answer(self, token: int, response: Data | None) -> None:
         """Answer the request of that token; None sends nothing. Nobody waits for it: nothing."""
@@ -342,8 +387,8 @@ class ServedCluster:
 
     def change(self, change: Change) -> None:
         """Change the metadata: journal first, then the image."""
-        if self._journal is not None:
-            self._journal(change)
+        if self._kept is not None:
+            self._kept.journal(change)
         self.image.apply(change)
 
     @property

@@ -88,12 +88,10 @@ class TopicVerbs:
             self.create_spread(name, settings.num_partitions, now)
             return
         partitions = settings.transaction_partitions
-        configs = {"cleanup.policy": "compact", "segment.bytes": _SEGMENT_BYTES}
         if name == OFFSETS_TOPIC:
             partitions = settings.coordinator.offsets_topic_num_partitions
-            configs["compression.type"] = "producer"
         factor = min(settings.internal_replication_factor, len(self._living()))
-        self.create(name, self.spread(partitions, factor), now, configs)
+        self.create(name, self.spread(partitions, factor), now, internal_configs(name))
 
     def add_partitions(self, name: str, replicas: Replicas, now: Instants) -> None:
         """Give a topic more partitions."""
@@ -129,3 +127,13 @@ class TopicVerbs:
         """Take the topics that the image has from a journal into the catalogue."""
         for name, state in self._image.topics.items():
             self.catalogue.put(name, Topic(state.topic_id, len(state.partitions)))
+
+
+def internal_configs(name: str) -> dict[str, str]:
+    """The settings that an internal topic is created with; none for any other."""
+    if name not in INTERNAL_TOPICS:
+        return {}
+    configs = {"cleanup.policy": "compact", "segment.bytes": _SEGMENT_BYTES}
+    if name == OFFSETS_TOPIC:
+        configs["compression.type"] = "producer"
+    return configs

@@ -36,6 +36,7 @@ SIDE_FILES: Final = (".index", ".timeindex", ".txnindex")
 """Suffixes of what belongs to a segment beside its batches."""
 CLEANED: Final = ".cleaned"
 SWAP: Final = ".swap"
+_NEVER_MS: Final = 2**63 - 1
 _MAX_NAME: Final = 255
 """Bytes of a file's name."""
 
@@ -53,6 +54,7 @@ class FileStore:
         flushed_offset: Before which everything is on the medium.
         on_delete: Removes the folder instead, where others know of it.
         on_log_start: Told of the log's start, which a file above the folder keeps.
+        on_waiting: Told that `flush_deadline_ms` says something.
         sync_always: Whether an append is on the medium when it returns.
     """
 
@@ -71,6 +73,7 @@ class FileStore:
         "log_start_offset",
         "on_delete",
         "on_log_start",
+        "on_waiting",
         "sync_always",
     )
 
@@ -87,6 +90,7 @@ class FileStore:
         self._settings = settings
         self.on_delete: Callable[[], None] | None = None
         self.on_log_start: Callable[[int], None] | None = None
+        self.on_waiting: Callable[[], object] | None = None
         self._segments: list[SegmentFile] = []
         self._bases: list[int] = []
         self._aborted: list[AbortedTransaction] = []
@@ -178,6 +182,8 @@ class FileStore:
             self._flushed()
         elif self._unflushed_since_ms is None:
             self._unflushed_since_ms = now_ms
+            if self.on_waiting is not None and self._settings.flush_ms < _NEVER_MS:
+                self.on_waiting()
         return rolled
 
     def append_later(self, batch: LaterBatch, span: StoredSpan, now_ms: int) -> int | None:

@@ -159,6 +159,7 @@ class LogDirectory:
         self._files = files or Files()
         self._stores: dict[tuple[str, int], FileStore] = {}
         self._open_files = OpenFiles(self._files, settings.open_file_limit)
+        self._waiting: dict[tuple[str, int], FileStore] = {}
         self._journals: list[Journal[object]] = []
         self.partitions: dict[tuple[str, int], bytes | None] = {}
         self.report = RecoveryReport(path=self._path)
@@ -286,6 +287,7 @@ class LogDirectory:
         store.sync_always = self._settings.sync_always
         store.on_delete = lambda: self.delete(topic, partition)
         store.on_log_start = lambda offset: self._keep_log_start(place, offset)
+        store.on_waiting = lambda: self._waiting.setdefault(place, store)
         self._stores[place] = store
         self.partitions[place] = topic_id if topic_id is not None else known
         return store
@@ -299,6 +301,7 @@ class LogDirectory:
         place = (topic, partition)
         if place not in self.partitions:
             return
+        self._waiting.pop(place, None)
         store = self._stores.pop(place, None)
         if store is not None:
             store.let_go()
@@ -364,21 +367,40 @@ class LogDirectory:
         self.report.journal_cut = journal.cut
         return journal, entries
 
+    def wipe(self) -> None:
+        """Delete every partition, and let every journal be empty."""
+        for topic, partition in list(self.partitions):
+            self.delete(topic, partition)
+        for journal in self._journals:
+            journal.rewrite(())
+
     # -- flushing and leaving --------------------------------------------------------------------
 
-    def flush_due(self, now_ms: int) -> None:
+    def flush_due(self, now_ms: int) -> list[tuple[tuple[str, int], OSError]]:
         """Flush the partitions whose `flush.ms` is over.
 
         Args:
             now_ms: On the clock of appends.
 
-        Raises:
-            OSError: The medium refused; the others are not flushed either.
+        Returns:
+            Those that the medium refused to flush, and why.
         """
-        for store in self._stores.values():
+        failures = []
+        for place, store in list(self._waiting.items()):
             due_ms = store.flush_deadline_ms()
-            if due_ms is not None and due_ms <= now_ms:
+            if due_ms is not None and due_ms > now_ms:
+                continue
+            del self._waiting[place]
+            try:
                 store.flush()
+            except OSError as error:
+                failures.append((place, error))
+        return failures
+
+    def next_flush_ms(self) -> int | None:
+        """When `flush_due` has something to do; None when nothing waits."""
+        found = (store.flush_deadline_ms() for store in self._waiting.values())
+        return min((due_ms for due_ms in found if due_ms is not None), default=None)
 
     def checkpoint(self) -> None:
         """Write how far partitions are on the medium, where they start and where they end.

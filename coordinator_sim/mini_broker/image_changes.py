@@ -1,0 +1,50 @@
+"""The fewest changes that make an image: what a journal is rewritten to when it has grown."""
+
+from collections.abc import Iterator
+
+from coordinator_sim.mini_broker.changes import (
+    BrokerStarted,
+    Change,
+    ConfigsChanged,
+    FeatureSet,
+    LeaderElected,
+    ProducerIdsReserved,
+    QuotaSet,
+    TopicCreated,
+    VersionReached,
+)
+from coordinator_sim.mini_broker.image import ClusterImage, TopicState
+
+
+def changes_of(image: ClusterImage) -> Iterator[Change]:
+    """Changes that make an empty image equal to this one."""
+    for topic in image.topics.values():
+        yield from _topic(topic)
+    for (resource_type, name), values in image.configs.items():
+        yield ConfigsChanged(resource_type, name, dict(values))
+    for entity, quotas in image.quotas.items():
+        for key, value in quotas.items():
+            yield QuotaSet(entity, key, value)
+    yield from image.acls
+    yield from image.scram.values()
+    if image.next_producer_id:
+        yield ProducerIdsReserved(image.next_producer_id)
+    for feature, level in image.features.items():
+        yield FeatureSet(feature, level)
+    for broker_id, epoch in image.broker_epochs.items():
+        yield BrokerStarted(broker_id, epoch)
+    yield VersionReached(image.version, image.start_count)
+
+
+def _topic(topic: TopicState) -> Iterator[Change]:
+    replicas = tuple(partition.replicas for partition in topic.partitions)
+    yield TopicCreated(topic.name, topic.topic_id, replicas)
+    for number, partition in enumerate(topic.partitions):
+        first = partition.replicas[0] if partition.replicas else None
+        if (partition.leader_id, partition.leader_epoch) == (first, 0) and (
+            partition.isr == partition.replicas
+        ):
+            continue
+        yield LeaderElected(
+            topic.name, number, partition.leader_id, partition.leader_epoch, partition.isr
+        )

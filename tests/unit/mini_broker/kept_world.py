@@ -1,0 +1,139 @@
+"""A served cluster on a log directory, without sockets, that is left and begun again."""
+
+from pathlib import Path
+
+import pytest
+
+from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.mini_broker.kept_cluster import KeptCluster
+from coordinator_sim.mini_broker.served_cluster import ServedCluster
+from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.storage.files import FaultyFiles
+from coordinator_sim.storage.log_directory import DirectorySettings, LogDirectory
+from coordinator_sim.wire.schema import Data
+from tests.unit.mini_broker.data_client import DataClient
+from tests.unit.mini_broker.data_world import batch_of, partition_of
+
+NOW = Instants(1_000_000, 1_000_000)
+
+
+class KeptWorld:
+    """One broker and its directory.
+
+    Attributes:
+        files: The disk.
+        directory: Of the present process.
+        cluster: Of the present process.
+        troubles: What its log says.
+    """
+
+    def __init__(self, path: Path, brokers: int = 1) -> None:
+        self.path = path
+        self.files = FaultyFiles()
+        self.brokers = tuple(range(1, brokers + 1))
+        self.begin()
+
+    def begin(self) -> None:
+        """A process begins."""
+        self.troubles: list[str] = []
+        how = DirectorySettings(path=str(self.path), node_id=1, new_id=lambda: bytes(15) + b"\x01")
+        self.directory = LogDirectory(how, self.files)
+        kept = KeptCluster(self.directory)
+        settings = ClusterSettings(
+            broker_ids=self.brokers,
+            coordinator=CoordinatorConfig(
+                offsets_topic_num_partitions=4, group_initial_rebalance_delay_ms=0
+            ),
+        )
+        self.cluster = ServedCluster(
+            kept.adapted(settings),
+            endpoint=lambda broker_id, _name: Endpoint("localhost", 9091 + broker_id),
+            kept=kept,
+        )
+        self.cluster.notices.trouble.append(self.troubles.append)
+        self.cluster.begin(NOW)
+
+    def kill(self) -> None:
+        """The process is killed, and another begins."""
+        self.directory.abandon()
+        self.begin()
+
+    def leave(self) -> None:
+        """The process ends in order, and another begins."""
+        self.cluster.leave()
+        self.begin()
+
+    def call(self, api: ApiKey, version: int, request: Data) -> Data:
+        """What broker 1 answers."""
+        client = DataClient(self.cluster)
+        try:
+            return client.call(api, version, request)
+        except IndexError:
+            pytest.fail(f"{api.name} is not answered: {client.closed}")
+
+    def create(self, name: str, partitions: int = 1) -> ErrorCode:
+        """Create a topic."""
+        entry = {
+            "name": name,
+            "numPartitions": partitions,
+            "replicationFactor": -1,
+            "assignments": [],
+            "configs": [{"name": "retention.ms", "value": "-1"}],
+        }
+        request = {"topics": [entry], "timeoutMs": 1_000, "validateOnly": False}
+        return ErrorCode(self.call(ApiKey.CREATE_TOPICS, 7, request)["topics"][0]["errorCode"])
+
+    def produce(self, topic: str, value: bytes) -> tuple[ErrorCode, int]:
+        """Append a record to partition 0: the error, and its offset."""
+        entry = {"name": topic, "partitionData": [{"index": 0, "records": batch_of(value)}]}
+        request = {"acks": -1, "timeoutMs": 1_000, "topicData": [entry]}
+        found = partition_of(self.call(ApiKey.PRODUCE, 9, request))
+        return ErrorCode(found["errorCode"]), found["baseOffset"]
+
+    def records(self, topic: str) -> bytes:
+        """Everything in partition 0."""
+        terms = {
+            "partition": 0,
+            "fetchOffset": 0,
+            "partitionMaxBytes": 1 << 20,
+            "currentLeaderEpoch": -1,
+        }
+        request = {
+            "maxWaitMs": 0,
+            "minBytes": 0,
+            "topics": [{"topic": topic, "partitions": [terms]}],
+        }
+        return bytes(partition_of(self.call(ApiKey.FETCH, 11, request))["records"])
+
+    def commit(self, group_id: str, offset: int) -> ErrorCode:
+        """Commit an offset of t-0 for a group without members."""
+        entry = {
+            "partitionIndex": 0,
+            "committedOffset": offset,
+            "committedLeaderEpoch": -1,
+            "committedMetadata": "",
+        }
+        request = {
+            "groupId": group_id,
+            "generationIdOrMemberEpoch": -1,
+            "memberId": "",
+            "topics": [{"name": "t", "partitions": [entry]}],
+        }
+        found = self.call(ApiKey.OFFSET_COMMIT, 8, request)
+        return ErrorCode(found["topics"][0]["partitions"][0]["errorCode"])
+
+    def committed(self, group_id: str) -> int:
+        """The committed offset of t-0."""
+        request = {
+            "groups": [{"groupId": group_id, "topics": [{"name": "t", "partitionIndexes": [0]}]}]
+        }
+        found = self.call(ApiKey.OFFSET_FETCH, 8, request)
+        return int(found["groups"][0]["topics"][0]["partitions"][0]["committedOffset"])
+
+    def leader(self, topic: str) -> tuple[int, int]:
+        """Leader and epoch of partition 0."""
+        state = self.cluster.image.topics[topic].partitions[0]
+        return state.leader_id, state.leader_epoch
