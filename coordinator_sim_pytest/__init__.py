@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from coordinator_sim_pytest.plugin import (
     group_coordinator,
+    kafka_server,
+    kafka_servers,
     pytest_configure,
     pytest_runtest_makereport,
     virtual_clock,
@@ -50,6 +52,8 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module's attributes
 __all__ = [  # noqa: PLE0604 - the names of the assertions are strings
     *ASSERTIONS,
     "group_coordinator",
+    "kafka_server",
+    "kafka_servers",
     "pytest_configure",
     "pytest_runtest_makereport",
     "virtual_clock",

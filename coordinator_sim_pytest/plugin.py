@@ -12,10 +12,13 @@ if TYPE_CHECKING:
     from coordinator_sim.mini_broker.faults import Fault
     from coordinator_sim.protocol.profiles import Profile
     from coordinator_sim.trace.events import TraceEvent
+    from coordinator_sim_pytest.server import KafkaServers, ServedKafka, ServerKind
     from coordinator_sim_pytest.virtual import KafkaInVirtualTime, VirtualClock
 
 _MARKERS: Final = (
     'kafka_profile(version): the Kafka that the test\'s cluster behaves like, such as "3.9"',
+    "kafka_brokers(count): how many brokers the test's cluster has",
+    'kafka_settings(settings): of its brokers, as {"group.initial.rebalance.delay.ms": 3000}',
     "kafka_faults(*rules): fault rules that the test's cluster begins with",
     'kafka_bug(number): a bug of Kafka\'s group coordinator, such as "KAFKA-9752", in the server',
 )
@@ -68,6 +71,46 @@ def _faults(request: pytest.FixtureRequest) -> "list[Fault]":
 
     markers = reversed(list(request.node.iter_markers("kafka_faults")))
     return [rule_of(each) for marker in markers for each in marker.args]
+
+
+def _kind(request: pytest.FixtureRequest) -> "ServerKind":
+    """What the markers of a test want of its server; of settings the nearest marker's win."""
+    from coordinator_sim_pytest.server import ServerKind, settings_of
+
+    node = request.node
+    brokers = node.get_closest_marker("kafka_brokers")
+    bug = node.get_closest_marker("kafka_bug")
+    settings: dict[str, object] = {}
+    for marker in reversed(list(node.iter_markers("kafka_settings"))):
+        settings.update(*marker.args)
+    return ServerKind(
+        profile=_profile(request).name,
+        brokers=1 if brokers is None else brokers.args[0],
+        settings=settings_of(settings),
+        bug=None if bug is None else bug.args[0],
+    )
+
+
+@pytest.fixture(scope="session")
+def kafka_servers() -> "Iterator[KafkaServers]":
+    """The served clusters of this run, or of this worker of xdist: one a kind, when first used."""
+    from coordinator_sim_pytest.server import KafkaServers
+
+    servers = KafkaServers()
+    yield servers
+    servers.close()
+
+
+@pytest.fixture
+def kafka_server(
+    request: pytest.FixtureRequest, kafka_servers: "KafkaServers"
+) -> "Iterator[ServedKafka]":
+    """A served cluster on real sockets, as new for every test; any client can be its client."""
+    kind = _kind(request)
+    served = kafka_servers.fresh(kind, _faults(request))
+    _note(request, "kafka_server", served)
+    yield served
+    kafka_servers.give_back(kind)
 
 
 @pytest.fixture

@@ -1,51 +1,11 @@
 """The pytest plugin, as a project of its own uses it: each test here is a run of pytest."""
 
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
-
-
-OPTIONS = ("-q", "--strict-markers", "-W", "error", "-p", "coordinator_sim_pytest")
-
-
-class Project:
-    """A folder with tests in it."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        (path / "pytest.ini").write_text("[pytest]\n")
-
-    def run(self, source: str, *options: str, conftest: str = "") -> tuple[int, str]:
-        """Run pytest on one module of tests; the exit code and what was printed."""
-        (self.path / "test_it.py").write_text(source)
-        (self.path / "conftest.py").write_text(conftest)
-        found = [str(ROOT), os.environ.get("PYTHONPATH", "")]
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", *OPTIONS, *options],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=self.path,
-            env={
-                **os.environ,
-                "PYTHONPATH": os.pathsep.join(found),
-                "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-            },
-        )
-        return done.returncode, done.stdout + done.stderr
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    """An empty one."""
-    return Project(tmp_path)
-
+RunPytest = Callable[..., tuple[int, str]]
 
 ONLY_PYTEST = """
 import sys
@@ -58,9 +18,9 @@ def test_nothing_of_ours_is_imported():
 """
 
 
-def test_nothing_is_imported_until_a_fixture_is_used(project: Project) -> None:
+def test_nothing_is_imported_until_a_fixture_is_used(run_pytest: RunPytest) -> None:
     """The plugin is in every run of pytest of whoever has it installed: it must cost nothing."""
-    code, output = project.run(ONLY_PYTEST)
+    code, output = run_pytest(ONLY_PYTEST)
     assert code == 0, output
 
 
@@ -84,9 +44,9 @@ def test_that_fails(group_coordinator):
 """
 
 
-def test_a_group_coordinator_in_the_process(project: Project) -> None:
+def test_a_group_coordinator_in_the_process(run_pytest: RunPytest) -> None:
     """Driven by hand; its profile is the marker's; a failed test tells its trace."""
-    code, output = project.run(GROUP)
+    code, output = run_pytest(GROUP)
     assert code == 1
     assert "1 failed, 2 passed" in output, output
     section = output.partition("Kafka trace of group_coordinator")[2]
@@ -107,9 +67,9 @@ def test_without_asyncio(virtual_clock):
 """
 
 
-def test_a_virtual_clock_without_any_plugin_for_asyncio(project: Project) -> None:
+def test_a_virtual_clock_without_any_plugin_for_asyncio(run_pytest: RunPytest) -> None:
     """A plain test runs an asyncio program on it."""
-    code, output = project.run(CLOCK)
+    code, output = run_pytest(CLOCK)
     assert code == 0, output
 
 
@@ -167,39 +127,39 @@ def anyio_backend():
 """
 
 
-def test_kafka_in_virtual_time_without_asyncio(project: Project) -> None:
+def test_kafka_in_virtual_time_without_asyncio(run_pytest: RunPytest) -> None:
     """The fixture runs the program."""
     pytest.importorskip("aiokafka")
-    code, output = project.run(SYNC)
+    code, output = run_pytest(SYNC)
     assert code == 0, output
 
 
-def test_kafka_in_virtual_time_with_pytest_asyncio(project: Project) -> None:
+def test_kafka_in_virtual_time_with_pytest_asyncio(run_pytest: RunPytest) -> None:
     """Its hook for loop factories puts the tests on a virtual loop."""
     pytest.importorskip("aiokafka")
     if find_spec("pytest_asyncio") is None:
         pytest.skip("pytest-asyncio is not installed")
     options = ("-p", "pytest_asyncio.plugin", "-o", "asyncio_default_fixture_loop_scope=function")
     source = ASYNC.format(marker="asyncio")
-    code, output = project.run(source, *options, conftest=ASYNCIO_CONFTEST)
+    code, output = run_pytest(source, *options, conftest=ASYNCIO_CONFTEST)
     assert code == 0, output
 
 
-def test_kafka_in_virtual_time_with_anyio(project: Project) -> None:
+def test_kafka_in_virtual_time_with_anyio(run_pytest: RunPytest) -> None:
     """Its backend takes a loop factory."""
     pytest.importorskip("aiokafka")
     pytest.importorskip("anyio")
     source = ASYNC.format(marker="anyio")
-    code, output = project.run(source, "-p", "anyio.pytest_plugin", conftest=ANYIO_CONFTEST)
+    code, output = run_pytest(source, "-p", "anyio.pytest_plugin", conftest=ANYIO_CONFTEST)
     assert code == 0, output
 
 
-def test_on_another_loop_it_says_which_one_it_needs(project: Project) -> None:
+def test_on_another_loop_it_says_which_one_it_needs(run_pytest: RunPytest) -> None:
     """One line, and how to get there."""
     pytest.importorskip("anyio")
     conftest = "import pytest\n@pytest.fixture\ndef anyio_backend(): return 'asyncio'\n"
     source = ASYNC.format(marker="anyio")
-    code, output = project.run(source, "-p", "anyio.pytest_plugin", conftest=conftest)
+    code, output = run_pytest(source, "-p", "anyio.pytest_plugin", conftest=conftest)
     assert code == 1
     assert "loop_factory=VirtualLoop" in output
 
@@ -226,10 +186,10 @@ def test_wrong(virtual_kafka):
 )
 
 
-def test_fault_rules_by_a_marker(project: Project) -> None:
+def test_fault_rules_by_a_marker(run_pytest: RunPytest) -> None:
     """As plain data; a rule that cannot be is an error that says why."""
     pytest.importorskip("aiokafka")
-    code, output = project.run(FAULTS)
+    code, output = run_pytest(FAULTS)
     assert code == 1
     assert "1 passed, 1 error" in output, output
     assert "explode" in output

@@ -1,10 +1,14 @@
-"""The command line with one of Kafka's bugs: `python -m coordinator_sim_pytest.broken_server ID`.
+"""The command line in a process of a test run's own: `python -m coordinator_sim_pytest.child ...`.
 
-The bug is put into the source of one module before that is imported, so it needs a process of its
-own; the bugs are those of `conformance.museum`, each found by a case of the suite.
+It ends with its standard input, so that no run of pytest, however it ends, leaves it behind. With
+`--bug ID` a bug of Kafka's is in it: one line of one module is another before that is imported,
+hence the process. The bugs are those of `conformance.museum`, each found by a case of the suite.
 """
 
+import os
+import signal
 import sys
+import threading
 
 from conformance.museum.breaking import install
 from conformance.museum.exhibit import Exhibit
@@ -29,11 +33,20 @@ def bug_named(bug_id: str) -> Exhibit:
 
 
 def main() -> None:
-    """Put the bug in, then be `coordinator-sim` with the rest of the arguments."""
-    install(bug_named(sys.argv.pop(1)))
+    """Put the bug in, if there is one, then be `coordinator-sim` with the rest of the arguments."""
+    if sys.argv[1] == "--bug":
+        install(bug_named(sys.argv[2]))
+        del sys.argv[1:3]
+    threading.Thread(target=_end_with_stdin, name="stdin", daemon=True).start()
     from coordinator_sim.cli.main import main as command_line
 
     command_line()
+
+
+def _end_with_stdin() -> None:
+    while sys.stdin.buffer.read(1024):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,233 @@
+"""Served clusters in processes of their own, and one of them as a test holds it."""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, Any, Final, cast
+from urllib.parse import quote
+
+import msgspec
+
+from coordinator_sim.errors import CoordinatorSimError
+from coordinator_sim.mini_broker.faults import Fault
+from coordinator_sim.trace.events import TraceEvent
+from coordinator_sim_pytest.control import ControlClient
+from coordinator_sim_pytest.rules import rule_of
+
+WAIT_S: Final = 30.0
+"""How long to wait for a group, unless told otherwise."""
+_END_S: Final = 10
+_NOTHING: Final = 1 << 53
+"""Behind every event."""
+_FIRST_LINE: Final = "the ready line of `coordinator-sim serve`"
+
+QUICK: Final = {"group.initial.rebalance.delay.ms": "0"}
+"""Settings of the brokers, unless a marker says otherwise: groups do not wait for more members."""
+
+
+class ServerDied(CoordinatorSimError):
+    """A served cluster did not start, or is gone; the message has its last lines."""
+
+
+class ServerKind(msgspec.Struct, frozen=True, kw_only=True):
+    """What a test wants of a cluster; tests that want the same share a process.
+
+    Args:
+        profile: The Kafka that it behaves like.
+        brokers: How many.
+        settings: Of the brokers, sorted by name.
+        bug: Of the group coordinator; None for none.
+    """
+
+    profile: str
+    brokers: int = 1
+    settings: tuple[tuple[str, str], ...] = ()
+    bug: str | None = None
+
+    def arguments(self) -> Iterator[str]:
+        """Of the child."""
+        if self.bug is not None:
+            yield from ("--bug", self.bug)
+        yield from ("serve", "--port", "0", "--control-port", "0", "--profile", self.profile)
+        yield from ("--brokers", str(self.brokers))
+        for name, value in self.settings:
+            yield from ("--set", f"{name}={value}")
+
+
+class ServerProcess:
+    """A served cluster in a child process.
+
+    Attributes:
+        bootstrap: Addresses of its brokers.
+        control: What operates it.
+    """
+
+    def __init__(self, kind: ServerKind) -> None:
+        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as this
+        self._process = subprocess.Popen(  # noqa: S603 - our own module
+            [sys.executable, "-m", "coordinator_sim_pytest.child", *kind.arguments()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+        )
+        line = cast("IO[bytes]", self._process.stdout).readline()
+        if not line.startswith(b"{"):
+            raise ServerDied(f"no {_FIRST_LINE}: {self._last_words()}")
+        ready = msgspec.json.decode(line)
+        self.bootstrap: str = ready["bootstrap"]
+        self.control = ControlClient(ready["control"])
+
+    def is_alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process.poll() is None
+
+    def close(self) -> None:
+        """End it at once: nothing of it is to outlive it."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            cast("IO[bytes]", pipe).close()
+        self._log.close()
+
+    def _last_words(self) -> str:
+        self._process.wait(_END_S)
+        self._log.seek(0)
+        lines = self._log.read().decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else f"it ended with {self._process.returncode}"
+
+
+class ServedKafka:
+    """A cluster for one test: fresh, and alone in its process.
+
+    Attributes:
+        bootstrap: For a client's `bootstrap.servers`.
+        control: The control surface, for whatever has no method here.
+    """
+
+    def __init__(self, process: ServerProcess) -> None:
+        self.bootstrap = process.bootstrap
+        self.control = process.control
+        self._events: list[TraceEvent] = []
+        self.control.post("/v1/reset")
+        self._read_to = int(self.control.get("/v1/trace/events", after=_NOTHING)["last_seq"])
+
+    # -- what happened ---------------------------------------------------------------------
+
+    @property
+    def events(self) -> list[TraceEvent]:
+        """What the group coordinators told since the test began."""
+        found = self.control.get("/v1/trace/events", after=self._read_to)
+        self._read_to = found["last_seq"]
+        self._events += msgspec.convert(found["events"], list[TraceEvent])
+        return self._events
+
+    def group(self, group_id: str) -> dict[str, Any]:
+        """A group with its members and offsets, as it is."""
+        found: dict[str, Any] = self.control.get(f"/v1/groups/{_part(group_id)}")
+        return found
+
+    def wait_for_group(
+        self,
+        group_id: str,
+        state: str | None = "Stable",
+        *,
+        members: int | None = None,
+        min_generation: int | None = None,
+        timeout_s: float = WAIT_S,
+    ) -> dict[str, Any]:
+        """Return when a group is in that state, with so many members, in that generation or past.
+
+        Raises:
+            ControlRefused: it was not within `timeout_s`; the message says how it is.
+        """
+        found: dict[str, Any] = self.control.get(
+            f"/v1/groups/{_part(group_id)}/wait",
+            state=state,
+            members=members,
+            min_generation=min_generation,
+            timeout_ms=int(timeout_s * 1_000),
+        )
+        return found
+
+    # -- what is done to it ----------------------------------------------------------------
+
+    def create_topic(
+        self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
+    ) -> None:
+        """Create a topic that there is not."""
+        body = {"name": name, "partitions": partitions, "configs": dict(configs or {})}
+        self.control.post("/v1/topics", body)
+
+    def add_fault(self, rule: Fault | Mapping[str, Any]) -> int:
+        """Let a fault rule take part from now on; its id."""
+        added = self.control.post("/v1/faults", msgspec.json.encode(rule_of(rule)))
+        return int(added["fault_id"])
+
+    def fault_hits(self, fault_id: int) -> int:
+        """How often a rule acted."""
+        return int(self.control.get(f"/v1/faults/{fault_id}")["hits"])
+
+    def clear_faults(self) -> None:
+        """Take every rule out."""
+        self.control.delete("/v1/faults")
+
+    def stop_broker(self, broker_id: int = 1) -> None:
+        """Kill a broker: what it had in memory is gone."""
+        self.control.post(f"/v1/brokers/{broker_id}/stop")
+
+    def start_broker(self, broker_id: int = 1) -> None:
+        """Start a broker that was stopped: it loads its groups from the log."""
+        self.control.post(f"/v1/brokers/{broker_id}/resume")
+
+    def restart_broker(self, broker_id: int = 1) -> None:
+        """Stop it, and start it again."""
+        self.control.post(f"/v1/brokers/{broker_id}/restart")
+
+    def move_coordinator(self, group_id: str, to: int | None = None) -> None:
+        """Let another broker coordinate a group; None for the next one that runs."""
+        self.control.post(f"/v1/groups/{_part(group_id)}/move-coordinator", {"to": to})
+
+
+class KafkaServers:
+    """The processes of one run of pytest, or of one worker of it: one of each kind."""
+
+    def __init__(self) -> None:
+        self._processes: dict[ServerKind, ServerProcess] = {}
+
+    def fresh(self, kind: ServerKind, faults: Sequence[Fault] = ()) -> ServedKafka:
+        """A cluster of that kind as new.
+
+        Raises:
+            ServerDied: it does not start.
+        """
+        process = self._processes.get(kind)
+        if process is None or not process.is_alive():
+            process = self._processes[kind] = ServerProcess(kind)
+        served = ServedKafka(process)
+        for fault in faults:
+            served.add_fault(fault)
+        return served
+
+    def give_back(self, kind: ServerKind) -> None:
+        """A test is over. A cluster whose clock was changed cannot go back in time: it ends."""
+        process = self._processes[kind]
+        if not process.is_alive() or process.control.get("/v1/clock")["clock"] != "wall":
+            del self._processes[kind]
+            process.close()
+
+    def close(self) -> None:
+        """End every process."""
+        for process in self._processes.values():
+            process.close()
+        self._processes.clear()
+
+
+def _part(text: str) -> str:
+    """A name as part of a path."""
+    return quote(text, safe="")
+
+
+def settings_of(given: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Settings of brokers as a kind has them: those of `QUICK` and the ones given."""
+    return tuple(sorted({**QUICK, **{name: str(value) for name, value in given.items()}}.items()))
