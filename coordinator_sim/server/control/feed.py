@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
@@ -62,16 +63,20 @@ class Feed:
 
     def after(self, seq: int) -> list[FeedItem]:
         """What is kept of everything behind that number."""
-        behind = self.last_seq - seq
-        if behind <= 0:
-            return []
-        first = max(0, len(self._items) - behind)
-        return [_item(each) for each in islice(self._items, first, None)]
+        return [_item(each) for each in self._behind(seq)]
 
     @property
     def first_seq(self) -> int:
         """Of the oldest item that is kept, or else of the next one."""
         return self.last_seq - len(self._items) + 1
+
+    def traced_after(self, seq: int) -> list[TraceEvent]:
+        """What is kept of the events of group coordinators behind that number."""
+        return [each[3] for each in self._behind(seq) if not isinstance(each, FeedItem)]
+
+    def _behind(self, seq: int) -> Iterator["FeedItem | _Traced"]:
+        behind = max(0, self.last_seq - seq)
+        return islice(self._items, max(0, len(self._items) - behind), None)
 
     def is_gone(self, seq: int) -> bool:
         """Whether something directly behind that number is not kept any more."""

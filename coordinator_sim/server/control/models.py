@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from coordinator_sim.mini_broker.faults import Fault
+from coordinator_sim.trace.events import TraceEvent
 
 Port = Annotated[int, Meta(ge=0, le=65_535)]
 Positive = Annotated[int, Meta(ge=1)]
@@ -340,6 +341,19 @@ class TraceView(Struct, frozen=True, kw_only=True):
     directory: str | None = None
     events: int = 0
     stalls: int = 0
+
+
+class TracedEvents(Struct, frozen=True, kw_only=True):
+    """What group coordinators told, as a trace has it.
+
+    Args:
+        last_seq: Of the newest thing that happened; ask for what is behind that next.
+        is_whole: Whether all is there; only the newest 10,000 things are kept.
+    """
+
+    last_seq: int
+    is_whole: bool
+    events: tuple[TraceEvent, ...]
 
 
 class StartTrace(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -28,6 +28,7 @@ from coordinator_sim.server.control.models import (
     SetClock,
     StartTrace,
     TopicView,
+    TracedEvents,
     TraceView,
 )
 from coordinator_sim.server.control.requests import ControlRequest
@@ -111,6 +112,7 @@ _WAIT: Final = (
     Query(name="min_generation", text="The generation it has to be in or past."),
     Query(name="timeout_ms", text="How long to wait at most; 30000 if not said."),
 )
+_AFTER: Final = Query(name="after", text="Number of the last thing known; 0 if not said.")
 
 ROUTES: Final = (
     _get("/v1/server", verbs.get_server, ServerView),
@@ -176,6 +178,7 @@ ROUTES: Final = (
     _get("/v1/faults/{fault_id}", verbs.get_fault, FaultView, errors=(404,)),
     _delete("/v1/faults/{fault_id}", verbs.remove_fault, FaultView),
     _get("/v1/trace", verbs.get_trace, TraceView),
+    _get("/v1/trace/events", verbs.get_traced, TracedEvents, query=(_AFTER,)),
     _post("/v1/trace/start", verbs.start_trace, TraceView, StartTrace),
     _post("/v1/trace/stop", verbs.stop_trace, TraceView),
 )

@@ -26,6 +26,7 @@ from coordinator_sim.server.control.models import (
     SetClock,
     StartTrace,
     TopicView,
+    TracedEvents,
     TraceView,
 )
 from coordinator_sim.server.control.requests import (
@@ -469,6 +470,16 @@ def _fault(state: FaultState) -> FaultView:
 def get_trace(control: "Control", _: ControlRequest) -> TraceView:
     """Whether what is served is recorded, and where."""
     return control.tracing.view()
+
+
+def get_traced(control: "Control", request: ControlRequest) -> TracedEvents:
+    """What group coordinators told lately, with all its columns."""
+    feed, after = control.feed, request.number("after", 0)
+    return TracedEvents(
+        last_seq=feed.last_seq,
+        is_whole=not feed.is_gone(after),
+        events=tuple(feed.traced_after(after)),
+    )
 
 
 def start_trace(control: "Control", request: ControlRequest) -> TraceView:

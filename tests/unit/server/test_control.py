@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
+import msgspec
 import pytest
 from openapi_spec_validator import validate
 
@@ -20,7 +21,7 @@ from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.server.control.access import Access
 from coordinator_sim.server.properties import listeners_of
 from coordinator_sim.server.serving import ControlOptions, Ready, ServeOptions, Serving
-from coordinator_sim.trace.events import Event
+from coordinator_sim.trace.events import Event, TraceEvent
 from tests.unit.server.kafka_client import KafkaClient
 
 
@@ -421,6 +422,26 @@ def test_trace_begins_and_ends_on_demand(tmp_path: Path) -> None:
         assert run.info.options == {"clock": "wall"}
         told = [each.event for each in run.events()]
         assert told.index(Event.JOIN_COMPLETE) < told.index(Event.GROUP_EMPTY)
+        await client.close()
+
+    play(story)
+
+
+def test_what_groups_told_is_read_from_a_number_on() -> None:
+    """With all columns, as a trace has them; then only what is new."""
+
+    async def story(server: Running) -> None:
+        client = await coordinated(server, "app")
+        member_id = await client.join("app")
+        told = await server.get("/v1/trace/events?after=0")
+        assert isinstance(told, dict)
+        events = msgspec.convert(told["events"], list[TraceEvent])
+        assert told["is_whole"]
+        assert [each.member_id for each in events if each.event is Event.JOIN_RESP][-1] == member_id
+        await client.leave("app", member_id)
+        later = await server.get(f"/v1/trace/events?after={told['last_seq']}")
+        assert isinstance(later, dict)
+        assert [each["event"] for each in later["events"]][:2] == ["LEAVE_REQ", "MEMBER_LEFT"]
         await client.close()
 
     play(story)
