@@ -1,5 +1,5 @@
 """`python -m coordinator_sim` is the command `coordinator-sim`."""
 
-from coordinator_sim.cli.main import main
+from coordinator_sim.cli.entry import main
 
 main()

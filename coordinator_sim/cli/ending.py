@@ -8,7 +8,6 @@ import sys
 from typing import Final, NoReturn, cast
 
 import typer
-from rich.console import Console
 
 from coordinator_sim.errors import (
     CoordinatorSimError,
@@ -67,5 +66,7 @@ def _fail_usage(error: typer.BadParameter, name: str) -> NoReturn:
 
 def _fail(message: str, code: int) -> NoReturn:
     """Say what is wrong in one line and leave."""
+    from rich.console import Console
+
     Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {message}", markup=False)
     sys.exit(code)

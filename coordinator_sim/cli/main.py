@@ -71,5 +71,5 @@ def options(
 
 
 def main() -> None:
-    """Run the command line: 0 is ok, 1 problems found, 2 misuse; a user sees no traceback."""
+    """Run the command line with all commands; `entry` does so for users."""
     run_command_line(app, "coordinator-sim")

@@ -192,3 +192,20 @@ def _tell(ready: "Ready", file: Path | None) -> None:
         partial.replace(file)
     typer.echo(line.decode())
     sys.stdout.flush()
+
+
+app = typer.Typer(
+    name="coordinator-sim",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+"""The command line with this command alone, which is quicker to import than that with all."""
+
+
+@app.callback()
+def only() -> None:
+    """Serve the coordinator to real Kafka clients."""
+
+
+app.command()(serve)

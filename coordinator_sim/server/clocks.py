@@ -35,6 +35,14 @@ class Clock(Protocol):
         ...
 
 
+class MovableClock(Clock, Protocol):
+    """One that may take over from another."""
+
+    def move_to(self, group_ms: int) -> None:
+        """Let group time be then, or leave it where it is if it is later already."""
+        ...
+
+
 def steady_wall(monotonic: Callable[[], float] = time.monotonic) -> WallMs:
     """A wall clock that no adjustment of the machine's clock moves.
 
@@ -48,21 +56,28 @@ def steady_wall(monotonic: Callable[[], float] = time.monotonic) -> WallMs:
 class WallClock:
     """Both clocks are the wall's: since 1970, but never going back.
 
+    Group time stays ahead of it where another clock had moved it ahead before.
+
     Args:
         monotonic: Seconds that only grow, such as an event loop's `time`.
     """
 
-    __slots__ = ("_wall",)
+    __slots__ = ("_ahead_ms", "_wall")
 
     name: Final = "wall"
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._wall = steady_wall(monotonic)
+        self._ahead_ms = 0
 
     def now(self) -> Instants:
         """The present."""
         ms = self._wall()
-        return Instants(ms, ms)
+        return Instants(ms + self._ahead_ms, ms)
+
+    def move_to(self, group_ms: int) -> None:
+        """Let group time be then, or leave it where it is if it is later already."""
+        self._ahead_ms = max(self._ahead_ms, group_ms - self._wall())
 
     def wall_until_group_ms(self, group_ms: int, now: Instants) -> int | None:
         """How many wall milliseconds until groups have that time; None if it does not come."""
@@ -79,13 +94,13 @@ class ScaledClock:
         ConfigError: the factor is not above 0.
     """
 
-    __slots__ = ("_start_ms", "_wall", "factor")
+    __slots__ = ("_group_start_ms", "_start_ms", "_wall", "factor")
 
     def __init__(self, wall: WallMs, factor: float) -> None:
         if not 0 < factor < float("inf"):
             raise ConfigError(f"a clock scaled by {factor}: wants a number above 0")
         self._wall = wall
-        self._start_ms = wall()
+        self._start_ms = self._group_start_ms = wall()
         self.factor = factor
 
     @property
@@ -97,11 +112,15 @@ class ScaledClock:
         """The present on both."""
         wall_ms = self._wall()
         passed_ms = int((wall_ms - self._start_ms) * self.factor)
-        return Instants(self._start_ms + passed_ms, wall_ms)
+        return Instants(self._group_start_ms + passed_ms, wall_ms)
+
+    def move_to(self, group_ms: int) -> None:
+        """Let group time be then, or leave it where it is if it is later already."""
+        self._group_start_ms += max(0, group_ms - self.now().group_ms)
 
     def wall_until_group_ms(self, group_ms: int, now: Instants) -> int | None:
         """Rounded up, so that the deadline has passed then."""
-        wanted_ms = group_ms - self._start_ms
+        wanted_ms = group_ms - self._group_start_ms
         passed_ms = int(wanted_ms / self.factor)
         while int(passed_ms * self.factor) < wanted_ms:
             passed_ms += 1
@@ -155,7 +174,7 @@ class VirtualClock:
         self._group_ms = max(self._group_ms, group_ms)
 
 
-def parse_clock(text: str, monotonic: Callable[[], float] = time.monotonic) -> Clock:
+def parse_clock(text: str, monotonic: Callable[[], float] = time.monotonic) -> MovableClock:
     """The clock that a text asks for: `wall`, `scaled 10`, `virtual`, `virtual auto`.
 
     Raises:

@@ -1,9 +1,9 @@
 """A served cluster from start to stop: what `coordinator-sim serve` runs."""
 
 import asyncio
+import logging
 import os
 import signal
-import tempfile
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +14,7 @@ from msgspec import Struct
 from coordinator_sim import __version__
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.settings import ClusterSettings
-from coordinator_sim.server.clocks import Clock, parse_clock
+from coordinator_sim.server.clocks import Clock, ScaledClock, parse_clock
 from coordinator_sim.server.control.control import Control
 from coordinator_sim.server.control.feed import Feed
 from coordinator_sim.server.control.http import ControlServer
@@ -22,8 +22,9 @@ from coordinator_sim.server.kafka_server import KafkaServer, Listen
 from coordinator_sim.server.metering import Meter
 from coordinator_sim.server.probe import answers_api_versions
 from coordinator_sim.server.tracing import Tracing
-from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
+from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
 
+_LOG: Final = logging.getLogger(__name__)
 DEFAULT_HOST: Final = "127.0.0.1"
 DRAIN_S: Final = 2.0
 """How long answers may take to leave after SIGTERM."""
@@ -100,8 +101,10 @@ class Serving:
         self._options = options
         self._clock: Clock = parse_clock(options.clock, loop.time)
         self._feed = Feed()
+        self._warned: dict[str, None] = {}
         self._tracing = Tracing(self._info, _scratch)
-        is_watched = options.control is not None or options.trace is not None
+        is_scaled = isinstance(self._clock, ScaledClock)
+        is_watched = is_scaled or options.control is not None or options.trace is not None
         meter = Meter()
         self.server = KafkaServer(
             options.cluster,
@@ -161,23 +164,36 @@ class Serving:
             cluster_id=settings.cluster_id,
             brokers=settings.broker_ids,
             listeners={name: self.server.bootstrap(name) for name in names},
-            clock=self._clock.name,
+            clock=self.server.timekeeper.clock.name,
             trace=self._tracing.view().directory,
         )
 
     def _begin(self, cluster: ServedCluster) -> None:
         """A new cluster has the topics of the command line."""
-        now = self._clock.now()
+        now = self.server.timekeeper.clock.now()
         for name, partitions in self._options.topics.items():
             cluster.topics.create_spread(name, partitions, now)
 
     def _happened(self, broker_id: int, events: tuple[TraceEvent, ...]) -> None:
-        self._feed.traced(broker_id, events, self._clock.now().wall_ms)
+        clock = self.server.timekeeper.clock
+        self._feed.traced(broker_id, events, clock.now().wall_ms)
         self._tracing.take(events)
+        if isinstance(clock, ScaledClock):
+            for event in events:
+                self._warn_of_short_session(clock, event)
+
+    def _warn_of_short_session(self, clock: ScaledClock, event: TraceEvent) -> None:
+        """Log once what clients of a group will not stand on a clock this fast."""
+        if event.event is not Event.JOIN_REQ or event.session_timeout_ms is None:
+            return
+        warning = clock.session_warning(event.group_id or "", event.session_timeout_ms)
+        if warning is not None and warning not in self._warned:
+            self._warned[warning] = None
+            _LOG.warning("%s", warning)
 
     def _info(self) -> RunInfo:
         settings = self._options.cluster
-        now = self._clock.now()
+        now = self.server.timekeeper.clock.now()
         text = f"{settings.cluster_id} {settings.seed} {now.wall_ms} {os.getpid()}"
         return RunInfo(
             trace_id=sha256(text.encode()).hexdigest()[:16],
@@ -186,7 +202,7 @@ class Serving:
             version=__version__,
             profile=settings.profile.name,
             seed=settings.seed,
-            options={"clock": self._clock.name},
+            options={"clock": self.server.timekeeper.clock.name},
         )
 
 
@@ -220,6 +236,8 @@ def run(options: ServeOptions, ready: Callable[[Ready], None]) -> None:
 
 
 def _scratch() -> Path:
+    import tempfile
+
     return Path(tempfile.mkdtemp(prefix="coordinator-sim-trace-"))
 
 

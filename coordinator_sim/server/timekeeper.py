@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.mini_broker.contract import Instants
-from coordinator_sim.server.clocks import Clock, VirtualClock
+from coordinator_sim.server.clocks import Clock, MovableClock, VirtualClock
 
 AUTO_QUIET_MS: Final = 50
 """Wall time without a request after which an automatic clock jumps."""
@@ -80,19 +80,9 @@ class Timekeeper:
         self._cluster = cluster
         self.settled()
 
-    def set_clock(self, clock: Clock) -> None:
-        """Go on with another clock; group time never goes back.
-
-        Raises:
-            ConfigError: the new clock is behind the old one.
-        """
-        was_ms, is_ms = self.clock.now().group_ms, clock.now().group_ms
-        if isinstance(clock, VirtualClock):
-            clock.move_to(was_ms)
-        elif is_ms < was_ms:
-            raise ConfigError(
-                f"group time is {was_ms - is_ms} ms ahead of {clock.name}: it cannot go back"
-            )
+    def set_clock(self, clock: MovableClock) -> None:
+        """Go on with another clock, from the group time that it is: that never goes back."""
+        clock.move_to(self.clock.now().group_ms)
         self.stop()
         self.clock = clock
         self.settled()

@@ -184,6 +184,19 @@ def test_virtual_clock_says_what_waits_and_what_fired() -> None:
     play(story, options(clock="virtual"))
 
 
+def test_short_session_on_a_fast_clock_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """Once for a group, with the largest factor that would be safe."""
+
+    async def story(server: Running) -> None:
+        client = await coordinated(server, "app")
+        await client.join("app")
+        await client.close()
+
+    play(story, options(clock="scaled 20"))
+    (warning,) = [each.getMessage() for each in caplog.records if "session" in each.getMessage()]
+    assert warning.endswith("the largest safe factor is 5")
+
+
 def test_wall_clock_is_not_moved() -> None:
     """What cannot be done is refused with the reason."""
 

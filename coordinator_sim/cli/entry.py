@@ -1,0 +1,23 @@
+"""Where the command `coordinator-sim` begins.
+
+`serve` is started by tests, often: it is not kept waiting for what only other commands import.
+"""
+
+import sys
+
+import typer
+
+from coordinator_sim.cli.ending import run_command_line
+
+
+def main() -> None:
+    """Run the command line: 0 is ok, 1 problems found, 2 misuse; a user sees no traceback."""
+    run_command_line(_app(sys.argv[1:]), "coordinator-sim")
+
+
+def _app(arguments: list[str]) -> typer.Typer:
+    if arguments[:1] == ["serve"]:
+        from coordinator_sim.cli.serve import app
+    else:
+        from coordinator_sim.cli.main import app
+    return app

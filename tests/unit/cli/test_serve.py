@@ -1,0 +1,210 @@
+"""`serve` and `ctl` as users start them."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coordinator_sim.ingest.run_directory import read_run
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.wire.frames import RequestHeader, read_response_frame, request_frame
+from coordinator_sim.wire.schema import Data
+
+COMMAND = (sys.executable, "-m", "coordinator_sim")
+SLOW_TO_IMPORT = ("pyarrow", "rich", "simpy", "starlette", "uvicorn", "httpx", "pyspark")
+
+
+@contextmanager
+def serving(*arguments: str | Path) -> Iterator[dict[str, Any]]:
+    """A server in a process of its own; what its line of JSON says."""
+    process = subprocess.Popen([*COMMAND, "serve", *arguments], stdout=subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        yield json.loads(line)
+        process.send_signal(signal.SIGTERM)
+        rest, _ = process.communicate(timeout=20)
+        assert (process.returncode, rest) == (0, b"")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def ctl(url: str, *arguments: str, status: int = 0) -> str:
+    """What a command of `ctl` prints."""
+    done = subprocess.run(
+        [*COMMAND, "ctl", "--url", url, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout if status == 0 else done.stderr
+
+
+def metadata(address: str) -> Data:
+    """What a broker tells of the cluster."""
+    host, _, port = address.rpartition(":")
+    header = RequestHeader(api_key=ApiKey.METADATA, api_version=1, correlation_id=1)
+    frame = request_frame(header, {"topics": None})
+    with socket.create_connection((host, int(port)), timeout=10) as link:
+        link.sendall(len(frame).to_bytes(4, "big") + frame)
+        with link.makefile("rb") as stream:
+            answer = stream.read(int.from_bytes(stream.read(4), "big"))
+    return read_response_frame(ApiKey.METADATA, 1, answer)[1]
+
+
+def test_line_of_json_says_where_everything_is(tmp_path: Path) -> None:
+    """The same line is in the ready file while the server runs, and gone afterwards."""
+    file = tmp_path / "ready.json"
+    with serving(
+        "--port", "0", "--brokers", "2", "--seed", "7", "--topics", "a:2,b:1", "--ready-file", file
+    ) as ready:
+        assert json.loads(file.read_text(encoding="utf-8")) == ready
+        assert (ready["profile"], ready["seed"], ready["brokers"]) == ("4.4", 7, [1, 2])
+        assert os.path.exists(f"/proc/{ready['pid']}") or sys.platform != "linux"  # noqa: PTH110 - of a process
+        for address in ready["bootstrap"].split(","):
+            told = metadata(address)
+            assert [each["nodeId"] for each in told["brokers"]] == [1, 2]
+            counts = {each["name"]: len(each["partitions"]) for each in told["topics"]}
+            assert counts == {"a": 2, "b": 1}
+    assert not file.exists()
+
+
+def test_clients_are_told_what_is_advertised() -> None:
+    """Each listener has its own addresses; port 0 stays that of the socket."""
+    with serving(
+        "--listeners",
+        "INSIDE://127.0.0.1:0,OUTSIDE://127.0.0.1:0",
+        "--advertised-listeners",
+        "OUTSIDE://kafka.example:19092",
+        "--set",
+        "listener.security.protocol.map=INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT",
+        "--no-control",
+    ) as ready:
+        assert ready["control"] is None
+        assert ready["listeners"]["OUTSIDE"] == "kafka.example:19092"
+        (broker,) = metadata(ready["listeners"]["INSIDE"])["brokers"]
+        assert ready["listeners"]["INSIDE"] == f"{broker['host']}:{broker['port']}"
+
+
+def test_settings_come_from_a_file_and_from_the_command_line(tmp_path: Path) -> None:
+    """The command line wins."""
+    file = tmp_path / "server.properties"
+    file.write_text("listeners=PLAINTEXT://127.0.0.1:0\nnum.partitions=3\n", encoding="utf-8")
+    with serving("--config", file, "--set", "num.partitions=5", "--topics", "t:1") as ready:
+        assert ready["listeners"].keys() == {"PLAINTEXT"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--topics", "orders"), "write NAME:PARTITIONS"),
+        (("--listeners", "127.0.0.1:9092"), "wants NAME://HOST:PORT"),
+        (("--advertised-listeners", "X://h:1"), "advertised.listeners has X"),
+        (("--control-host", "192.0.2.1"), "wants --control-token"),
+        (("--clock", "sundial"), "clock 'sundial'"),
+        (("--set", "num.partitions=none"), "num.partitions=none"),
+        (("--port", "65535", "--brokers", "2"), "broker 2 would have port 65536"),
+    ],
+)
+def test_option_that_cannot_be_ends_with_one_line(arguments: tuple[str, ...], reason: str) -> None:
+    """Exit code 2, and nothing is served."""
+    done = subprocess.run(
+        [*COMMAND, "serve", "--port", "0", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert done.returncode == 2
+    assert reason in " ".join(done.stderr.split())
+    assert done.stdout == ""
+
+
+def test_nothing_slow_is_imported_before_the_listeners_answer() -> None:
+    """What reports, tables, compression and HTTP need waits until somebody needs it."""
+    code = (
+        "import sys; import coordinator_sim.cli.entry, coordinator_sim.cli.serve;"
+        "import coordinator_sim.server.serving, coordinator_sim.server.properties;"
+        f"print([each for each in {SLOW_TO_IMPORT!r} if each in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_ctl_operates_a_server(tmp_path: Path) -> None:
+    """A round of its commands; what is refused says why."""
+    with serving("--port", "0", "--brokers", "2", "--clock", "virtual", "--topics", "t:2") as ready:
+        url = ready["control"]
+        assert "profile            4.4" in ctl(url, "status")
+        assert [line.split()[1] for line in ctl(url, "brokers").splitlines()] == [
+            "status",
+            "running",
+            "running",
+        ]
+        assert ctl(url, "topic", "create", "u", "--partitions", "3") == "u has 3 partitions\n"
+        assert [line.split()[:2] for line in ctl(url, "topics").splitlines()[1:]] == [
+            ["t", "2"],
+            ["u", "3"],
+        ]
+        added = ctl(url, "fault", "add", "delay=50", "api=Fetch", "group=app", "--times", "2")
+        assert added == "rule 1\n"
+        assert '{"do":"delay","ms":50}' in ctl(url, "fault", "list")
+        assert "no API is called" in ctl(url, "fault", "add", "drop", "api=Dance", status=2)
+        assert ctl(url, "fault", "remove", "1") == "rule 1 acted 0 times\n"
+        assert ctl(url, "broker", "stop", "2") == "broker 2 is stopped\n"
+        fired = ctl(url, "clock", "advance", "5000").splitlines()
+        assert fired[0].split()[:3] == ["seq", "group_ms", "event"]
+        assert "there is no group" in ctl(url, "wait", "g", "--timeout", "0.1", status=1)
+        run = tmp_path / "run"
+        assert ctl(url, "trace", "start", str(run)) == f"{run}\n"
+        assert ctl(url, "trace", "stop") == f"0 events in {run}\n"
+        assert read_run(run).info.options == {"clock": "virtual"}
+        assert json.loads(ctl(url, "get", "/v1/groups")) == []
+        assert "which server?" in ctl("", "status", status=2)
+
+
+@pytest.mark.real_kafka
+def test_trace_of_real_consumers_is_explained(tmp_path: Path) -> None:
+    """What librdkafka's consumers do is recorded, and `explain` and `replay` read it."""
+    clients = pytest.importorskip("confluent_kafka")
+    run = tmp_path / "run"
+    settings = ("--set", "group.initial.rebalance.delay.ms=100")
+    with serving("--port", "0", "--topics", "t:4", "--trace", run, *settings) as ready:
+        consumers = [
+            clients.Consumer(
+                {
+                    "bootstrap.servers": ready["bootstrap"],
+                    "group.id": "app",
+                    "client.id": f"c{number}",
+                }
+            )
+            for number in range(2)
+        ]
+        for consumer in consumers:
+            consumer.subscribe(["t"])
+        for _ in range(100):
+            for consumer in consumers:
+                consumer.poll(0.1)
+            if all(len(consumer.assignment()) == 2 for consumer in consumers):
+                break
+        for consumer in consumers:
+            consumer.close()
+    for command in (("explain", run, "app"), ("replay", run)):
+        done = subprocess.run([*COMMAND, *command], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        if command[0] == "explain":
+            assert "Group app:" in done.stdout
+            assert "c0-" in done.stdout
+        else:
+            assert "(100.0 %)" in done.stdout
