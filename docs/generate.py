@@ -1,7 +1,8 @@
 """Generates the pages of docs/ that are made from code; `--check` fails when one is stale.
 
 Pages: state-machine.md from the transition table, fidelity.md from the comment tags, profiles.md
-from the behaviour profiles, requirements.md from the registry of the conformance suite.
+from the behaviour profiles, requirements.md from the registry of the conformance suite,
+api-versions.md from the table of what the mini-broker implements.
 """
 
 import argparse
@@ -21,6 +22,11 @@ from conformance.museum.exhibits import EXHIBITS  # noqa: E402 - as above
 from conformance.registry import all_requirements  # noqa: E402 - as above
 from conformance.requirements import RELEASES, Requirement  # noqa: E402 - as above
 from conformance.scenario_cases.registry import all_scenario_cases  # noqa: E402 - as above
+from coordinator_sim.mini_broker.implemented import IMPLEMENTED  # noqa: E402 - as above
+from coordinator_sim.mini_broker.offered import offered_features  # noqa: E402 - as above
+from coordinator_sim.mini_broker.served_cluster import ServedCluster  # noqa: E402 - as above
+from coordinator_sim.mini_broker.settings import ClusterSettings  # noqa: E402 - as above
+from coordinator_sim.protocol.api_versions import recorded_versions  # noqa: E402 - as above
 from coordinator_sim.protocol.profiles import ALIASES, PROFILES, Profile  # noqa: E402 - as above
 from coordinator_sim.protocol.states import PREDECESSORS, GroupState  # noqa: E402 - as above
 from scenarios.catalog import all_scenarios  # noqa: E402 - as above
@@ -246,7 +252,55 @@ def scenarios_page() -> str:
     return "".join(lines)
 
 
+def api_versions_page() -> str:
+    """What is offered of each API by profile, what it brings, and the test that shows it."""
+    ranges = {
+        name: ServedCluster(
+            ClusterSettings(profile=profile), endpoint=lambda _broker, _name: None
+        ).versions.ranges
+        for name, profile in PROFILES.items()
+    }
+    lines = [
+        HEADER.format(source="coordinator_sim/mini_broker/implemented.py"),
+        "# Versions that `serve` offers\n\n",
+        "A version that is offered is a promise: a client uses the newest one that both sides ",
+        "know. Ranges are those that a default broker of the profile's release told, as far as ",
+        "they are implemented. They do not move with finalized features, neither here nor in ",
+        "Kafka: clients choose by the finalized levels that the same answer tells.\n\n",
+        f"| API | {' | '.join(ranges)} | the newest brings | test |\n",
+        "|---|" + "---|" * (len(ranges) + 2) + "\n",
+    ]
+    for api in sorted(set().union(*ranges.values())):
+        row = IMPLEMENTED[api]
+        cells = [shown_range(offered.get(api)) for offered in ranges.values()]
+        brings = row.brings + (f" ({row.cap})" if row.cap else "")
+        path, test = row.test.split("::")
+        name = api.name.title().replace("_", "")
+        link = f"[{test}](../{path})"
+        lines.append(f"| {name} ({int(api)}) | {' | '.join(cells)} | {brings} | {link} |\n")
+    lines += [
+        "\n## Features of a new cluster\n\n",
+        "| profile | recorded from | finalized |\n|---|---|---|\n",
+    ]
+    for name, profile in PROFILES.items():
+        levels = offered_features(profile).finalized
+        told = ", ".join(f"`{feature}` {level}" for feature, level in levels.items())
+        lines.append(
+            f"| {name} | {recorded_versions(profile).kafka_version} | {told or 'none'} |\n"
+        )
+    return "".join(lines)
+
+
+def shown_range(offered: tuple[int, int] | None) -> str:
+    """Oldest and newest version."""
+    if offered is None:
+        return ""
+    oldest, newest = offered
+    return str(oldest) if oldest == newest else f"{oldest}-{newest}"
+
+
 PAGES = {
+    "api-versions.md": api_versions_page,
     "scenarios.md": scenarios_page,
     "museum.md": museum_page,
     "profiles.md": profiles_page,

@@ -1,46 +1,55 @@
-"""Which versions a served cluster offers of each API."""
+"""Which versions and features a served cluster offers.
 
-from collections.abc import Iterable
-from typing import Final
+They are what a broker of the profile told, as far as it is implemented and answered. Ranges do not
+move with finalized features: neither do those of Kafka's brokers, whose clients choose by the
+finalized levels in the same answer. Every offered version is answered at every level.
+"""
 
-from coordinator_sim.mini_broker.versions_api import Ranges
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from coordinator_sim.mini_broker.implemented import IMPLEMENTED, IMPLEMENTED_FEATURES
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.api_versions import versions_of
+from coordinator_sim.protocol.api_versions import recorded_versions
 from coordinator_sim.protocol.profiles import Profile
 
-_AROUND: Final = {
-    ApiKey.PRODUCE: (3, 9),
-    ApiKey.FETCH: (4, 11),
-    ApiKey.LIST_OFFSETS: (1, 5),
-    ApiKey.API_VERSIONS: (0, 3),
-    ApiKey.CREATE_TOPICS: (2, 7),
-    ApiKey.DELETE_TOPICS: (1, 6),
-    ApiKey.INIT_PRODUCER_ID: (0, 4),
-    ApiKey.ADD_PARTITIONS_TO_TXN: (0, 3),
-    ApiKey.END_TXN: (0, 3),
-    ApiKey.DESCRIBE_CONFIGS: (1, 4),
-    ApiKey.CREATE_PARTITIONS: (0, 3),
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: (0, 1),
-    ApiKey.ALTER_CONFIGS: (0, 2),
-    ApiKey.ELECT_LEADERS: (0, 2),
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS: (0, 1),
-    ApiKey.LIST_PARTITION_REASSIGNMENTS: (0, 0),
-    ApiKey.LIST_CONFIG_RESOURCES: (0, 1),
-    ApiKey.DESCRIBE_CLIENT_QUOTAS: (0, 1),
-    ApiKey.ALTER_CLIENT_QUOTAS: (0, 1),
-    ApiKey.DESCRIBE_CLUSTER: (0, 2),
-    ApiKey.DESCRIBE_TOPIC_PARTITIONS: (0, 0),
-    ApiKey.SASL_HANDSHAKE: (0, 1),
-    ApiKey.SASL_AUTHENTICATE: (0, 2),
-    ApiKey.DESCRIBE_ACLS: (0, 3),
-    ApiKey.CREATE_ACLS: (0, 3),
-    ApiKey.DELETE_ACLS: (0, 3),
-    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: (0, 0),
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: (0, 0),
-}
+Ranges = Mapping[ApiKey, tuple[int, int]]
+"""Oldest and newest version of each API that is offered, by ascending API numbers."""
+
+
+class OfferedFeatures(Struct, frozen=True):
+    """Features of a cluster of a profile.
+
+    Args:
+        supported: Lowest and highest level of each, by name.
+        finalized: The levels of a new cluster; those at level 0 are absent.
+    """
+
+    supported: dict[str, tuple[int, int]]
+    finalized: dict[str, int]
 
 
 def offered(profile: Profile, spoken: Iterable[ApiKey]) -> Ranges:
-    """The versions of those APIs that a broker of the profile offers."""
-    known = {**_AROUND, **versions_of(profile)}
-    return {api: known[api] for api in sorted(spoken) if api in known}
+    """The versions of those APIs that a broker of the profile offers, as far as implemented."""
+    recorded = recorded_versions(profile).ranges
+    ranges = {}
+    for api in sorted(spoken):
+        if api not in recorded or api not in IMPLEMENTED:
+            continue
+        oldest, newest = recorded[api]
+        newest = min(newest, IMPLEMENTED[api].newest)
+        if oldest <= newest:
+            ranges[api] = (oldest, newest)
+    return ranges
+
+
+def offered_features(profile: Profile) -> OfferedFeatures:
+    """The implemented features, at the levels of a default cluster of the profile."""
+    recorded = recorded_versions(profile)
+    supported = recorded.supported_features
+    finalized = recorded.finalized_features
+    return OfferedFeatures(
+        {name: supported[name] for name in IMPLEMENTED_FEATURES if name in supported},
+        {name: finalized[name] for name in IMPLEMENTED_FEATURES if name in finalized},
+    )

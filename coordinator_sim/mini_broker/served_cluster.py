@@ -15,7 +15,7 @@ from coordinator_sim.errors import DataError
 from coordinator_sim.mini_broker.administration import Administration
 from coordinator_sim.mini_broker.administration_apis import administration_apis
 from coordinator_sim.mini_broker.agenda import Agenda
-from coordinator_sim.mini_broker.changes import Change, ClusterStarted
+from coordinator_sim.mini_broker.changes import Change, ClusterStarted, FeatureSet
 from coordinator_sim.mini_broker.configs import Configs
 from coordinator_sim.mini_broker.contract import Call, Family, Handler, Instants, Timed
 from coordinator_sim.mini_broker.data_apis import DataApis, DataSettings
@@ -29,7 +29,7 @@ from coordinator_sim.mini_broker.image import NO_LEADER, ClusterImage
 from coordinator_sim.mini_broker.kept_cluster import KeptCluster
 from coordinator_sim.mini_broker.leadership import Leadership
 from coordinator_sim.mini_broker.notices import Notices
-from coordinator_sim.mini_broker.offered import offered
+from coordinator_sim.mini_broker.offered import offered, offered_features
 from coordinator_sim.mini_broker.offsets_topic import OffsetsTopic
 from coordinator_sim.mini_broker.operations import Operations
 from coordinator_sim.mini_broker.partition_logs import PartitionLogs
@@ -187,7 +187,14 @@ class ServedCluster:
         for family in self._families():
             self._handlers.update(family.handlers())
         spoken = [ApiKey.API_VERSIONS, *self._handlers, *GROUP_COORDINATOR_APIS]
-        versions = VersionsApi(offered(self.settings.profile, spoken))
+        settings = self.settings
+        features = offered_features(settings.profile)
+        for name, level in features.finalized.items():
+            if name not in self.image.features:
+                self.change(FeatureSet(name, level))
+        versions = VersionsApi(
+            offered(settings.profile, spoken), features, self.image, cluster_id=settings.cluster_id
+        )
         self._handlers.update(versions.handlers())
         return versions
 
