@@ -162,7 +162,7 @@ class FetchApi:
             if error is ErrorCode.NONE:
                 readable[place] = terms
             else:
-                refused[place] = refusal(place.partition, error)
+                refused[place] = {**refusal(place.partition, error), "abortedTransactions": []}
         return _unknown_ids_first(refused), readable
 
     def _topic_error(self, call: Call, place: FetchPlace, params: FetchParams) -> ErrorCode:
@@ -227,7 +227,7 @@ class PendingFetch(Struct, frozen=True):
         return self.api.reader.available_bytes(self.call.broker_id, self.params, place, terms)
 
     def response(self, found: Found, wall_ms: int) -> Data:
-        """The whole answer.
+        """The whole answer. Followers are not told where leaders are reached, as from 4.0 on.
 
         Args:
             found: Answers of the partitions that were read.
@@ -243,7 +243,7 @@ class PendingFetch(Struct, frozen=True):
                 tags = self.api.partitions.leader_tags(_place(place), listener, nodes)
                 answer["currentLeader"] = tags
         response = self.context.answer({**found, **self.refused}, wall_ms)
-        if nodes:
+        if nodes and not self.params.is_follower:
             response["nodeEndpoints"] = list(nodes.values())
         return response
 

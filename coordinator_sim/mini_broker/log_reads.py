@@ -66,6 +66,9 @@ class LogReader:
     def read(self, broker_id: int, params: FetchParams, wanted: Wanted) -> ReadPartitions:
         """Read partitions in their order.
 
+        DEVIATION: whole batches only; Kafka fills an answer up to its limit with the beginning of
+        a batch, which every client passes over.
+
         As long as nothing was found, the first batch of a partition comes also if it is above the
         limits, so that a consumer gets past it.
         """
@@ -104,13 +107,15 @@ class LogReader:
         result = self._partitions.attempt(_named(place), read)
         if isinstance(result, ErrorCode):
             return refusal(place.partition, result)
+        is_converted = False
         if params.version < _MAGIC_2_SINCE:
             max_magic = int(params.version >= _MAGIC_1_SINCE)
+            is_converted = log.config.message_format_magic > max_magic
             result = log.for_old_reader(result, terms.fetch_offset, max_magic)
         if result.error is not ErrorCode.NONE:
             return refusal(place.partition, result.error)
         records = result.records
-        if params.has_hard_limit and not records:
+        if params.has_hard_limit and not records and not is_converted:
             records = result.cut_off
         return _answer(place.partition, result, records)
 

@@ -23,7 +23,6 @@ from coordinator_sim.mini_broker.produced_records import Walk, edge_error, walk
 from coordinator_sim.mini_broker.purgatory import Place, Purgatory
 from coordinator_sim.mini_broker.transaction_gate import TransactionalWrite, TransactionGate
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.error_texts import error_message
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
 from coordinator_sim.storage.log_values import Appended
@@ -144,8 +143,7 @@ class ProduceApi:
             )
         ):
             return None
-        error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        return Appended(error=error, message=error_message(error))
+        return Appended(error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 
     def _sorted(
         self, call: Call, asked: Records, walks: dict[ProducePlace, Walk]

@@ -46,6 +46,7 @@ from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import RequestContext
 from coordinator_sim.protocol.requests import GroupRequest
 from coordinator_sim.protocol.seeded_ids import SeededIds
+from coordinator_sim.storage.log_config import LogConfig
 from coordinator_sim.storage.memory_store import MemoryStore
 from coordinator_sim.trace.events import TraceEvent
 from coordinator_sim.wire.schema import Data
@@ -150,7 +151,8 @@ class ServedCluster:
             notices=self.notices,
         )
         new_store = (lambda *_: MemoryStore()) if kept is None else kept.new_store
-        self.logs = PartitionLogs(self.image, new_store)
+        base = LogConfig(message_format_magic=settings.profile.log_magic)
+        self.logs = PartitionLogs(self.image, new_store, base)
         self.groups = self._group_brokers(settings)
         self.groups.traces = trace is not None
         self.groups.authorizer = authorizer

@@ -32,6 +32,7 @@ class _Segment:
         "base_offset",
         "bases",
         "batches",
+        "begun_ms",
         "ends",
         "first_ms",
         "is_packed",
@@ -55,12 +56,15 @@ class _Segment:
         self.timestamps: list[int] = []
         self.size_bytes = 0
         self.max_timestamp_ms = -1
-        self.first_ms: int | None = None
+        self.first_ms = -1
+        self.begun_ms = 0
         """What its age is counted from: the first batch's timestamp, or when it came."""
         self.is_packed = True
         """Whether every batch is bytes."""
 
     def put(self, batch: bytes | LaterBatch, span: StoredSpan, size_bytes: int) -> None:
+        if not self.batches:
+            self.first_ms = span.max_timestamp_ms
         self.batches.append(batch)
         self.laters.append(None if isinstance(batch, bytes) else batch)
         self.bases.append(span.base_offset)
@@ -188,7 +192,8 @@ class MemoryStore:
     def append(self, data: bytes, spans: Sequence[StoredSpan], now_ms: int) -> int | None:
         """As `SegmentStore.append`."""
         size = len(data)
-        rolled = self._rolled_for(size, spans[0], spans[-1], now_ms)
+        newest_ms = max(span.max_timestamp_ms for span in spans)
+        rolled = self._rolled_for(size, (spans[0], spans[-1]), newest_ms, now_ms)
         if len(spans) == 1:
             self._active.put(data, spans[0], size)
         else:
@@ -198,7 +203,7 @@ class MemoryStore:
     def append_later(self, batch: LaterBatch, span: StoredSpan, now_ms: int) -> int | None:
         """As `SegmentStore.append_later`; the bytes are made when the segment is read."""
         size = batch.size_hint
-        rolled = self._rolled_for(size, span, span, now_ms)
+        rolled = self._rolled_for(size, (span, span), span.max_timestamp_ms, now_ms)
         self._active.is_packed = False
         self._active.put(batch, span, size)
         return rolled
@@ -211,14 +216,17 @@ class MemoryStore:
         )
 
     def _rolled_for(
-        self, size: int, first: StoredSpan, last: StoredSpan, now_ms: int
+        self, size: int, ends: tuple[StoredSpan, StoredSpan], newest_ms: int, now_ms: int
     ) -> int | None:
-        """The base of the segment that had to be begun. Source: LogSegment.shouldRoll."""
+        """The base of the segment that had to be begun for batches from one span to another.
+
+        Source: LogSegment.shouldRoll and timeWaitedForRoll.
+        """
         active, settings = self._active, self._settings
-        newest_ms = last.max_timestamp_ms
-        if active.first_ms is None or not active.batches:
-            active.first_ms = newest_ms if newest_ms >= 0 else now_ms
-        age_ms = (newest_ms if newest_ms >= 0 else now_ms) - active.first_ms
+        first, last = ends
+        if not active.batches:
+            active.begun_ms = now_ms
+        age_ms = now_ms - active.begun_ms if active.first_ms < 0 else newest_ms - active.first_ms
         if not active.batches or (
             active.size_bytes <= settings.segment_bytes - size
             and age_ms <= settings.segment_ms
@@ -226,7 +234,7 @@ class MemoryStore:
         ):
             return None
         self.roll(first.base_offset)
-        self._active.first_ms = newest_ms if newest_ms >= 0 else now_ms
+        self._active.begun_ms = now_ms
         return first.base_offset
 
     def read(self, offset: int, max_bytes: int, *, before_offset: int) -> bytes:

@@ -71,6 +71,8 @@ class Consumer:
         assert response is not None
         assert response["errorCode"] == 0
         self.sent = dict(self.wanted)
+        for partition in gone:
+            del self.told[partition]
         self._take(response)
 
     def _named(self, partitions: list[Data] | list[int]) -> list[Data]:
@@ -131,7 +133,6 @@ def test_every_record_is_consumed_once_and_in_order(
         elif verb == "forget":
             if first in consumer.wanted:
                 away[first] = consumer.wanted.pop(first)
-                consumer.told.pop(first, None)
             else:
                 consumer.wanted[first] = away.pop(first)
         else:

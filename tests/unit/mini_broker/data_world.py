@@ -15,6 +15,7 @@ from coordinator_sim.mini_broker.settings import Endpoint
 from coordinator_sim.mini_broker.transaction_gate import TransactionGate
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.messages import RequestContext
+from coordinator_sim.storage.log_config import LogConfig
 from coordinator_sim.storage.memory_store import MemoryStore
 from coordinator_sim.storage.partition_log import PartitionLog
 from coordinator_sim.wire.frames import (
@@ -63,10 +64,11 @@ class DataWorld:
         authorizer: Authorizer | None = None,
         gate: TransactionGate | None = None,
         settings: DataSettings | None = None,
+        base: LogConfig | None = None,
         new_store: Callable[[str, int, bytes], MemoryStore] = lambda *_: MemoryStore(),
     ) -> None:
         self.image = ClusterImage()
-        self.logs = PartitionLogs(self.image, new_store)
+        self.logs = PartitionLogs(self.image, new_store, base)
         self.answers: dict[int, Data | None] = {}
         self.closed: list[int] = []
         self.failed: list[tuple[str, int]] = []

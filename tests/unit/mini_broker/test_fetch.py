@@ -10,6 +10,7 @@ from coordinator_sim.mini_broker.changes import TopicCreated, TopicDeleted
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.records import EndTransactionMarker
+from coordinator_sim.storage.log_config import LogConfig
 from tests.unit.mini_broker.data_world import DataWorld, batch_of, partition_of
 
 
@@ -118,11 +119,19 @@ def test_the_first_batch_comes_even_when_it_is_above_the_limits(world: DataWorld
     assert sizes == [size, 0]
 
 
-def test_old_versions_get_a_torn_batch_up_to_the_limit(world: DataWorld) -> None:
+def test_old_versions_get_a_torn_batch_up_to_the_limit() -> None:
     """Before version 3 the limits are hard, and a consumer sees that its limit is too small."""
-    world.produce(batch_of(b"a" * 100))
+    world = DataWorld(base=LogConfig(message_format_magic=1))
+    world.produce(batch_of(b"a" * 100, magic=1), version=2)
     assert len(world.fetched(version=2, partition_max_bytes=30)["records"]) == 30
-    assert world.fetched(version=4, partition_max_bytes=30)["records"]
+    assert len(world.fetched(version=3, partition_max_bytes=30)["records"]) > 100
+
+
+def test_records_that_must_be_converted_are_not_torn(world: DataWorld) -> None:
+    """What an old version cannot read is converted batch by batch."""
+    world.produce(batch_of(b"a" * 100))
+    assert world.fetched(version=2, partition_max_bytes=30)["records"] == b""
+    assert world.fetched(version=2)["records"]
 
 
 # -- isolation -------------------------------------------------------------------------------
