@@ -37,6 +37,8 @@ UUID_MAKERS: Final = ("conn",)
 
 _ACCUMULATOR: Final = "producer.message_accumulator"
 _BUILDER: Final = "DefaultRecordBatchBuilder"
+_SEQUENCE: Final = "_PRODUCER_CLIENT_ID_SEQUENCE"
+"""Counts the producers of a process that have no client id of their own."""
 
 
 class _VirtualTime:
@@ -78,20 +80,22 @@ def aiokafka_in_virtual_time(loop: VirtualLoop, *, epoch_ms: int, seed: int) -> 
     clock = _VirtualTime(loop, epoch_ms)
     chance = random.Random(seed)  # noqa: S311 - a simulation's chance, and no secret
     accumulator = _module(_ACCUMULATOR)
-    changes: list[tuple[ModuleType, str, Any]] = [
+    producers = _module("producer.producer").AIOKafkaProducer
+    changes: list[tuple[Any, str, Any]] = [
         *((_module(name), "time", clock) for name in TIME_READERS),
         *((_module(name), "random", chance) for name in CHANCE_TAKERS),
         *((_module(name), "uuid", _SeededUuids(chance)) for name in UUID_MAKERS),
+        (producers, _SEQUENCE, 0),
         (accumulator, _BUILDER, _stamping(getattr(accumulator, _BUILDER), clock)),
     ]
-    before = [(module, name, getattr(module, name)) for module, name, _ in changes]
+    before = [(place, name, getattr(place, name)) for place, name, _ in changes]
     try:
-        for module, name, value in changes:
-            setattr(module, name, value)
+        for place, name, value in changes:
+            setattr(place, name, value)
         yield
     finally:
-        for module, name, value in before:
-            setattr(module, name, value)
+        for place, name, value in before:
+            setattr(place, name, value)
 
 
 def _module(name: str) -> ModuleType:

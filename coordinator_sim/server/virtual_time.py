@@ -22,7 +22,7 @@ from msgspec import Struct, structs
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.settings import ClusterSettings
-from coordinator_sim.server.kafka_server import KafkaServer, Listen
+from coordinator_sim.server.kafka_server import PLAINTEXT, KafkaServer, Listen
 from coordinator_sim.server.virtual_aiokafka import aiokafka_in_virtual_time
 from coordinator_sim.server.virtual_loop import LATENCY_US, VirtualLoop
 from coordinator_sim.server.wire_record import WireFrame, WireRecord
@@ -32,7 +32,9 @@ from coordinator_sim.trace.recorder import MemoryRecorder
 START_MS: Final = 1_767_225_600_000
 """Wall time when a run begins: 2026-01-01T00:00:00Z."""
 
-FIRST_PORT: Final = 9_092
+SASL_PLAINTEXT: Final = "SASL_PLAINTEXT"
+PORTS: Final = {PLAINTEXT: 9_092, SASL_PLAINTEXT: 9_094}
+"""Of every broker's listeners."""
 
 T = TypeVar("T")
 
@@ -64,7 +66,6 @@ class VirtualKafka:
     Attributes:
         loop: Its time and its network.
         server: The cluster and its listeners.
-        bootstrap: For a client's `bootstrap_servers`.
         wire: What went over the wire.
         events: What the group coordinators told so far.
     """
@@ -80,8 +81,12 @@ class VirtualKafka:
     @property
     def bootstrap(self) -> str:
         """Host and port of every broker, for a client."""
-        found = self.server.endpoints.values()
-        return ",".join(f"{each.host}:{each.port}" for each in found)
+        return self.server.bootstrap(PLAINTEXT)
+
+    @property
+    def sasl_bootstrap(self) -> str:
+        """The same of the listeners that ask who a client is: `users` of the cluster's settings."""
+        return self.server.bootstrap(SASL_PLAINTEXT)
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
         """Create a topic that there is not."""
@@ -150,8 +155,9 @@ async def kafka_in_virtual_time(
             stack.enter_context(aiokafka_in_virtual_time(loop, epoch_ms=START_MS, seed=seed))
         await server.start(
             [
-                Listen(broker_id=broker_id, host=f"kafka-{broker_id}", port=FIRST_PORT)
+                Listen(broker_id=broker_id, host=f"kafka-{broker_id}", port=port, name=name)
                 for broker_id in settings.broker_ids
+                for name, port in PORTS.items()
             ]
         )
         try:

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.mini_broker.plain import PlainUsers
 from coordinator_sim.mini_broker.settings import ClusterSettings
 from coordinator_sim.server.virtual_loop import VirtualDeadlock
 from coordinator_sim.server.virtual_time import (
@@ -69,3 +70,67 @@ def test_a_real_loop_is_refused() -> None:
 
     with pytest.raises(ConfigError, match="loop_factory=VirtualLoop"):
         asyncio.run(main())
+
+
+SASL = ClusterSettings(
+    users=PlainUsers({"alice": "secret"}),
+    given={"sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256"},
+)
+
+
+def consumed_by(mechanism: str) -> VirtualRun[bytes]:
+    """A record that a consumer reads which has said who it is."""
+    from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+
+    async def main(kafka: VirtualKafka) -> bytes:
+        who = {
+            "bootstrap_servers": kafka.sasl_bootstrap,
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": mechanism,
+            "sasl_plain_username": "alice",
+            "sasl_plain_password": "secret",
+        }
+        consumer = AIOKafkaConsumer("orders", group_id="g", auto_offset_reset="earliest", **who)
+        async with AIOKafkaProducer(**who) as producer, consumer:
+            await producer.send_and_wait("orders", b"first")
+            record = await consumer.getone()
+        value: bytes = record.value
+        return value
+
+    return run_in_virtual_time(main, cluster=SASL, topics={"orders": 1})
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
+def test_a_client_that_says_who_it_is(mechanism: str) -> None:
+    """Its steps of SASL, nonces included, are repeatable too, and so in one process."""
+    run = consumed_by(mechanism)
+    assert run.result == b"first"
+    assert run.digest == consumed_by(mechanism).digest
+
+
+def test_members_of_a_broker_that_is_gone_find_the_next() -> None:
+    """A broker is killed; its clients see resets, and the group goes on at its successor."""
+    from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+
+    async def main(kafka: VirtualKafka) -> list[bytes]:
+        consumer = AIOKafkaConsumer(
+            "orders",
+            bootstrap_servers=kafka.bootstrap,
+            group_id="g",
+            auto_offset_reset="earliest",
+            metadata_max_age_ms=5_000,
+        )
+        async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap) as producer, consumer:
+            await producer.send_and_wait("orders", b"first")
+            found = [(await consumer.getone()).value]
+            topics = kafka.server.cluster.image.topics
+            leader_id = topics["orders"].partitions[0].leader_id
+            await kafka.server.stop_broker(leader_id)
+            await asyncio.sleep(60)
+            await producer.send_and_wait("orders", b"second")
+            found.append((await consumer.getone()).value)
+        return found
+
+    cluster = ClusterSettings(broker_ids=(1, 2, 3), default_replication_factor=3)
+    run = run_in_virtual_time(main, cluster=cluster, topics={"orders": 1})
+    assert run.result == [b"first", b"second"]
