@@ -107,7 +107,7 @@ def docs(session: nox.Session) -> None:
 
 @nox.session(venv_backend="venv")
 def package(session: nox.Session) -> None:
-    """Build the wheel, and use it in empty environments: without extras, then with `spark`."""
+    """Build the wheel, and use it in empty environments: without extras, then with them."""
     session.run("pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(ROOT / "dist"), ".")
     wheel = max((ROOT / "dist").glob("*.whl"), key=lambda path: path.stat().st_mtime)
     log = ROOT / "examples" / "broker-log" / "server.log"
@@ -118,5 +118,7 @@ def package(session: nox.Session) -> None:
     session.run("coordinator-sim", "ingest", str(log), "--out", "ingested")
     session.run("coordinator-sim", "replay", "ingested", success_codes=[0, 1])
     session.run("coordinator-sim", "assign", "--check", str(golden))
+    session.install(f"{wheel}[serve]", "aiokafka", "pytest")
+    session.run("pytest", "-q", "-c", "/dev/null", str(ROOT / "examples" / "pytest_aiokafka"))
     session.install(f"{wheel}[spark]")
     session.run("coordinator-sim", "demo")

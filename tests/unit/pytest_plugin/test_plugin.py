@@ -1,6 +1,7 @@
 """The pytest plugin, as a project of its own uses it: each test here is a run of pytest."""
 
 from collections.abc import Callable
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 
 import pytest
@@ -22,6 +23,14 @@ def test_nothing_is_imported_until_a_fixture_is_used(run_pytest: RunPytest) -> N
     """The plugin is in every run of pytest of whoever has it installed: it must cost nothing."""
     code, output = run_pytest(ONLY_PYTEST)
     assert code == 0, output
+
+
+def test_the_distribution_offers_it_to_pytest() -> None:
+    """Who installs it has it in every run."""
+    offered = {each.name: each.value for each in entry_points(group="pytest11")}
+    if "coordinator_sim" not in offered:
+        pytest.skip("the installed distribution is older than the plugin")
+    assert offered["coordinator_sim"] == "coordinator_sim_pytest"
 
 
 GROUP = """
