@@ -3,10 +3,33 @@
 import logging
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING
 
 import typer
 
+from coordinator_sim.cli.serve_options import (
+    AdvertisedOption,
+    BrokersOption,
+    ClockOption,
+    ConfigOption,
+    ControlHostOption,
+    ControlPortOption,
+    ControlTokenOption,
+    HostOption,
+    ListenersOption,
+    NoControlOption,
+    PcapOption,
+    PortOption,
+    ProfileOption,
+    ReadyOption,
+    SeedOption,
+    SetOption,
+    TlsOption,
+    TopicsOption,
+    TraceOption,
+    UserOption,
+    UsersFileOption,
+)
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -14,79 +37,28 @@ if TYPE_CHECKING:
     from coordinator_sim.server.kafka_server import Listen
     from coordinator_sim.server.serving import ControlOptions, Ready
 
-MAX_PORT: Final = 65_535
-MAX_BROKERS: Final = 1_000
-
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="A broker's setting, as group.initial.rebalance.delay.ms=0; may be repeated.",
-    ),
-]
-ConfigOption = Annotated[
-    Path | None, typer.Option(help="A broker's server.properties.", metavar="FILE")
-]
-ListenersOption = Annotated[
-    str,
-    typer.Option(help="Instead of --host and --port: of broker 1.", metavar="NAME://HOST:PORT,..."),
-]
-AdvertisedOption = Annotated[
-    str,
-    typer.Option(help="What clients are told instead.", metavar="NAME://HOST:PORT,..."),
-]
-ClockOption = Annotated[
-    str,
-    typer.Option(help="Of groups: wall, 'scaled F', virtual or 'virtual auto'.", metavar="CLOCK"),
-]
-ReadyOption = Annotated[
-    Path | None,
-    typer.Option(help="Write the line of JSON here too, when all answers.", metavar="FILE"),
-]
-TraceOption = Annotated[
-    Path | None,
-    typer.Option(help="Record what is served, for explain, report and replay.", metavar="DIR"),
-]
-PcapOption = Annotated[
-    Path | None, typer.Option(help="Write all bytes as a capture for Wireshark.", metavar="FILE")
-]
-ControlTokenOption = Annotated[
-    str,
-    typer.Option(
-        envvar="COORDINATOR_SIM_CONTROL_TOKEN",
-        help="What callers of the control surface must have; needed off the loopback address.",
-    ),
-]
-
 
 def serve(
-    host: Annotated[str, typer.Option(help="Address to bind.")] = "127.0.0.1",
-    port: Annotated[
-        int,
-        typer.Option(min=0, max=MAX_PORT, help="Of broker 1, the others follow; 0: free ones."),
-    ] = 9092,
-    brokers: Annotated[int, typer.Option(min=1, max=MAX_BROKERS, help="How many.")] = 1,
-    profile: Annotated[str, typer.Option(help="The Kafka to behave like.")] = "4.4",
-    topics: Annotated[
-        str, typer.Option(help="Topics to begin with.", metavar="NAME:PARTITIONS,...")
-    ] = "",
-    seed: Annotated[int, typer.Option(help="Of member ids and whatever else is drawn.")] = 0,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 9092,
+    brokers: BrokersOption = 1,
+    profile: ProfileOption = "4.4",
+    topics: TopicsOption = "",
+    seed: SeedOption = 0,
     clock: ClockOption = "wall",
     listeners: ListenersOption = "",
     advertised_listeners: AdvertisedOption = "",
     config: ConfigOption = None,
     set_: SetOption = None,
-    control_host: Annotated[
-        str, typer.Option(help="Address of the control surface.")
-    ] = "127.0.0.1",
-    control_port: Annotated[
-        int, typer.Option(min=0, max=MAX_PORT, help="Its port; 0: a free one.")
-    ] = 0,
+    user: UserOption = None,
+    users_file: UsersFileOption = None,
+    tls_cert: TlsOption = None,
+    tls_key: TlsOption = None,
+    tls_ca: TlsOption = None,
+    control_host: ControlHostOption = "127.0.0.1",
+    control_port: ControlPortOption = 0,
     control_token: ControlTokenOption = "",
-    no_control: Annotated[
-        bool, typer.Option("--no-control", help="No HTTP: no control, page or metrics.")
-    ] = False,
+    no_control: NoControlOption = False,
     ready_file: ReadyOption = None,
     trace: TraceOption = None,
     pcap: PcapOption = None,
@@ -97,11 +69,15 @@ def serve(
 
     Example: coordinator-sim serve --port 9092 --topics orders:6
     """
+    from msgspec import structs
+
+    from coordinator_sim.cli.serve_security import users_of, with_mechanisms, with_tls
     from coordinator_sim.server.serving import ServeOptions, run
 
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     properties = _properties(config, set_ or [])
+    properties = with_tls(properties, cert=tls_cert, key=tls_key, ca=tls_ca)
     broker_ids = tuple(range(1, brokers + 1))
     listens = _listens(
         broker_ids,
@@ -109,8 +85,10 @@ def serve(
         listeners or properties.pop("listeners", ""),
         advertised_listeners or properties.pop("advertised.listeners", ""),
     )
+    properties = with_mechanisms(properties, [listen.name for listen in listens])
+    cluster = _cluster(profile, broker_ids, seed, properties)
     options = ServeOptions(
-        cluster=_cluster(profile, broker_ids, seed, properties),
+        cluster=structs.replace(cluster, users=users_of(user or [], users_file)),
         listens=listens,
         topics=_parse_topics(topics),
         clock=clock,

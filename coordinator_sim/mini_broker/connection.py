@@ -26,6 +26,9 @@ MAX_WAITING_COUNT: Final = 1_000
 MAX_WAITING_BYTES: Final = 1 << 20
 """Requests, and their bytes, that may wait for their turn before the driver stops reading."""
 
+MAX_REQUEST_BYTES: Final = 104_857_600
+"""`socket.request.max.bytes` where nothing is set."""
+
 _START: Final = struct.Struct(">hhi")
 _APIS: Final = {int(api): api for api in ApiKey}
 
@@ -49,6 +52,7 @@ class Connection:
         "_authentication",
         "_cluster",
         "_is_muted",
+        "_max_request_bytes",
         "_output",
         "_waiting",
         "_waiting_bytes",
@@ -75,11 +79,25 @@ class Connection:
         self._waiting: deque[bytes] = deque()
         self._waiting_bytes = 0
         self._is_muted = False
+        largest = cluster.configs.broker_value("socket.request.max.bytes", broker_id)
+        self._max_request_bytes = largest if isinstance(largest, int) else MAX_REQUEST_BYTES
         self.broker_id = broker_id
         self.number = number
         self.listener = listener
         self.client_host = client_host
         self.principal = ANONYMOUS
+
+    @property
+    def is_known(self) -> bool:
+        """Whether SASL, where there is any, is over: before, secrets come and go."""
+        return self._authentication is None or self._authentication.is_complete
+
+    @property
+    def max_frame_bytes(self) -> int:
+        """How long a request may be: of somebody unknown less."""
+        if self._authentication is None or self._authentication.is_complete:
+            return self._max_request_bytes
+        return self._authentication.max_receive_bytes
 
     @property
     def is_full(self) -> bool:

@@ -129,6 +129,11 @@ class Authentication:
         self.principal = ANONYMOUS
 
     @property
+    def max_receive_bytes(self) -> int:
+        """`sasl.server.max.receive.size`."""
+        return self._settings.max_receive_bytes
+
+    @property
     def is_complete(self) -> bool:
         """Whether the client may send requests."""
         return self._state is _State.COMPLETE

@@ -1,6 +1,7 @@
 """Listeners of a served cluster on an event loop."""
 
 import asyncio
+import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -15,11 +16,15 @@ from coordinator_sim.mini_broker.served_cluster import ServedCluster, TraceSink
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.mini_broker.slots import Output
 from coordinator_sim.server.clocks import Clock
+from coordinator_sim.server.connection_limits import ConnectionLimits
 from coordinator_sim.server.metering import Meter, MeteredConnection
 from coordinator_sim.server.timekeeper import Timekeeper
+from coordinator_sim.server.tls import ListenerTls
 from coordinator_sim.server.wire_protocol import Tap, WireProtocol
 
 PLAINTEXT: Final = "PLAINTEXT"
+SWEEPS: Final = 10
+"""Looks for idle connections in the time that one may be idle."""
 
 
 class Listen(Struct, frozen=True, kw_only=True):
@@ -79,6 +84,10 @@ class KafkaServer:
         self._servers: dict[tuple[int, str], asyncio.Server] = {}
         self._open: dict[WireProtocol, None] = {}
         self._next_number = 1
+        self._tls: dict[str, ListenerTls] = {}
+        self._limits: dict[int, ConnectionLimits] = {}
+        self._idle_rounds: dict[WireProtocol, int] = {}
+        self._sweeper: asyncio.TimerHandle | None = None
 
     # -- life ------------------------------------------------------------------------------
 
@@ -86,9 +95,12 @@ class KafkaServer:
         """Bind every listener.
 
         Raises:
+            ConfigError: a listener's security cannot be as it is set.
             OSError: an address cannot be bound.
         """
         self._listens = listens
+        for name in dict.fromkeys(listen.name for listen in listens):
+            self._secure(name)
         for listen in listens:
             await self._bind(listen, listen.port)
 
@@ -113,6 +125,8 @@ class KafkaServer:
         for server in self._servers.values():
             await server.wait_closed()
         self.timekeeper.stop()
+        if self._sweeper is not None:
+            self._sweeper.cancel()
         if self._open:
             # An aborted transport is closed in a later turn of the loop.
             self._emptied.clear()
@@ -123,6 +137,7 @@ class KafkaServer:
         for protocol in list(self._open):
             protocol.abort()
         self.cluster = self._new_cluster()
+        self._limits.clear()
         self.timekeeper.serve(self.cluster)
         for watcher in self._watchers:
             watcher(self.cluster)
@@ -225,12 +240,31 @@ class KafkaServer:
         return False
 
     def _new_cluster(self) -> ServedCluster:
-        return ServedCluster(self._settings, endpoint=self._endpoint, trace=self._trace)
+        return ServedCluster(
+            self._settings,
+            endpoint=self._endpoint,
+            trace=self._trace,
+            draw_bytes=secrets.token_bytes,
+        )
+
+    def _secure(self, listener: str) -> None:
+        """See what a listener speaks, and that it can."""
+        security = self.cluster.security
+        protocol = security.protocol_of(listener)
+        if protocol.uses_sasl:
+            security.sasl_of(listener)
+        if protocol.uses_tls:
+            self._tls[listener] = ListenerTls(self.cluster.configs, listener)
 
     async def _bind(self, listen: Listen, port: int) -> None:
         loop = asyncio.get_running_loop()
+        tls = self._tls.get(listen.name)
         server = await loop.create_server(
-            partial(self._protocol, listen), listen.host, port, backlog=1024
+            partial(self._protocol, listen),
+            listen.host,
+            port,
+            backlog=1024,
+            ssl=None if tls is None else tls.context,
         )
         place = (listen.broker_id, listen.name)
         self._servers[place] = server
@@ -272,16 +306,63 @@ class KafkaServer:
         if self._is_stopped:
             protocol.abort()
         connection = protocol.connection
-        if connection is not None and self._is_held(connection.broker_id):
-            protocol.hold()
+        if connection is not None:
+            self._admit(protocol, connection)
+            if self._is_held(connection.broker_id):
+                protocol.hold()
         if self._meter is not None:
             self._meter.connected()
 
     def closed(self, protocol: WireProtocol) -> None:
         """A client is gone."""
         self._open.pop(protocol, None)
+        self._idle_rounds.pop(protocol, None)
+        for limits in self._limits.values():
+            limits.closed(protocol)
         if not self._open:
             self._emptied.set()
+
+    def _admit(self, protocol: WireProtocol, connection: Connection) -> None:
+        """Let a client in, or end its connection."""
+        limits = self._limits_of(connection.broker_id)
+        host = connection.client_host.removeprefix("/")
+        refusal = limits.refusal(host, connection.listener)
+        if refusal is not None:
+            protocol.close(refusal)
+            return
+        limits.opened(protocol, host, connection.listener)
+        tls, socket = self._tls.get(connection.listener), protocol.tls
+        if tls is not None and socket is not None and connection.is_known:
+            principal = tls.principal(socket)
+            if principal is None:
+                protocol.close("a certificate whose name fits no rule")
+                return
+            connection.principal = principal
+        if self._sweeper is None:
+            self._sweep_later()
+
+    def _limits_of(self, broker_id: int) -> ConnectionLimits:
+        if broker_id not in self._limits:
+            self._limits[broker_id] = ConnectionLimits(self.cluster.configs, broker_id)
+        return self._limits[broker_id]
+
+    def _sweep_later(self) -> None:
+        """Look again for idle connections while there are any connections."""
+        self._sweeper = None
+        spans = [limits.idle_s for limits in self._limits.values() if limits.idle_s is not None]
+        if self._open and spans and not self._is_stopped:
+            loop = asyncio.get_running_loop()
+            self._sweeper = loop.call_later(min(spans) / SWEEPS, self._sweep)
+
+    def _sweep(self) -> None:
+        """End connections that said and heard nothing for so many rounds."""
+        for protocol in list(self._open):
+            rounds = 0 if protocol.is_active else self._idle_rounds.get(protocol, 0) + 1
+            protocol.is_active = False
+            self._idle_rounds[protocol] = rounds
+            if rounds >= SWEEPS:
+                protocol.leave()
+        self._sweep_later()
 
     def settled(self) -> None:
         """Requests were worked on: deadlines may have changed."""

@@ -1,7 +1,9 @@
 """Whether a listener answers: the first thing that any client asks of it."""
 
 import asyncio
+import ssl
 import struct
+from contextlib import suppress
 from typing import Final
 
 from coordinator_sim.errors import ConfigError
@@ -12,15 +14,21 @@ _WILDCARDS: Final = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # no
 _REQUEST: Final = struct.pack(">ihhih", 10, ApiKey.API_VERSIONS, 0, 1, -1)
 
 
-async def answers_api_versions(host: str, port: int) -> None:
+async def answers_api_versions(host: str, port: int, *, uses_tls: bool = False) -> None:
     """Return when the listener there has answered an ApiVersions request.
+
+    One with TLS has answered when it shook hands, as it may want a certificate of clients.
 
     Raises:
         ConfigError: it does not within 5 seconds.
     """
     try:
         async with asyncio.timeout(LIMIT_S):
-            reader, writer = await asyncio.open_connection(_WILDCARDS.get(host, host), port)
+            address = (_WILDCARDS.get(host, host), port)
+            if uses_tls:
+                await _shakes_hands(*address)
+                return
+            reader, writer = await asyncio.open_connection(*address)
             writer.write(_REQUEST)
             length = int.from_bytes(await reader.readexactly(4), "big")
             await reader.readexactly(length)
@@ -28,3 +36,13 @@ async def answers_api_versions(host: str, port: int) -> None:
             await writer.wait_closed()
     except (OSError, EOFError, TimeoutError) as error:
         raise ConfigError(f"the listener at {host}:{port} does not answer: {error}") from None
+
+
+async def _shakes_hands(host: str, port: int) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    with suppress(ssl.SSLError):
+        _, writer = await asyncio.open_connection(host, port, ssl=context)
+        writer.close()
+        await writer.wait_closed()

@@ -135,7 +135,9 @@ class Serving:
             self.server.tap = PcapTap(options.pcap)
         await self.server.start(list(options.listens))
         for listen in options.listens:
-            await answers_api_versions(listen.host, self.server.port_of(listen))
+            protocol = self.server.cluster.security.protocol_of(listen.name)
+            port = self.server.port_of(listen)
+            await answers_api_versions(listen.host, port, uses_tls=protocol.uses_tls)
         if self._http is not None:
             await self._http.start()
         self.control.is_ready = True

@@ -5,15 +5,13 @@ Source: kafka trunk, NetworkReceive.java (length prefix, bounds).
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Callable
 from typing import Final, Protocol, cast
 
 from coordinator_sim.mini_broker.connection import Connection
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.slots import Output
-
-MAX_REQUEST_BYTES: Final = 104_857_600
-"""`socket.request.max.bytes`."""
 
 Address = tuple[str, int] | tuple[str, int, int, int] | None
 """Of a socket, as Python has it."""
@@ -73,7 +71,10 @@ class WireProtocol(asyncio.Protocol):
         host: The server.
         connect: Makes the connection when the client's address is known, from the address as Java
             prints it and the way out.
-        tap: Sees all bytes; None for nobody.
+        tap: Sees all bytes but those of SASL; None for nobody.
+
+    Attributes:
+        is_active: Whether bytes came or left since somebody set it to False.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class WireProtocol(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._received = bytearray()
         self._is_paused = False
+        self.is_active = True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """As asyncio has it."""
@@ -115,12 +117,13 @@ class WireProtocol(asyncio.Protocol):
         connection = self._connection
         if connection is None:
             return
-        if self._tap is not None:
+        self.is_active = True
+        if self._tap is not None and connection.is_known:
             self._tap.received(self, data)
         if self._held is not None:
             self._received += data
             return
-        if not self._received and self._is_one_frame(data):
+        if not self._received and self._is_one_frame(connection, data):
             connection.received(data[_LENGTH_BYTES:], self._host.now())
         else:
             self._received += data
@@ -129,10 +132,11 @@ class WireProtocol(asyncio.Protocol):
 
     def write(self, data: bytes) -> None:
         """Send bytes; nothing happens when the client is gone."""
+        self.is_active = True
         if self._held is not None:
             self._held.append(data)
         elif self._transport is not None:
-            if self._tap is not None:
+            if self._tap is not None and self._connection is not None and self._connection.is_known:
                 self._tap.sent(self, data)
             self._transport.write(data)
             self._continue_reading()
@@ -162,6 +166,12 @@ class WireProtocol(asyncio.Protocol):
         """What its frames go to; None before the client's address is known."""
         return self._connection
 
+    @property
+    def tls(self) -> ssl.SSLObject | None:
+        """The TLS below; None without."""
+        transport = self._transport
+        return None if transport is None else transport.get_extra_info("ssl_object")
+
     # -- a broker that stands still --------------------------------------------------------
 
     def hold(self) -> None:
@@ -180,9 +190,9 @@ class WireProtocol(asyncio.Protocol):
 
     # -- frames ----------------------------------------------------------------------------
 
-    def _is_one_frame(self, data: bytes) -> bool:
+    def _is_one_frame(self, connection: Connection, data: bytes) -> bool:
         length = int.from_bytes(data[:_LENGTH_BYTES], "big")
-        return len(data) == length + _LENGTH_BYTES <= MAX_REQUEST_BYTES
+        return len(data) == length + _LENGTH_BYTES and length <= connection.max_frame_bytes
 
     def _take_frames(self, connection: Connection) -> None:
         """Work on whole requests, until one is missing bytes or too many wait for answers."""
@@ -190,8 +200,9 @@ class WireProtocol(asyncio.Protocol):
         start = 0
         while len(buffer) - start >= _LENGTH_BYTES and self.is_open:
             length = int.from_bytes(buffer[start : start + _LENGTH_BYTES], "big", signed=True)
-            if not 0 <= length <= MAX_REQUEST_BYTES:
-                self.close(f"a request of {length} bytes, at most {MAX_REQUEST_BYTES} are read")
+            most = connection.max_frame_bytes
+            if not 0 <= length <= most:
+                self.close(f"a request of {length} bytes, at most {most} are read")
                 return
             end = start + _LENGTH_BYTES + length
             if len(buffer) < end:

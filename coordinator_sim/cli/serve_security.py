@@ -1,0 +1,60 @@
+"""What `serve` is told of users, certificates and mechanisms. No secret is ever shown."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from coordinator_sim.errors import ConfigError
+from coordinator_sim.mini_broker.plain import PlainUsers
+from coordinator_sim.mini_broker.security import MECHANISMS
+
+
+def users_of(pairs: Iterable[str], file: Path | None) -> PlainUsers:
+    """Users by `NAME:PASSWORD`, from the command line and from the lines of a file.
+
+    Raises:
+        ConfigError: one without a colon, or without a name; its text is not repeated.
+    """
+    lines = [("--user", pair) for pair in pairs]
+    if file is not None:
+        text = file.read_text(encoding="utf-8")
+        lines += [(f"{file}:{number}", line) for number, line in enumerate(text.splitlines(), 1)]
+    passwords: dict[str, str] = {}
+    for where, line in lines:
+        if not line.strip() or line.startswith("#"):
+            continue
+        name, colon, password = line.partition(":")
+        if not name or not colon or not password:
+            raise ConfigError(f"{where}: wants NAME:PASSWORD")
+        passwords[name] = password
+    return PlainUsers(passwords)
+
+
+def with_tls(
+    properties: Mapping[str, str], *, cert: Path | None, key: Path | None, ca: Path | None
+) -> dict[str, str]:
+    """The properties, and the settings that certificates and keys of files stand for.
+
+    Raises:
+        ConfigError: a key without a certificate, or the other way round.
+    """
+    found = dict(properties)
+    if (key is None) != (cert is None):
+        raise ConfigError("--tls-cert and --tls-key want each other")
+    if cert is not None and key is not None:
+        found["ssl.keystore.type"] = "PEM"
+        found["ssl.keystore.certificate.chain"] = cert.read_text(encoding="ascii")
+        found["ssl.keystore.key"] = key.read_text(encoding="ascii")
+    if ca is not None:
+        found["ssl.truststore.type"] = "PEM"
+        found["ssl.truststore.certificates"] = ca.read_text(encoding="ascii")
+    return found
+
+
+def with_mechanisms(properties: Mapping[str, str], listeners: Iterable[str]) -> dict[str, str]:
+    """The properties, with all mechanisms of SASL where a listener wants some and none is named."""
+    found = dict(properties)
+    named = any(name.endswith("sasl.enabled.mechanisms") for name in found)
+    protocols = found.get("listener.security.protocol.map", "")
+    if not named and any("SASL" in name for name in (*listeners, protocols)):
+        found["sasl.enabled.mechanisms"] = ",".join(MECHANISMS)
+    return found
