@@ -5,7 +5,7 @@ LocalLog.addAbortedTransactions.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from coordinator_sim.storage.contract import AbortedTransaction
 
@@ -45,6 +45,15 @@ class AbortedIndex:
         """Forget those that ended before."""
         gone = bisect_left(self._lasts, offset)
         del self._entries[:gone], self._lasts[:gone]
+
+    def replace(
+        self, from_offset: int, before_offset: int, entries: Sequence[AbortedTransaction]
+    ) -> None:
+        """Put these in the place of all whose markers are in that range."""
+        first = bisect_left(self._lasts, from_offset)
+        after = bisect_left(self._lasts, before_offset)
+        self._entries[first:after] = entries
+        self._lasts[first:after] = [entry.last_offset for entry in entries]
 
     def truncate_to(self, offset: int) -> None:
         """Forget those that ended there or later."""

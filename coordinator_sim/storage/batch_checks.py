@@ -219,7 +219,7 @@ def _placed(
         records = _recompressed(records, header, target)
         length = len(records) - LOG_OVERHEAD
     if is_resized or config.stamps or stamp_ms != max_ms:
-        records = _stamped(records, stamp_ms, is_appended=config.stamps)
+        records = stamped(records, stamp_ms, is_appended=config.stamps)
     data = _FRONT.pack(arrival.offset, length, arrival.leader_epoch) + records[_FRONT_SIZE:]
     span = BatchSpan(
         base_offset=arrival.offset,
@@ -269,8 +269,16 @@ def _recompressed(records: bytes, header: _Header, target: Compression) -> bytes
     )
 
 
-def _stamped(records: bytes, max_timestamp_ms: int, *, is_appended: bool) -> bytes:
-    """The batch with another largest timestamp. Source: DefaultRecordBatch.setMaxTimestamp."""
+def stamped(records: bytes, max_timestamp_ms: int, *, is_appended: bool) -> bytes:
+    """A batch of magic 2 with another largest timestamp.
+
+    Args:
+        records: The batch.
+        max_timestamp_ms: Of its records, or the time of the append.
+        is_appended: Whether the records have that time: LogAppendTime.
+
+    Source: DefaultRecordBatch.setMaxTimestamp.
+    """
     (attributes,) = _ATTRIBUTES.unpack_from(records, _CHECKED_FROM)
     attributes = attributes | LOG_APPEND if is_appended else attributes & ~LOG_APPEND
     checked = bytearray(records[_CHECKED_FROM:])

@@ -10,7 +10,12 @@ Cleaner.java (doClean, groupSegmentsBySize, cleanSegments).
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from coordinator_sim.storage.contract import SegmentInfo, SegmentStore, StoredSpan
+from coordinator_sim.storage.contract import (
+    AbortedTransaction,
+    SegmentInfo,
+    SegmentStore,
+    StoredSpan,
+)
 from coordinator_sim.storage.log_config import LogConfig
 from coordinator_sim.storage.spans import batches_in, end_of
 from coordinator_sim.wire.compaction import (
@@ -47,8 +52,8 @@ def is_dirty_enough(
     segments: Sequence[SegmentInfo], cleaned_to: int, bound: int, config: LogConfig, now_ms: int
 ) -> bool:
     """Whether a pass is worth it. Source: LogCleanerManager.grabFilthiestCompactedLog."""
-    dirty = [one for one in segments if cleaned_to <= one.base_offset < bound]
-    clean_bytes = sum(one.size_bytes for one in segments if one.base_offset < cleaned_to)
+    dirty = [one for one in segments if cleaned_to < one.next_offset and one.base_offset < bound]
+    clean_bytes = sum(one.size_bytes for one in segments if one.next_offset <= cleaned_to)
     dirty_bytes = sum(one.size_bytes for one in dirty)
     if not dirty_bytes:
         return False
@@ -69,7 +74,7 @@ class LogCleaning:
         now_ms: The instant of the pass.
     """
 
-    __slots__ = ("_active", "_bound", "_config", "_pass", "_store")
+    __slots__ = ("_aborted", "_active", "_bound", "_config", "_pass", "_store")
 
     def __init__(
         self,
@@ -83,6 +88,7 @@ class LogCleaning:
         self._config = config
         self._bound = bound
         self._active = active
+        self._aborted: dict[AbortedStart, AbortedTransaction] = {}
         self._pass = CleaningPass(
             now_ms=now_ms,
             delete_retention_ms=config.delete_retention_ms,
@@ -90,26 +96,31 @@ class LogCleaning:
             producer_expiration_ms=config.producer_id_expiration_ms,
         )
 
-    def steps(self, cleaned_to: int) -> Iterator[None]:
+    def steps(self, cleaned_to: int, log_start_offset: int) -> Iterator[None]:
         """Do it, step by step.
 
         Args:
             cleaned_to: The offset before which an earlier pass cleaned everything.
+            log_start_offset: Of the log: what was aborted before it is not looked at.
         """
         segments = [one for one in self._store.segments()[:-1] if one.next_offset <= self._bound]
         if not segments:
             return
         start = segments[0].base_offset
-        aborted = [
-            AbortedStart(entry.producer_id, entry.first_offset)
-            for entry in self._store.aborted(start, self._bound)
-        ]
-        keys = LastOffsets(aborted)
-        for data in self._chunks(max(start, cleaned_to), self._bound):
+        self._aborted = {
+            AbortedStart(entry.producer_id, entry.first_offset): entry
+            for entry in self._store.aborted(max(start, log_start_offset), self._bound)
+        }
+        dirty_from = max(start, cleaned_to)
+        keys = LastOffsets(
+            (begun for begun, entry in self._aborted.items() if entry.last_offset >= dirty_from),
+            dirty_from,
+        )
+        for data in self._chunks(dirty_from, self._bound):
             for batch in batches_in(data):
                 keys.add(batch.decoded())
             yield
-        cleaner = BatchCleaner(self._pass, self._bound, keys, self._active)
+        cleaner = BatchCleaner(self._pass, self._bound, keys.offsets, self._aborted, self._active)
         for group in _grouped(segments, self._config.segment_bytes):
             yield from self._clean_group(group, cleaner)
 
@@ -138,7 +149,14 @@ class LogCleaning:
         bases = [segment.base_offset for segment in group]
         there = {segment.base_offset for segment in self._store.segments()[:-1]}
         if is_changed and there.issuperset(bases):
-            self._store.replace(bases, b"".join(parts), spans)
+            first, end = bases[0], group[-1].next_offset
+            aborted = [self._aborted[start] for start in cleaner.kept_aborted]
+            self._store.replace(
+                bases,
+                b"".join(parts),
+                spans,
+                [entry for entry in aborted if first <= entry.last_offset < end],
+            )
 
     def _chunks(self, offset: int, before_offset: int) -> Iterator[bytes]:
         while data := self._store.read(offset, _STEP_BYTES, before_offset=before_offset):

@@ -153,6 +153,13 @@ class SegmentStore(Protocol):
     later read shows.
     """
 
+    def make_room(self, size_bytes: int, spans: Sequence[StoredSpan], now_ms: int) -> int | None:
+        """Begin a new segment where these batches would need one; its base offset, or None.
+
+        A log asks so of what it then refuses; `append` does the same by itself.
+        """
+        ...
+
     def append(self, data: bytes, spans: Sequence[StoredSpan], now_ms: int) -> int | None:
         """Put whole batches at the end, one span each.
 
@@ -233,7 +240,11 @@ class SegmentStore(Protocol):
         ...
 
     def replace(
-        self, base_offsets: Sequence[int], data: bytes, spans: Sequence[StoredSpan]
+        self,
+        base_offsets: Sequence[int],
+        data: bytes,
+        spans: Sequence[StoredSpan],
+        aborted: Sequence[AbortedTransaction] | None = None,
     ) -> None:
         """Let one segment hold these batches instead of several, as the cleaner wants.
 
@@ -242,6 +253,8 @@ class SegmentStore(Protocol):
                 the name of the first.
             data: Whole batches, perhaps none.
             spans: One a batch.
+            aborted: What stays of the index of aborted transactions whose markers were in these
+                segments; None for all of it.
         """
         ...
 

@@ -149,7 +149,7 @@ class FileStore:
         while self._snapshots:
             offset = self._snapshots[-1]
             path = self._path(f"{offset:020d}.snapshot")
-            if self.log_start_offset <= offset <= self.next_offset:
+            if self.log_start_offset < offset <= self.next_offset:
                 producers = producers_of_snapshot(self._open_files.files.read_whole(path) or b"")
                 if producers is not None:
                     return offset, producers
@@ -165,12 +165,8 @@ class FileStore:
         Raises:
             OSError: Nothing was appended; the segment may have been rolled all the same.
         """
+        rolled = self.make_room(len(data), spans, now_ms)
         active = self._segments[-1]
-        rolled: int | None = None
-        if active.is_due(len(data), spans, now_ms):
-            rolled = spans[0].base_offset
-            self.roll(rolled)
-            active = self._segments[-1]
         if active.size_bytes == 0:
             active.created_ms = now_ms
         end = spans[-1].last_offset + 1
@@ -185,6 +181,13 @@ class FileStore:
             if self.on_waiting is not None and self._settings.flush_ms < _NEVER_MS:
                 self.on_waiting()
         return rolled
+
+    def make_room(self, size_bytes: int, spans: Sequence[StoredSpan], now_ms: int) -> int | None:
+        """As `SegmentStore.make_room`."""
+        if not self._segments[-1].is_due(size_bytes, spans, now_ms):
+            return None
+        self.roll(spans[0].base_offset)
+        return spans[0].base_offset
 
     def append_later(self, batch: LaterBatch, span: StoredSpan, now_ms: int) -> int | None:
         """As `SegmentStore.append_later`: its bytes are written at once."""
@@ -317,7 +320,7 @@ class FileStore:
 
     def truncate_to(self, offset: int) -> None:
         """As `SegmentStore.truncate_to`."""
-        while len(self._bases) > 1 and self._bases[-1] >= offset:
+        while len(self._bases) > 1 and self._bases[-1] > offset:
             self._remove(self._segments[-1])
             del self._segments[-1], self._bases[-1]
             self._segments[-1].reopen()
@@ -344,7 +347,11 @@ class FileStore:
         self.log_start_offset = min(self.log_start_offset, offset)
 
     def replace(
-        self, base_offsets: Sequence[int], data: bytes, spans: Sequence[StoredSpan]
+        self,
+        base_offsets: Sequence[int],
+        data: bytes,
+        spans: Sequence[StoredSpan],
+        aborted: Sequence[AbortedTransaction] | None = None,
     ) -> None:
         """As `SegmentStore.replace`; a process that dies in between leaves the old or the new.
 
@@ -353,8 +360,11 @@ class FileStore:
         """
         files, first = self._open_files.files, self._bases.index(base_offsets[0])
         after = first + len(base_offsets)
-        old, last = self._segments[first:after], self._bases[after] - 1
-        suffixes = self._write_cleaned(old[0].base_offset, last, data, spans)
+        old = self._segments[first:after]
+        begin = bisect_left(self._aborted, old[0].base_offset, key=_last_offset)
+        end = bisect_left(self._aborted, self._bases[after], key=_last_offset)
+        kept = self._aborted[begin:end] if aborted is None else list(aborted)
+        suffixes = self._write_cleaned(old[0].base_offset, kept, data, spans)
         stem = old[0].stem
         for suffix in suffixes:
             files.rename(f"{stem}{suffix}{CLEANED}", f"{stem}{suffix}{SWAP}")
@@ -365,6 +375,7 @@ class FileStore:
         new = self._segment(old[0].base_offset)
         new.load(len(data), next_offset=old[-1].next_offset)
         new.is_unsynced = True
+        self._aborted[begin:end] = kept
         self._segments[first:after] = [new]
         self._bases[first:after] = [new.base_offset]
         self._snapshots = [
@@ -372,7 +383,11 @@ class FileStore:
         ]
 
     def _write_cleaned(
-        self, base_offset: int, last_offset: int, data: bytes, spans: Sequence[StoredSpan]
+        self,
+        base_offset: int,
+        aborted: Sequence[AbortedTransaction],
+        data: bytes,
+        spans: Sequence[StoredSpan],
     ) -> tuple[str, ...]:
         """Write the files of a segment under names that a crash leaves for removal.
 
@@ -387,9 +402,8 @@ class FileStore:
             new.append(data, spans, sync=True)
         offsets, times = new.index_bytes()
         new.close()
-        kept = [one for one in self._aborted if base_offset <= one.last_offset <= last_offset]
-        parts = {".index": offsets, ".timeindex": times, ".txnindex": aborted_bytes(kept)}
-        if not kept:
+        parts = {".index": offsets, ".timeindex": times, ".txnindex": aborted_bytes(aborted)}
+        if not aborted:
             del parts[".txnindex"]
         for suffix, content in parts.items():
             self._write(f"{base_offset:020d}{suffix}{CLEANED}", content)

@@ -11,8 +11,13 @@ from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.records import EndTransactionMarker, LogBatch
 from coordinator_sim.storage.arrivals import Arrival
-from coordinator_sim.storage.batch_checks import prepared
-from coordinator_sim.storage.contract import SegmentSettings, SegmentStore, StoredSpan
+from coordinator_sim.storage.batch_checks import prepared, stamped
+from coordinator_sim.storage.contract import (
+    EpochStart,
+    SegmentSettings,
+    SegmentStore,
+    StoredSpan,
+)
 from coordinator_sim.storage.later_batches import LaterLogBatch
 from coordinator_sim.storage.leader_epochs import LeaderEpochs
 from coordinator_sim.storage.log_config import LogConfig
@@ -33,6 +38,7 @@ from coordinator_sim.wire.stored_batches import StoredBatch
 
 _LATER_BATCHES: Final = 4096
 """Of a coordinator that are kept without looking whether they still say anything."""
+_MAGIC_AT: Final = 16
 NO_VERSION: Final = -1
 """Of Produce: the records come on another way and may be of any format."""
 
@@ -112,6 +118,10 @@ class LogWriter:
         """Of all batches."""
         return sum(segment.size_bytes for segment in self._store.segments())
 
+    def epochs(self) -> tuple[EpochStart, ...]:
+        """Where each leader epoch that it knows began, oldest first."""
+        return self._epochs.entries()
+
     def producers(self) -> tuple[ActiveProducer, ...]:
         """Those that it remembers, as DescribeProducers shows them."""
         return self._producers.active()
@@ -189,12 +199,15 @@ class LogWriter:
             return self._refused(ready)
         if not ready.spans:
             return Appended(log_start_offset=self.log_start_offset)
+        first = ready.spans[0]
+        self._take_epoch(first)
         if len(ready.data) > self._config.segment_bytes:
             return Appended(error=ErrorCode.RECORD_LIST_TOO_LARGE)
-        first = ready.spans[0]
         if first.producer_id >= 0:
             known = self._known(first, is_verified=is_verified)
             if known is not None:
+                # QUIRK: epoch and segment begin with a batch that is then refused or known.
+                self._rolled(self._store.make_room(len(ready.data), ready.spans, now_ms))
                 return known
         self._write(ready, now_ms)
         return Appended(
@@ -232,15 +245,15 @@ class LogWriter:
             log_start_offset=self.log_start_offset if refused.names_log_start else -1,
         )
 
-    def _write(self, ready: Prepared, now_ms: int) -> None:
-        first = ready.spans[0]
+    def _take_epoch(self, first: BatchSpan) -> None:
+        """Let its leader's epoch begin; a batch of an old format, which has none, ends all."""
         if first.magic == CURRENT_MAGIC:
             self._assign_epoch(first.leader_epoch, first.base_offset)
         elif self._epochs.clear():
             self._store.keep_epochs(())
-        rolled_at = self._store.append(ready.data, ready.spans, now_ms)
-        if rolled_at is not None:
-            self._store.keep_producers(rolled_at, self._producers.snapshot())
+
+    def _write(self, ready: Prepared, now_ms: int) -> None:
+        self._rolled(self._store.append(ready.data, ready.spans, now_ms))
         for span in ready.spans:
             if span.producer_id >= 0:
                 self._producers.take(span)
@@ -263,7 +276,7 @@ class LogWriter:
         Raises:
             InvariantViolation: its offsets begin elsewhere.
         """
-        if batch.marker is not None:
+        if batch.marker is not None or self._config.stamps:
             encoded = EncodedBatch(batch.base_offset, batch.next_offset, encode_batch(batch, form))
             return self.append_encoded(encoded, now_ms=now_ms)
         base_offset = batch.base_offset
@@ -315,9 +328,7 @@ class LogWriter:
     def _put_later(self, later: LaterLogBatch, span: StoredSpan, now_ms: int) -> None:
         if span.leader_epoch != self._epochs.latest and later.form.magic == CURRENT_MAGIC:
             self._assign_epoch(span.leader_epoch, span.base_offset)
-        rolled_at = self._store.append_later(later, span, now_ms)
-        if rolled_at is not None:
-            self._store.keep_producers(rolled_at, self._producers.snapshot())
+        self._rolled(self._store.append_later(later, span, now_ms))
 
     def append_encoded(self, batch: EncodedBatch, *, now_ms: int) -> ErrorCode:
         """Append one whole batch of a coordinator that has its offsets and leader epoch already.
@@ -333,7 +344,8 @@ class LogWriter:
             InvariantViolation: its offsets begin elsewhere.
         """
         self._require_end(batch.base_offset)
-        stored = StoredBatch(batch.data, 0, len(batch.data))
+        data = self._timed(batch.data, now_ms)
+        stored = StoredBatch(data, 0, len(data))
         span = span_of(stored)
         marker = marker_of(stored) if span.control else None
         refused = None
@@ -345,10 +357,11 @@ class LogWriter:
             refused = self._producers.refusal_of(span, checks_sequence=False)
         if refused is not None:
             return refused.error
+        self._take_epoch(span)
         if marker is None:
-            self._write(Prepared(data=batch.data, spans=(span,)), now_ms)
+            self._write(Prepared(data=data, spans=(span,)), now_ms)
         else:
-            self._write_marker(batch.data, span, marker, now_ms)
+            self._write_marker(data, span, marker, now_ms)
         return ErrorCode.NONE
 
     def append_marker(
@@ -368,9 +381,6 @@ class LogWriter:
 
         Source: ProducerAppendInfo.appendEndTxnMarker.
         """
-        refused = self._producers.marker_refusal_of(producer_id, producer_epoch, marker)
-        if refused is not None:
-            return self._refused(refused)
         batch = LogBatch(
             partition=self.partition,
             base_offset=self.end_offset,
@@ -382,27 +392,41 @@ class LogWriter:
             marker=marker,
             control=True,
         )
-        data = encode_batch(batch, BatchForm(leader_epoch=leader_epoch))
+        data = self._timed(encode_batch(batch, BatchForm(leader_epoch=leader_epoch)), now_ms)
         span = span_of(StoredBatch(data, 0, len(data)))
+        self._take_epoch(span)
+        refused = self._producers.marker_refusal_of(producer_id, producer_epoch, marker)
+        if refused is not None:
+            self._rolled(self._store.make_room(len(data), (span,), now_ms))
+            return self._refused(refused)
         self._write_marker(data, span, marker, now_ms)
         return Appended(
             base_offset=span.base_offset,
             last_offset=span.last_offset,
+            log_append_time_ms=now_ms if self._config.stamps else -1,
             log_start_offset=self.log_start_offset,
         )
+
+    def _timed(self, data: bytes, now_ms: int) -> bytes:
+        """A batch of a coordinator with the log's own time, where the topic wants it."""
+        if self._config.stamps and data[_MAGIC_AT] == CURRENT_MAGIC:
+            return stamped(data, now_ms, is_appended=True)
+        return data
 
     def _write_marker(
         self, data: bytes, span: BatchSpan, marker: EndTransactionMarker, now_ms: int
     ) -> None:
-        self._assign_epoch(span.leader_epoch, span.base_offset)
-        rolled_at = self._store.append(data, (span,), now_ms)
-        if rolled_at is not None:
-            self._store.keep_producers(rolled_at, self._producers.snapshot())
+        self._rolled(self._store.append(data, (span,), now_ms))
         aborted = self._producers.take_marker(span, marker)
         if aborted is not None:
             self._store.keep_aborted(aborted)
         self.end_offset = span.last_offset + 1
         self._advance()
+
+    def _rolled(self, base_offset: int | None) -> None:
+        """A new segment begins with what is known of the producers before it."""
+        if base_offset is not None:
+            self._store.keep_producers(base_offset, self._producers.snapshot())
 
     def _require_end(self, base_offset: int) -> None:
         if base_offset != self.end_offset:

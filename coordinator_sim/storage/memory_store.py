@@ -2,7 +2,7 @@
 
 import struct
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import Final
 
@@ -192,8 +192,7 @@ class MemoryStore:
     def append(self, data: bytes, spans: Sequence[StoredSpan], now_ms: int) -> int | None:
         """As `SegmentStore.append`."""
         size = len(data)
-        newest_ms = max(span.max_timestamp_ms for span in spans)
-        rolled = self._rolled_for(size, (spans[0], spans[-1]), newest_ms, now_ms)
+        rolled = self.make_room(size, spans, now_ms)
         if len(spans) == 1:
             self._active.put(data, spans[0], size)
         else:
@@ -203,7 +202,7 @@ class MemoryStore:
     def append_later(self, batch: LaterBatch, span: StoredSpan, now_ms: int) -> int | None:
         """As `SegmentStore.append_later`; the bytes are made when the segment is read."""
         size = batch.size_hint
-        rolled = self._rolled_for(size, (span, span), span.max_timestamp_ms, now_ms)
+        rolled = self.make_room(size, (span,), now_ms)
         self._active.is_packed = False
         self._active.put(batch, span, size)
         return rolled
@@ -215,20 +214,15 @@ class MemoryStore:
             segment.forget_superseded(seen, before_offset) for segment in reversed(self._segments)
         )
 
-    def _rolled_for(
-        self, size: int, ends: tuple[StoredSpan, StoredSpan], newest_ms: int, now_ms: int
-    ) -> int | None:
-        """The base of the segment that had to be begun for batches from one span to another.
-
-        Source: LogSegment.shouldRoll and timeWaitedForRoll.
-        """
-        active, settings = self._active, self._settings
-        first, last = ends
+    def make_room(self, size_bytes: int, spans: Sequence[StoredSpan], now_ms: int) -> int | None:
+        """As `SegmentStore.make_room`. Source: LogSegment.shouldRoll and timeWaitedForRoll."""
+        active, settings, first, last = self._active, self._settings, spans[0], spans[-1]
+        newest_ms = max(span.max_timestamp_ms for span in spans)
         if not active.batches:
             active.begun_ms = now_ms
         age_ms = now_ms - active.begun_ms if active.first_ms < 0 else newest_ms - active.first_ms
         if not active.batches or (
-            active.size_bytes <= settings.segment_bytes - size
+            active.size_bytes <= settings.segment_bytes - size_bytes
             and age_ms <= settings.segment_ms
             and last.last_offset - active.base_offset <= _MAX_OFFSET_SPAN
         ):
@@ -271,9 +265,10 @@ class MemoryStore:
     # -- beside the batches --------------------------------------------------------------------
 
     def kept(self) -> KeptState:
-        """As `SegmentStore.kept`."""
+        """As `SegmentStore.kept`; snapshots past the end or not past the start go."""
         end = self._active.next_offset
-        offset = max((at for at in self._snapshots if at <= end), default=self._bases[0])
+        self._forget_snapshots(at for at in self._snapshots if not self._log_start < at <= end)
+        offset = max(self._snapshots, default=max(self._log_start, self._bases[0]))
         self._aborted.truncate_to(offset)
         return KeptState(
             offset=offset,
@@ -284,10 +279,8 @@ class MemoryStore:
         )
 
     def keep_producers(self, offset: int, producers: Sequence[ProducerEntry]) -> None:
-        """As `SegmentStore.keep_producers`; of the newest two segments, as Kafka does."""
+        """As `SegmentStore.keep_producers`; kept as long as their segment."""
         self._snapshots[offset] = tuple(producers)
-        while len(self._snapshots) > _SNAPSHOTS:
-            del self._snapshots[min(self._snapshots)]
 
     def keep_epochs(self, epochs: Sequence[EpochStart]) -> None:
         """As `SegmentStore.keep_epochs`."""
@@ -313,21 +306,29 @@ class MemoryStore:
         if gone:
             del self._segments[:gone], self._bases[:gone]
             self._aborted.drop_before(self._bases[0])
+            self._forget_snapshots(at for at in self._snapshots if at < self._bases[0])
 
     def truncate_to(self, offset: int) -> None:
         """As `SegmentStore.truncate_to`."""
-        while len(self._segments) > 1 and self._bases[-1] >= offset:
+        while len(self._segments) > 1 and self._bases[-1] > offset:
             del self._segments[-1], self._bases[-1]
         self._active = active = self._segments[-1]
         active.keep(bisect_left(active.lasts, offset))
         if offset < active.base_offset:
             active.base_offset = active.next_offset = self._bases[-1] = offset
         self._aborted.truncate_to(offset)
-        for at in [at for at in self._snapshots if at > offset]:
+        self._forget_snapshots(at for at in self._snapshots if at > offset)
+
+    def _forget_snapshots(self, offsets: Iterable[int]) -> None:
+        for at in tuple(offsets):
             del self._snapshots[at]
 
     def replace(
-        self, base_offsets: Sequence[int], data: bytes, spans: Sequence[StoredSpan]
+        self,
+        base_offsets: Sequence[int],
+        data: bytes,
+        spans: Sequence[StoredSpan],
+        aborted: Sequence[AbortedTransaction] | None = None,
     ) -> None:
         """As `SegmentStore.replace`."""
         first = self._bases.index(base_offsets[0])
@@ -335,6 +336,9 @@ class MemoryStore:
         merged = _Segment(base_offsets[0])
         merged.put_all(data, spans)
         merged.next_offset = self._segments[after - 1].next_offset
+        if aborted is not None:
+            self._aborted.replace(merged.base_offset, self._bases[after], aborted)
+        self._forget_snapshots(at for at in self._snapshots if at in base_offsets[1:])
         self._segments[first:after] = [merged]
         self._bases[first:after] = [merged.base_offset]
 
@@ -351,8 +355,3 @@ class MemoryStore:
 
     def close(self) -> None:
         """Nothing to do."""
-
-
-_SNAPSHOTS: Final = 2
-"""Kept of the producers, as many as a broker keeps. Source: LogLoader, UnifiedLog
-.deleteProducerSnapshots."""

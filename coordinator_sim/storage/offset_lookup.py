@@ -6,21 +6,38 @@ Partition.scala (fetchOffsetForTimestamp).
 
 from coordinator_sim.storage.contract import SegmentStore
 from coordinator_sim.storage.log_values import TimedOffset
-from coordinator_sim.storage.spans import end_of
 from coordinator_sim.wire.stored_batches import StoredBatch
 
 
 def first_not_before(
     store: SegmentStore, timestamp_ms: int, *, from_offset: int
 ) -> TimedOffset | None:
-    """The first record from that offset on that is not older; None when there is none."""
+    """The first record from that offset on that is not older; None when there is none.
+
+    QUIRK: only the first segment that has such a record is looked at. One that reaches before
+    the log's start hides those behind it.
+
+    Source: UnifiedLog.searchOffsetInLocalLog, LogSegment.findOffsetByTimestamp.
+    """
+    for segment in store.segments():
+        if segment.max_timestamp_ms >= timestamp_ms:
+            offset = max(from_offset, segment.base_offset)
+            return _first_in(store, timestamp_ms, offset, segment.next_offset)
+    return None
+
+
+def _first_in(
+    store: SegmentStore, timestamp_ms: int, from_offset: int, before_offset: int
+) -> TimedOffset | None:
     offset = from_offset
     while data := store.first_at_or_after(timestamp_ms, from_offset=offset):
         batch = StoredBatch(data, 0, len(data))
+        if batch.last_offset >= before_offset:
+            return None
         for record in batch.records():
             if record.timestamp_ms >= timestamp_ms and record.offset >= from_offset:
                 return TimedOffset(record.timestamp_ms, record.offset, batch.leader_epoch)
-        offset = end_of(data)
+        offset = batch.next_offset
     return None
 
 
@@ -44,7 +61,13 @@ def segment_starts(
     return known
 
 
-def newest(store: SegmentStore, *, from_offset: int) -> TimedOffset | None:
-    """The first record that has the largest timestamp of all; None in an empty log."""
-    latest = max(segment.max_timestamp_ms for segment in store.segments())
-    return first_not_before(store, latest, from_offset=from_offset) if latest >= 0 else None
+def newest(store: SegmentStore) -> TimedOffset | None:
+    """The first record that has the largest timestamp of all; None in an empty log.
+
+    QUIRK: records before the log's start count as long as their segment is there.
+    """
+    segments = store.segments()
+    latest = max(segment.max_timestamp_ms for segment in segments)
+    if latest < 0:
+        return None
+    return first_not_before(store, latest, from_offset=segments[0].base_offset)

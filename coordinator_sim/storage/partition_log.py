@@ -25,7 +25,6 @@ from coordinator_sim.storage.offset_lookup import first_not_before, newest, segm
 from coordinator_sim.storage.old_formats import down_converted
 from coordinator_sim.storage.retention import expired_count
 from coordinator_sim.storage.spans import batches_in, end_of, marker_of, span_of
-from coordinator_sim.wire.record_batches import CURRENT_MAGIC
 from coordinator_sim.wire.stored_batches import StoredBatch
 
 _CHUNK_BYTES: Final = 1 << 20
@@ -181,7 +180,7 @@ class PartitionLog(LogWriter):
         if timestamp_ms == OffsetSpec.LATEST_TIERED:
             return TimedOffset()
         if timestamp_ms == OffsetSpec.MAX_TIMESTAMP:
-            found = newest(self._store, from_offset=self.log_start_offset)
+            found = newest(self._store)
         else:
             found = first_not_before(self._store, timestamp_ms, from_offset=self.log_start_offset)
         return found if found is not None and found.offset < end else TimedOffset()
@@ -240,17 +239,17 @@ class PartitionLog(LogWriter):
 
         Source: UnifiedLog.deleteOldSegments, removeExpiredProducers; LogCleaner.
         """
-        self._producers.expire(now_ms, self._config.producer_id_expiration_ms)
-        self._retain(now_ms)
-        if self._cleaning is None and self._config.is_compacted:
-            self._cleaning = self._pass(now_ms)
-        if self._cleaning is None:
-            return False
-        if next(self._cleaning, _DONE) is _DONE:
-            self._cleaning = None
-        return self._cleaning is not None
+        self.expire_producers(now_ms)
+        self.maintain_retention(now_ms)
+        return self.clean_some(now_ms)
 
-    def _retain(self, now_ms: int) -> None:
+    def expire_producers(self, now_ms: int) -> None:
+        """Forget the producers that wrote nothing for `producer.id.expiration.ms`."""
+        self._producers.expire(now_ms, self._config.producer_id_expiration_ms)
+
+    def maintain_retention(self, now_ms: int) -> None:
+        """Delete the segments that are too old, too much, or before the log's start."""
+        self._store.drop_before(self.log_start_offset)
         segments = self._store.segments()
         gone = expired_count(segments, self._config, self.high_watermark, now_ms)
         if gone == 0:
@@ -261,10 +260,20 @@ class PartitionLog(LogWriter):
         else:
             self._start_at(segments[gone].base_offset)
 
+    def clean_some(self, now_ms: int) -> bool:
+        """Do one step of the cleaner's work, if the topic is compacted; whether more is due."""
+        if self._cleaning is None and self._config.is_compacted:
+            self._cleaning = self._pass(now_ms)
+        if self._cleaning is None:
+            return False
+        if next(self._cleaning, _DONE) is _DONE:
+            self._cleaning = None
+        return self._cleaning is not None
+
     def _pass(self, now_ms: int) -> Iterator[None] | None:
         """A pass of the cleaner, when one is due. Source: LogCleanerManager."""
         segments = self._store.segments()
-        start = segments[0].base_offset
+        start = self.log_start_offset
         lag_ms = self._config.min_compaction_lag_ms
         bound = cleanable_before(
             segments, self.last_stable_offset, now_ms - lag_ms if lag_ms > 0 else NEVER_MS
@@ -276,17 +285,32 @@ class PartitionLog(LogWriter):
 
     def _clean(self, cleaned_to: int, bound: int, now_ms: int) -> Iterator[None]:
         cleaning = LogCleaning(self._store, self._config, bound, self._producers.ends(), now_ms)
-        yield from cleaning.steps(cleaned_to)
+        yield from cleaning.steps(cleaned_to, self.log_start_offset)
         self._cleaned_to = bound
 
     def truncate_to(self, offset: int, *, now_ms: int) -> None:
-        """Forget every batch that has a record at or after that offset."""
+        """Forget every batch that has a record at or after that offset.
+
+        QUIRK: producers that had all expired are not learnt again from what is left.
+
+        Source: UnifiedLog.truncateTo, rebuildProducerState.
+        """
         if offset >= self.end_offset:
+            if self._epochs.truncate_from_end(offset):
+                self._store.keep_epochs(self._epochs.entries())
             return
         self._cleaning = None
+        was_empty = self._producers.is_empty
         self._store.truncate_to(offset)
         self.high_watermark = min(self.high_watermark, offset)
-        self._recover(now_ms)
+        if offset < self.log_start_offset:
+            self._store.keep_log_start(offset)
+        self._recover(now_ms, end_offset=offset)
+        if was_empty:
+            self._producers.load(self._store.kept().producers)
+            self.expire_producers(now_ms)
+        else:
+            self._store.keep_producers(offset, self._producers.snapshot())
 
     def delete(self) -> None:
         """The partition is gone, with everything that was stored of it."""
@@ -299,13 +323,14 @@ class PartitionLog(LogWriter):
 
     # -- beginning -------------------------------------------------------------------------------
 
-    def _recover(self, now_ms: int) -> None:
+    def _recover(self, now_ms: int, end_offset: int | None = None) -> None:
         """Learn from the store what it holds. Source: LogLoader, rebuildProducerState."""
         kept = self._store.kept()
         segments = self._store.segments()
-        self.end_offset = segments[-1].next_offset
+        self.end_offset = segments[-1].next_offset if end_offset is None else end_offset
         self.log_start_offset = max(kept.log_start_offset, segments[0].base_offset)
         self._producers.load(kept.producers)
+        self._producers.expire(now_ms, self._config.producer_id_expiration_ms)
         self._epochs = LeaderEpochs(kept.epochs)
         known = self._epochs.entries()
         offset = max(kept.offset, self.log_start_offset)
@@ -317,14 +342,13 @@ class PartitionLog(LogWriter):
                 if batch.last_offset >= offset:
                     self._replay(batch)
             offset = end_of(data)
-        self._epochs.truncate_from_end(self.end_offset + 1)
+        self._epochs.truncate_from_end(self.end_offset)
         if self._epochs.entries() != known:
             self._store.keep_epochs(self._epochs.entries())
-        self._producers.expire(now_ms, self._config.producer_id_expiration_ms)
         self._advance()
 
     def _replay(self, batch: StoredBatch) -> None:
-        if batch.magic == CURRENT_MAGIC and batch.leader_epoch >= 0:
+        if batch.leader_epoch > self._epochs.latest:
             self._epochs.assign(batch.leader_epoch, batch.base_offset)
         if batch.producer_id < 0:
             return

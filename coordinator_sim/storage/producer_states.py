@@ -7,8 +7,6 @@ ProducerStateEntry.
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from msgspec import Struct
-
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.records import EndTransactionMarker
 from coordinator_sim.storage.contract import AbortedTransaction, ProducerEntry
@@ -64,17 +62,6 @@ class _Producer:
         )
 
 
-class _OpenTransaction(Struct):
-    """A transaction that keeps readers of committed records waiting.
-
-    Attributes:
-        last_offset: Of its marker; None while it is open.
-    """
-
-    producer_id: int
-    last_offset: int | None = None
-
-
 class ProducerStates:
     """All producers of one partition."""
 
@@ -82,15 +69,18 @@ class ProducerStates:
 
     def __init__(self) -> None:
         self._producers: dict[int, _Producer] = {}
-        # Both by first offset; transactions begin in the order of offsets.
         self._open: dict[int, int] = {}
+        """First offset, ascending as transactions begin, and producer of each open one."""
         self._ended: dict[int, int] = {}
+        """First and last offset of those that ended, in the order of their ends."""
         self.first_unstable_offset: int | None = None
         """Of the oldest transaction that is open, or whose marker is not below the high
         watermark; None when there is none."""
 
-    def __len__(self) -> int:
-        return len(self._producers)
+    @property
+    def is_empty(self) -> bool:
+        """Whether no producer is known and no transaction waits for the high watermark."""
+        return not self._producers and not self._ended
 
     # -- appends -----------------------------------------------------------------------------
 
@@ -294,8 +284,11 @@ class ProducerStates:
         )
 
     def _find_first_unstable(self) -> None:
-        firsts = [next(iter(some)) for some in (self._open, self._ended) if some]
-        self.first_unstable_offset = min(firsts, default=None)
+        first = next(iter(self._open), None)
+        if self._ended:
+            oldest = min(self._ended)
+            first = oldest if first is None else min(first, oldest)
+        self.first_unstable_offset = first
 
 
 def _last_sequence(span: BatchSpan) -> int:

@@ -91,13 +91,16 @@ class AbortedStart(Struct, frozen=True, gc=False):
 class _Transactions:
     """Which transactions a pass is inside of. Source: CleanedTransactionMetadata."""
 
-    __slots__ = ("_aborted", "_ongoing_aborted", "_ongoing_committed")
+    __slots__ = ("_aborted", "_ongoing_aborted", "_ongoing_committed", "_seen", "kept")
 
     def __init__(self, aborted: Iterable[AbortedStart]) -> None:
         self._aborted = sorted(aborted, key=lambda one: one.first_offset)
-        self._ongoing_aborted: dict[int, bool] = {}
-        """Producer id, and whether a batch of its transaction was seen."""
+        self._ongoing_aborted: dict[int, AbortedStart] = {}
+        self._seen: set[int] = set()
+        """Producers of these of whose transactions a batch was seen."""
         self._ongoing_committed: set[int] = set()
+        self.kept: list[AbortedStart] = []
+        """Those that ended and of which a batch was seen, in order of their markers."""
 
     def on_control_batch(self, batch: RecordBatch) -> bool:
         """Take a marker in; whether nothing of its transaction is left."""
@@ -111,7 +114,12 @@ class _Transactions:
             seen = batch.producer_id in self._ongoing_committed
             self._ongoing_committed.discard(batch.producer_id)
             return not seen
-        return not self._ongoing_aborted.pop(batch.producer_id, False)
+        ended = self._ongoing_aborted.pop(batch.producer_id, None)
+        if ended is None or batch.producer_id not in self._seen:
+            return True
+        self._seen.discard(batch.producer_id)
+        self.kept.append(ended)
+        return False
 
     def on_batch(self, batch: RecordBatch) -> bool:
         """Take data in; whether its transaction was aborted."""
@@ -119,14 +127,15 @@ class _Transactions:
         if not batch.transactional:
             return False
         if batch.producer_id in self._ongoing_aborted:
-            self._ongoing_aborted[batch.producer_id] = True
+            self._seen.add(batch.producer_id)
             return True
         self._ongoing_committed.add(batch.producer_id)
         return False
 
     def _consume_up_to(self, offset: int) -> None:
         while self._aborted and self._aborted[0].first_offset <= offset:
-            self._ongoing_aborted.setdefault(self._aborted.pop(0).producer_id, False)
+            begun = self._aborted.pop(0)
+            self._ongoing_aborted.setdefault(begun.producer_id, begun)
 
 
 def compacted(batches: Sequence[RecordBatch], cleaning: CleaningPass) -> list[RecordBatch]:
@@ -152,7 +161,7 @@ def compacted(batches: Sequence[RecordBatch], cleaning: CleaningPass) -> list[Re
         for producer_id, producer in producers.items()
         if producer.is_active(cleaning)
     }
-    cleaner = BatchCleaner(cleaning, bound, keys, active)
+    cleaner = BatchCleaner(cleaning, bound, keys.offsets, aborted, active)
     cleaned = [left for batch in cleanable if (left := cleaner.clean(batch)) is not None]
     return cleaned + list(batches[len(cleanable) :])
 
@@ -161,15 +170,16 @@ class LastOffsets:
     """Of each key the last offset, aborted data aside. Source: Cleaner.buildOffsetMap.
 
     Args:
-        aborted: Transactions that touch the batches that will be added or cleaned.
+        aborted: Transactions that end among the batches that will be added.
+        from_offset: Records before it are clean already.
     """
 
-    __slots__ = ("_transactions", "aborted", "offsets")
+    __slots__ = ("_from_offset", "_transactions", "offsets")
 
-    def __init__(self, aborted: Iterable[AbortedStart]) -> None:
-        self.aborted = tuple(aborted)
+    def __init__(self, aborted: Iterable[AbortedStart], from_offset: int = 0) -> None:
         self.offsets: dict[bytes, int] = {}
-        self._transactions = _Transactions(self.aborted)
+        self._from_offset = from_offset
+        self._transactions = _Transactions(aborted)
 
     def add(self, batch: RecordBatch) -> None:
         """Take in the next batch of those that are not clean yet."""
@@ -177,7 +187,9 @@ class LastOffsets:
             self._transactions.on_control_batch(batch)
         elif not self._transactions.on_batch(batch):
             self.offsets.update(
-                (record.key, record.offset) for record in batch.records if record.key is not None
+                (record.key, record.offset)
+                for record in batch.records
+                if record.key is not None and record.offset >= self._from_offset
             )
 
 
@@ -187,7 +199,8 @@ class BatchCleaner:
     Args:
         cleaning: How and when.
         bound: The offset from which on nothing is cleaned.
-        keys: Of the batches before the bound that are not clean yet.
+        last_offsets: Of each key among the batches before the bound that are not clean yet.
+        aborted: Transactions that end among the batches that will be cleaned.
         active: The producers whose state is kept.
     """
 
@@ -197,14 +210,23 @@ class BatchCleaner:
         self,
         cleaning: CleaningPass,
         bound: int,
-        keys: LastOffsets,
+        last_offsets: dict[bytes, int],
+        aborted: Iterable[AbortedStart],
         active: Mapping[int, ProducerEnd],
     ) -> None:
         self._cleaning = cleaning
         self._bound = bound
-        self._last_offsets = keys.offsets
+        self._last_offsets = last_offsets
         self._active = active
-        self._transactions = _Transactions(keys.aborted)
+        self._transactions = _Transactions(aborted)
+
+    @property
+    def kept_aborted(self) -> Sequence[AbortedStart]:
+        """Aborted transactions that readers must still be told of: so far some of them was left.
+
+        Their data goes with this pass; the next one finds nothing of them.
+        """
+        return self._transactions.kept
 
     def clean(self, batch: RecordBatch) -> RecordBatch | None:
         """What stays of the next batch: the very same where nothing goes, None where all does."""

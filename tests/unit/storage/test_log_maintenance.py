@@ -133,6 +133,28 @@ def test_records_of_aborted_transactions_go() -> None:
     assert [entry for entry in values(log) if entry[1] == b"a"] == [(0, b"a", b"committed")]
 
 
+def test_readers_are_not_told_of_aborts_that_are_gone() -> None:
+    """Once marker and data of an aborted transaction went, what its producer wrote since counts."""
+    log = make_log(cleanup_policy="compact", segment_bytes=150, delete_retention_ms=0)
+    for sequence, ends in enumerate((ABORT, EndTransactionMarker(committed=True))):
+        data = batch(
+            b"a",
+            b"x",
+            producer_id=1,
+            producer_epoch=0,
+            base_sequence=sequence,
+            transactional=True,
+        )
+        send(log, data)
+        log.append_marker(1, 0, ends, now_ms=NOW_MS, leader_epoch=0)
+    for passes in range(3):
+        for number in range(6):
+            send(log, batch(b"b", b"%d" % number))
+        maintain(log, NOW_MS + passes + 1)
+    read = log.read(0, max_bytes=9999, read_committed=True)
+    assert read.aborted == ()
+
+
 def test_a_pass_stops_at_an_open_transaction() -> None:
     """The segment in which an open transaction begins, and those behind, are not cleaned."""
     log = make_log(cleanup_policy="compact", segment_bytes=80)

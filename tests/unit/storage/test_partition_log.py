@@ -8,7 +8,12 @@ from coordinator_sim.storage.memory_store import MemoryStore
 from coordinator_sim.storage.partition_log import PartitionLog
 from coordinator_sim.storage.spans import batches_in
 from coordinator_sim.wire.compression import Compression
-from coordinator_sim.wire.record_batches import RecordBatch, batch_of, encode_record_batch
+from coordinator_sim.wire.record_batches import (
+    RecordBatch,
+    TimestampType,
+    batch_of,
+    encode_record_batch,
+)
 from coordinator_sim.wire.record_bytes import Record
 
 NOW_MS = 1_700_000_000_000
@@ -214,3 +219,45 @@ def test_reopened_log_knows_its_producers_epochs_and_aborted_transactions() -> N
     assert again.producers() == log.producers()
     assert again.read(0, max_bytes=999, read_committed=True).aborted
     assert send(again, data).is_duplicate
+
+
+def test_a_transaction_that_ended_above_the_high_watermark_still_hides() -> None:
+    """Readers of committed records wait until the marker is below the high watermark."""
+    log = make_log()
+    send(log, batch(b"a"))
+    log.hold_high_watermark(1)
+    for producer_id in (7, 8):
+        data = batch(
+            b"t", producer_id=producer_id, producer_epoch=0, base_sequence=0, transactional=True
+        )
+        send(log, data)
+    # The later one ends first.
+    for producer_id in (8, 7):
+        log.append_marker(producer_id, 0, COMMIT, now_ms=NOW_MS, leader_epoch=3)
+    assert log.last_stable_offset == 1
+    log.hold_high_watermark(4)
+    assert log.last_stable_offset == 1
+    log.hold_high_watermark(None)
+    assert log.last_stable_offset == 5
+
+
+def test_truncation_forgets_producers_and_epochs_behind() -> None:
+    """What was cut off may be sent again; the epoch that began there is unknown."""
+    log = make_log()
+    first = batch(b"a", producer_id=7, producer_epoch=0, base_sequence=0)
+    second = batch(b"b", producer_id=7, producer_epoch=0, base_sequence=1)
+    send(log, first)
+    log.append(second, now_ms=NOW_MS, leader_epoch=4)
+    log.truncate_to(1, now_ms=NOW_MS)
+    assert (log.end_offset, log.leader_epoch) == (1, 3)
+    assert send(log, first).is_duplicate
+    assert send(log, second).base_offset == 1
+
+
+def test_markers_are_stamped_where_the_topic_stamps() -> None:
+    """LogAppendTime is told of markers too, as in Kafka."""
+    log = make_log(message_timestamp_type="LogAppendTime")
+    ended = log.append_marker(7, 0, COMMIT, now_ms=NOW_MS, leader_epoch=3)
+    assert ended.log_append_time_ms == NOW_MS
+    (marker,) = batches_in(log.read(0, max_bytes=999).records)
+    assert (marker.is_valid, marker.timestamp_type) == (True, TimestampType.LOG_APPEND_TIME)
