@@ -15,8 +15,10 @@ from coordinator_sim.cli.serve_options import (
     ControlHostOption,
     ControlPortOption,
     ControlTokenOption,
+    FsyncOption,
     HostOption,
     ListenersOption,
+    LogDirOption,
     NoControlOption,
     PcapOption,
     PortOption,
@@ -35,7 +37,7 @@ from coordinator_sim.errors import ConfigError
 if TYPE_CHECKING:
     from coordinator_sim.mini_broker.settings import ClusterSettings
     from coordinator_sim.server.kafka_server import Listen
-    from coordinator_sim.server.serving import ControlOptions, Ready
+    from coordinator_sim.server.serving import ControlOptions, Ready, ServeOptions
 
 
 def serve(
@@ -62,6 +64,8 @@ def serve(
     ready_file: ReadyOption = None,
     trace: TraceOption = None,
     pcap: PcapOption = None,
+    log_dir: LogDirOption = None,
+    fsync: FsyncOption = "never",
 ) -> None:
     """Serve a Kafka cluster with the simulated group coordinator, until Ctrl-C or SIGTERM.
 
@@ -72,7 +76,7 @@ def serve(
     from msgspec import structs
 
     from coordinator_sim.cli.serve_security import users_of, with_mechanisms, with_tls
-    from coordinator_sim.server.serving import ServeOptions, run
+    from coordinator_sim.server.serving import ServeOptions
 
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
@@ -95,16 +99,27 @@ def serve(
         control=None if no_control else _control(control_host, control_port, control_token),
         trace=trace,
         pcap=pcap,
+        log_dir=log_dir,
+        sync_always=_syncs(fsync),
     )
 
-    def ready(line: "Ready") -> None:
-        _tell(line, ready_file)
+    _run(options, ready_file)
+
+
+def _run(options: "ServeOptions", ready_file: Path | None) -> None:
+    from coordinator_sim.server.serving import run
 
     try:
-        run(options, ready)
+        run(options, lambda line: _tell(line, ready_file))
     finally:
         if ready_file is not None:
             ready_file.unlink(missing_ok=True)
+
+
+def _syncs(text: str) -> bool:
+    if text not in {"always", "never"}:
+        raise ConfigError(f"--fsync {text!r}: write always or never")
+    return text == "always"
 
 
 def _cluster(

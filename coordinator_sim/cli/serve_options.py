@@ -72,6 +72,19 @@ UsersFileOption = Annotated[
     Path | None, typer.Option(help="The same, one a line of a file.", metavar="FILE")
 ]
 TlsOption = Annotated[Path | None, typer.Option(help="Of listeners with TLS: PEM.", metavar="FILE")]
+LogDirOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--log-dir", help="Keep topics, records and groups here, as a broker.", metavar="DIR"
+    ),
+]
+FsyncOption = Annotated[
+    str,
+    typer.Option(
+        help="always: answer when the medium has it; never: the system has.",
+        metavar="always|never",
+    ),
+]
 ControlTokenOption = Annotated[
     str,
     typer.Option(

@@ -1,6 +1,7 @@
 """Listeners of a served cluster on an event loop."""
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,6 +12,7 @@ from msgspec import Struct
 
 from coordinator_sim.mini_broker.connection import Connection
 from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.mini_broker.kept_cluster import KeptCluster
 from coordinator_sim.mini_broker.operations import BrokerStatus
 from coordinator_sim.mini_broker.served_cluster import ServedCluster, TraceSink
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
@@ -25,6 +27,7 @@ from coordinator_sim.server.wire_protocol import Tap, WireProtocol
 PLAINTEXT: Final = "PLAINTEXT"
 SWEEPS: Final = 10
 """Looks for idle connections in the time that one may be idle."""
+_LOG: Final = logging.getLogger(__name__)
 
 
 class Listen(Struct, frozen=True, kw_only=True):
@@ -53,6 +56,7 @@ class KafkaServer:
         clock: Tells the time.
         trace: Takes the events of the brokers' group coordinators.
         meter: Counts and times requests; None spends nothing on it.
+        kept: The log directory; None where nothing outlives the process.
 
     Attributes:
         cluster: What is served; another one after `reset`.
@@ -67,15 +71,18 @@ class KafkaServer:
         clock: Clock,
         trace: TraceSink | None = None,
         meter: Meter | None = None,
+        kept: KeptCluster | None = None,
     ) -> None:
         self.endpoints: dict[tuple[int, str], Endpoint] = {}
         self._settings = settings
         self._trace = trace
         self._meter = meter
+        self._kept = kept
         self._connection_type = Connection if meter is None else MeteredConnection
         self.tap: Tap | None = None
         self._watchers: list[Callable[[ServedCluster], None]] = []
         self.cluster = self._new_cluster()
+        self.cluster.begin(clock.now())
         self.timekeeper = Timekeeper(self.cluster, clock)
         self._is_stopped = False
         self._emptied = asyncio.Event()
@@ -103,6 +110,7 @@ class KafkaServer:
             self._secure(name)
         for listen in listens:
             await self._bind(listen, listen.port)
+        self.timekeeper.settled()
 
     async def stop(self, drain_s: float = 0) -> None:
         """Close every listener and connection.
@@ -133,11 +141,18 @@ class KafkaServer:
             await self._emptied.wait()
 
     def reset(self) -> None:
-        """Serve a new cluster on the same addresses; every connection is closed."""
+        """Serve a new cluster on the same addresses; every connection is closed.
+
+        Raises:
+            OSError: what was kept cannot be removed.
+        """
         for protocol in list(self._open):
             protocol.abort()
+        if self._kept is not None:
+            self._kept.wipe()
         self.cluster = self._new_cluster()
         self._limits.clear()
+        self.cluster.begin(self.now())
         self.timekeeper.serve(self.cluster)
         for watcher in self._watchers:
             watcher(self.cluster)
@@ -240,12 +255,16 @@ class KafkaServer:
         return False
 
     def _new_cluster(self) -> ServedCluster:
-        return ServedCluster(
-            self._settings,
+        kept = self._kept
+        cluster = ServedCluster(
+            self._settings if kept is None else kept.adapted(self._settings),
             endpoint=self._endpoint,
+            kept=kept,
             trace=self._trace,
             draw_bytes=secrets.token_bytes,
         )
+        cluster.notices.trouble.append(_LOG.error)
+        return cluster
 
     def _secure(self, listener: str) -> None:
         """See what a listener speaks, and that it can."""

@@ -12,6 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim import __version__
+from coordinator_sim.mini_broker.kept_cluster import KeptCluster
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.settings import ClusterSettings
 from coordinator_sim.server.clocks import Clock, ScaledClock, parse_clock
@@ -54,6 +55,8 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
         control: None for no HTTP.
         trace: Directory to record into from the start; None for no trace.
         pcap: File for all bytes; None for none.
+        log_dir: Directory for what outlives the process; None for nothing.
+        sync_always: Whether that is on the medium before anybody is answered.
     """
 
     cluster: ClusterSettings = ClusterSettings()
@@ -63,6 +66,8 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
     control: ControlOptions | None = None
     trace: Path | None = None
     pcap: Path | None = None
+    log_dir: Path | None = None
+    sync_always: bool = False
 
 
 class Ready(Struct, frozen=True, kw_only=True):
@@ -73,6 +78,7 @@ class Ready(Struct, frozen=True, kw_only=True):
         listeners: The same of each listener, by its name.
         control: URL of the control surface; null without one.
         trace: Directory that is recorded into; null without a trace.
+        log_dir: Directory of what outlives the process; null without one.
     """
 
     bootstrap: str
@@ -86,6 +92,7 @@ class Ready(Struct, frozen=True, kw_only=True):
     listeners: dict[str, str]
     clock: str
     trace: str | None = None
+    log_dir: str | None = None
 
 
 class Serving:
@@ -111,6 +118,7 @@ class Serving:
             self._clock,
             trace=self._happened if is_watched else None,
             meter=meter if options.control is not None else None,
+            kept=_kept(options),
         )
         self.control = Control(self.server, self._feed, self._tracing, meter)
         self.server.watch(self._begin)
@@ -152,10 +160,12 @@ class Serving:
         await self._tracing.stop()
         if self.server.tap is not None:
             self.server.tap.finish()
+        if self._options.log_dir is not None:
+            self.server.cluster.leave()
 
     def _ready(self) -> Ready:
         names = dict.fromkeys(name for _, name in self.server.endpoints)
-        settings = self._options.cluster
+        settings, log_dir = self.server.cluster.settings, self._options.log_dir
         return Ready(
             bootstrap=self.server.bootstrap(),
             control=None if self._http is None else self._http.url,
@@ -168,12 +178,15 @@ class Serving:
             listeners={name: self.server.bootstrap(name) for name in names},
             clock=self.server.timekeeper.clock.name,
             trace=self._tracing.view().directory,
+            log_dir=None if log_dir is None else str(log_dir),
         )
 
     def _begin(self, cluster: ServedCluster) -> None:
-        """A new cluster has the topics of the command line."""
+        """A new cluster has the topics of the command line; one that goes on may have them."""
         now = self.server.timekeeper.clock.now()
         for name, partitions in self._options.topics.items():
+            if name in cluster.image.topics:
+                continue
             cluster.topics.create_spread(name, partitions, now)
 
     def _happened(self, broker_id: int, events: tuple[TraceEvent, ...]) -> None:
@@ -229,6 +242,19 @@ async def serve(options: ServeOptions, ready: Callable[[Ready], None]) -> None:
         await stopped.wait()
     finally:
         await serving.stop()
+
+
+def _kept(options: ServeOptions) -> KeptCluster | None:
+    if options.log_dir is None:
+        return None
+    from coordinator_sim.server.disk import open_kept
+
+    return open_kept(
+        options.log_dir,
+        node_id=options.cluster.broker_ids[0],
+        cluster_id=options.cluster.cluster_id,
+        sync_always=options.sync_always,
+    )
 
 
 def run(options: ServeOptions, ready: Callable[[Ready], None]) -> None:

@@ -120,7 +120,8 @@ class DirectorySettings(Struct, frozen=True, kw_only=True):
         path: Of it; made if absent.
         node_id: For a new `meta.properties`.
         new_id: Draws 16 bytes, for the ids of a new directory.
-        cluster_id: That it has to be of; None takes what it says, or draws one.
+        cluster_id: That it has to be of; None takes what it says.
+        new_cluster_id: For a new directory; None draws one.
         open_file_limit: Segments open at once.
         sync_always: Whether every append is on the medium before it is answered.
         elapsed_ms: Milliseconds on any clock, for the report.
@@ -130,6 +131,7 @@ class DirectorySettings(Struct, frozen=True, kw_only=True):
     node_id: int
     new_id: Callable[[], bytes]
     cluster_id: str | None = None
+    new_cluster_id: str | None = None
     open_file_limit: int = OPEN_FILES
     sync_always: bool = False
     elapsed_ms: Callable[[], int] = lambda: 0
@@ -220,7 +222,9 @@ class LogDirectory:
         data = self._files.read_whole(f"{self._path}/{META_PROPERTIES}")
         if data is None:
             meta = MetaProperties(
-                cluster_id=wanted or id_text(self._settings.new_id()),
+                cluster_id=wanted
+                or self._settings.new_cluster_id
+                or id_text(self._settings.new_id()),
                 node_id=self._settings.node_id,
                 directory_id=id_text(self._settings.new_id()),
             )

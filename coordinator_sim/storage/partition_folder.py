@@ -200,7 +200,7 @@ class _Loading:
             if is_sound and (scan_from is None or base < scan_from):
                 continue
             scanned_from = base if scanned_from is None else scanned_from
-            if not is_sound:
+            if scan_from is None or base < scan_from:
                 self._recovery.rebuilt.append(segment.path)
             if self._is_cut(segment, sizes[base]):
                 self._remove_rest(bases[index + 1 :], sizes)

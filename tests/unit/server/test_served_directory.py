@@ -1,0 +1,134 @@
+"""`serve --log-dir` as a process: killed, begun again, and asked by a client."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.messages import (
+    FindCoordinatorRequest,
+    HeartbeatResponse,
+    OffsetCommitPartition,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitTopic,
+    OffsetFetchGroup,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
+from tests.unit.server.kafka_client import KafkaClient
+
+PATIENCE_S = 60
+
+
+def command(directory: Path, *more: str) -> list[str]:
+    """The command line of a server."""
+    serve = [sys.executable, "-m", "coordinator_sim", "serve", "--port", "0", "--no-control"]
+    return [*serve, "--topics", "t:2", "--log-dir", str(directory), *more]
+
+
+@contextmanager
+def served(directory: Path, ending: signal.Signals) -> Iterator[str]:
+    """The address of a server, which ends by that signal."""
+    ready = directory.with_name("ready")
+    with directory.with_name("server.log").open("ab") as log:
+        process = subprocess.Popen(
+            command(directory, "--ready-file", str(ready)), stdout=log, stderr=log
+        )
+    try:
+        deadline_s = time.monotonic() + PATIENCE_S
+        while not ready.exists():
+            assert process.poll() is None
+            assert time.monotonic() < deadline_s
+            time.sleep(0.02)
+        yield str(json.loads(ready.read_text())["bootstrap"])
+    finally:
+        process.send_signal(ending)
+        process.wait(PATIENCE_S)
+        ready.unlink(missing_ok=True)
+    assert process.returncode in {0, -signal.SIGKILL}
+
+
+async def committed(client: KafkaClient) -> int:
+    """The offset of t-0 of group g."""
+    wanted = OffsetFetchRequest(groups=(OffsetFetchGroup(group_id="g"),))
+    answer = await client.ask(wanted, 8)
+    assert isinstance(answer, OffsetFetchResponse)
+    return answer.groups[0].topics[0].partitions[0].offset
+
+
+async def commit(client: KafkaClient, member_id: str, offset: int) -> ErrorCode:
+    """Commit an offset of t-0 as the member of group g."""
+    request = OffsetCommitRequest(
+        group_id="g",
+        generation_id=1,
+        member_id=member_id,
+        topics=(OffsetCommitTopic("t", (OffsetCommitPartition(0, offset, -1, ""),)),),
+    )
+    answer = await client.ask(request, 7)
+    assert isinstance(answer, OffsetCommitResponse)
+    return answer.topics[0].partitions[0].error_code
+
+
+async def first_life(address: str) -> str:
+    """Join and commit; the member id."""
+    client = await KafkaClient.connect(address)
+    # The offsets topic comes with the first group that is asked for.
+    await client.ask(FindCoordinatorRequest(key_type=0, keys=("g",)), 2)
+    member_id = await client.join("g", session_timeout_ms=60_000)
+    assert await commit(client, member_id, 41) is ErrorCode.NONE
+    await client.close()
+    return member_id
+
+
+async def later_life(address: str, member_id: str, offset: int) -> None:
+    """The member goes on as if nothing had happened."""
+    client = await KafkaClient.connect(address)
+    beat = await client.beat("g", member_id)
+    assert isinstance(beat, HeartbeatResponse)
+    assert beat.error_code is ErrorCode.NONE
+    assert await committed(client) == offset
+    assert await commit(client, member_id, offset + 1) is ErrorCode.NONE
+    await client.close()
+
+
+def test_a_group_outlives_a_killed_server(tmp_path: Path) -> None:
+    """A member's generation and offsets are there after `kill -9`, and after an orderly end."""
+    directory = tmp_path / "data"
+    with served(directory, signal.SIGKILL) as address:
+        member_id = asyncio.run(first_life(address))
+    with served(directory, signal.SIGTERM) as address:
+        asyncio.run(later_life(address, member_id, 41))
+    with served(directory, signal.SIGTERM) as address:
+        asyncio.run(later_life(address, member_id, 42))
+    lines = directory.with_name("server.log").read_text().splitlines()
+    assert sum("not left in order" in line for line in lines) == 1
+
+
+def test_a_second_server_is_refused_in_one_line(tmp_path: Path) -> None:
+    """The directory has one owner: the other ends with 2 and says why."""
+    directory = tmp_path / "data"
+    with served(directory, signal.SIGTERM):
+        done = subprocess.run(
+            command(directory), capture_output=True, text=True, check=False, timeout=PATIENCE_S
+        )
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        f"error: {directory} is in use by another process; stop it or choose another --log-dir"
+    ]
+    assert (directory / ".kafka_cleanshutdown").exists()
+
+
+def test_an_unknown_fsync_is_refused(tmp_path: Path) -> None:
+    """`--fsync` says always or never."""
+    done = subprocess.run(
+        command(tmp_path, "--fsync", "often"), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr == "error: --fsync 'often': write always or never\n"
