@@ -198,7 +198,7 @@ class ProduceApi:
             if isinstance(log, ErrorCode):
                 refused[produced] = Appended(error=log)
                 continue
-            if log.has_open_transaction(head.producer_id):
+            if log.has_open_transaction(head.producer_id, head.producer_epoch):
                 continue
             write = TransactionalWrite(
                 transactional_id=call.request["transactionalId"],

@@ -126,9 +126,9 @@ class LogWriter:
         """Those that it remembers, as DescribeProducers shows them."""
         return self._producers.active()
 
-    def has_open_transaction(self, producer_id: int) -> bool:
-        """Whether that producer wrote in a transaction that has not ended here."""
-        return self._producers.has_open_transaction(producer_id)
+    def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether that producer, with that epoch, has a transaction open here."""
+        return self._producers.has_open_transaction(producer_id, producer_epoch)
 
     def end_offset_for_epoch(self, leader_epoch: int) -> EpochEnd:
         """Where an epoch ended, as OffsetForLeaderEpoch tells."""
@@ -231,7 +231,8 @@ class LogWriter:
                 log_start_offset=self.log_start_offset,
                 is_duplicate=True,
             )
-        is_first = span.transactional and not self.has_open_transaction(span.producer_id)
+        is_open = self.has_open_transaction(span.producer_id, span.producer_epoch)
+        is_first = span.transactional and not is_open
         if is_first and not is_verified:
             return self._refused(Refused(error=ErrorCode.INVALID_TXN_STATE))
         refused = self._producers.refusal_of(span, checks_sequence=True)

@@ -95,10 +95,15 @@ class ProducerStates:
                 return batch
         return None
 
-    def has_open_transaction(self, producer_id: int) -> bool:
-        """Whether that producer wrote in a transaction that has not ended."""
+    def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether that producer, with that epoch, wrote in a transaction that has not ended.
+
+        Source: UnifiedLog.hasOngoingTransaction.
+        """
         producer = self._producers.get(producer_id)
-        return producer is not None and producer.first_offset is not None
+        if producer is None or producer.first_offset is None:
+            return False
+        return producer.epoch == producer_epoch
 
     def refusal_of(self, span: BatchSpan, *, checks_sequence: bool) -> Refused | None:
         """Why a batch of data may not be appended; None when it may.

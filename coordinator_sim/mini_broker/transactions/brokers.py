@@ -33,6 +33,7 @@ from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.protocol.transaction_messages import TxnOffsetCommitRequest
+from coordinator_sim.storage.partition_log import PartitionLog
 
 _ABORTABLE_SINCE: Final = 11
 """Of Produce; clients from there on know TRANSACTION_ABORTABLE."""
@@ -250,32 +251,39 @@ class TransactionBrokers:
 class OffsetsVerifier:
     """Tells group coordinators whether offsets may be committed in a transaction.
 
-    DEVIATION: Kafka asks no more once an offsets partition has something of the transaction; here
-    every commit is asked about, so one may be refused while the transaction coordinator is away.
+    Nobody is asked once an offsets partition has something of the transaction.
 
     Args:
         transactions: Knows.
         offsets_partitions: `offsets.topic.num.partitions`.
+        log_of: The log of a partition; None when there is none.
         present: The instants of the request that is being worked on.
     """
 
-    __slots__ = ("_offsets_partitions", "_present", "_transactions")
+    __slots__ = ("_log_of", "_offsets_partitions", "_present", "_transactions")
 
     def __init__(
         self,
         transactions: TransactionBrokers,
         *,
         offsets_partitions: int,
+        log_of: Callable[[str, int], PartitionLog | None],
         present: Callable[[], Instants],
     ) -> None:
         self._transactions = transactions
         self._offsets_partitions = offsets_partitions
+        self._log_of = log_of
         self._present = present
 
     def verdict(self, request: TxnOffsetCommitRequest, api_version: int) -> ErrorCode:
         """As `TransactionVerifier.verdict`."""
         index = partition_for(request.group_id, self._offsets_partitions)
         place = TopicPartition(OFFSETS_TOPIC, index)
+        log = self._log_of(*place)
+        if log is not None and log.has_open_transaction(
+            request.producer_id, request.producer_epoch
+        ):
+            return ErrorCode.NONE
         return self._transactions.verify_offsets(request, api_version, place, self._present())
 
 

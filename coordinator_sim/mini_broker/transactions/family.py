@@ -95,6 +95,7 @@ class Transactions:
         self.verifier = OffsetsVerifier(
             self.brokers,
             offsets_partitions=offsets_partitions,
+            log_of=cluster.logs.log_of,
             present=lambda: cluster.latest,
         )
         self._families = (
