@@ -174,7 +174,6 @@ def test_ctl_operates_a_server(tmp_path: Path) -> None:
         assert "which server?" in ctl("", "status", status=2)
 
 
-@pytest.mark.real_kafka
 def test_trace_of_real_consumers_is_explained(tmp_path: Path) -> None:
     """What librdkafka's consumers do is recorded, and `explain` and `replay` read it."""
     clients = pytest.importorskip("confluent_kafka")

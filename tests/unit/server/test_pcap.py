@@ -60,7 +60,6 @@ def test_addresses_of_either_kind(tmp_path: Path) -> None:
     assert {packet[12:14] for packet in packets(tmp_path / "f.pcap")} == {b"\x86\xdd"}
 
 
-@pytest.mark.real_kafka
 def test_wireshark_dissects_the_kafka_protocol(tmp_path: Path) -> None:
     """Tshark finds the request and its answer, and nothing wrong with the streams."""
     tshark = shutil.which("tshark")
