@@ -150,11 +150,16 @@ class AclApi:
         if refused is not None:
             return {"filterResults": [{**refused.fields(), "matchingAcls": []} for _ in filters]}
         # All filters see the same rules, so one may be named by two of them.
-        found = [[acl for acl in self._admin.image.acls if each.matches(acl)] for each in filters]
+        errors = [each.error() for each in filters]
+        found = [
+            [acl for acl in self._admin.image.acls if not error.is_failure and each.matches(acl)]
+            for each, error in zip(filters, errors, strict=True)
+        ]
         for acl in dict.fromkeys(acl for acls in found for acl in acls):
             self._admin.change(AclDeleted(acl))
         results = [
-            {**NO_ERROR.fields(), "matchingAcls": [_deleted(acl) for acl in acls]} for acls in found
+            {**error.fields(), "matchingAcls": [_deleted(acl) for acl in acls]}
+            for acls, error in zip(found, errors, strict=True)
         ]
         return {"filterResults": results}
 

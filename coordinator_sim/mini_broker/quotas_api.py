@@ -74,7 +74,8 @@ class QuotasApi:
 
     def _describe(self, call: Call) -> Data:
         if not self._admin.allows_cluster(call, Operation.DESCRIBE_CONFIGS):
-            return {**told(ErrorCode.CLUSTER_AUTHORIZATION_FAILED).fields(), "entries": None}
+            refused = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+            return {**refused.fields(), "entries": None}
         wanted = _filter(call.request)
         if isinstance(wanted, ApiError):
             return {**wanted.fields(), "entries": None}

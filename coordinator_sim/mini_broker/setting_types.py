@@ -51,7 +51,7 @@ class Setting(Struct, frozen=True, rename="camel", kw_only=True):
         at_most: Largest.
         one_of: Values that there are; none for any.
         ignores_case: Of these values.
-        distinct: Whether a list must not name a value twice, nor an empty one.
+        distinct: Whether a list has a value once, however often it is said, and no empty one.
         non_empty: Whether a list must name a value.
         rule: What else must hold, in Kafka's words.
     """
@@ -116,6 +116,8 @@ def parse(setting: Setting, text: str | None) -> Value:
         ConfigError: it means none, or one that is not allowed; the text of Kafka's exception.
     """
     value = _parsed(setting, text)
+    if setting.distinct and isinstance(value, list):
+        value = list(dict.fromkeys(value))
     _check(setting, value)
     return value
 
@@ -211,15 +213,13 @@ def _check_choice(setting: Setting, value: str) -> None:
 
 
 def _check_list(setting: Setting, values: list[str]) -> None:
-    """Source: ConfigDef.ValidList.ensureValid; 4.2 added the first three."""
+    """Source: ConfigDef.ValidList.ensureValid; KIP-1161 added all but the last."""
     name = setting.name
     if setting.non_empty and not values:
         wanted = f"[{', '.join(setting.one_of)}]" if setting.one_of else "any non-empty value"
         raise ConfigError(
             f"Configuration '{name}' must not be empty. Valid values include: {wanted}"
         )
-    if setting.distinct and len(dict.fromkeys(values)) != len(values):
-        raise ConfigError(f"Configuration '{name}' values must not be duplicated.")
     if setting.distinct and "" in values:
         raise ConfigError(f"Configuration '{name}' values must not be empty.")
     if setting.one_of:
