@@ -74,21 +74,40 @@ def _faults(request: pytest.FixtureRequest) -> "list[Fault]":
 
 
 def _kind(request: pytest.FixtureRequest) -> "ServerKind":
-    """What the markers of a test want of its server; of settings the nearest marker's win."""
-    from coordinator_sim_pytest.server import ServerKind, settings_of
+    """What the markers of a test want of its server."""
+    from coordinator_sim_pytest.server import QUICK, ServerKind
 
-    node = request.node
-    brokers = node.get_closest_marker("kafka_brokers")
-    bug = node.get_closest_marker("kafka_bug")
-    settings: dict[str, object] = {}
-    for marker in reversed(list(node.iter_markers("kafka_settings"))):
-        settings.update(*marker.args)
+    bug = request.node.get_closest_marker("kafka_bug")
     return ServerKind(
         profile=_profile(request).name,
-        brokers=1 if brokers is None else brokers.args[0],
-        settings=settings_of(settings),
+        brokers=_brokers(request),
+        settings=tuple(sorted({**QUICK, **_settings(request)}.items())),
         bug=None if bug is None else bug.args[0],
     )
+
+
+def _brokers(request: pytest.FixtureRequest) -> int:
+    marker = request.node.get_closest_marker("kafka_brokers")
+    return 1 if marker is None else int(marker.args[0])
+
+
+def _settings(request: pytest.FixtureRequest) -> dict[str, str]:
+    """Those of every `kafka_settings` marker, the test's own over those of its class."""
+    settings: dict[str, object] = {}
+    for marker in reversed(list(request.node.iter_markers("kafka_settings"))):
+        settings.update(*marker.args)
+    return {name: str(value) for name, value in settings.items()}
+
+
+def _refuse(request: pytest.FixtureRequest, *markers: str) -> None:
+    """Refuse markers that a fixture knows nothing of, instead of passing over them.
+
+    Raises:
+        UsageError: the test has one.
+    """
+    for name in markers:
+        if request.node.get_closest_marker(name) is not None:
+            raise pytest.UsageError(f"{name} says nothing to {request.fixturename}")
 
 
 @pytest.fixture(scope="session")
@@ -118,6 +137,7 @@ def group_coordinator(request: pytest.FixtureRequest) -> "GroupDriver":
     """One group at a coordinator in this process, driven by hand in virtual time."""
     from coordinator_sim_pytest.in_process import RecordedGroup
 
+    _refuse(request, "kafka_bug", "kafka_brokers", "kafka_faults", "kafka_settings")
     driver = RecordedGroup(_profile(request))
     _note(request, "group_coordinator", driver)
     return driver
@@ -136,9 +156,10 @@ def virtual_clock() -> "Iterator[VirtualClock]":
 @pytest.fixture
 def virtual_kafka(request: pytest.FixtureRequest) -> "KafkaInVirtualTime":
     """A served cluster in virtual time, with unmodified asyncio clients."""
-    from coordinator_sim.mini_broker.settings import ClusterSettings
-    from coordinator_sim_pytest.virtual import KafkaInVirtualTime
+    from coordinator_sim_pytest.virtual import KafkaInVirtualTime, cluster_of
 
-    kafka = KafkaInVirtualTime(ClusterSettings(profile=_profile(request)), _faults(request))
+    _refuse(request, "kafka_bug")
+    cluster = cluster_of(_profile(request), _brokers(request), _settings(request))
+    kafka = KafkaInVirtualTime(cluster, _faults(request))
     _note(request, "virtual_kafka", kafka)
     return kafka

@@ -184,6 +184,18 @@ class ServedKafka:
         """Stop it, and start it again."""
         self.control.post(f"/v1/brokers/{broker_id}/restart")
 
+    def set_clock(self, clock: str) -> None:
+        """Let groups have another clock: `virtual`, `virtual auto` or `scaled 10`.
+
+        What clients wait for on their sockets stays on the wall's.
+        """
+        self.control.put("/v1/clock", {"clock": clock})
+
+    def advance(self, ms: int) -> list[str]:
+        """Move a virtual clock on; the names of the events that this caused, in order."""
+        moved = self.control.post("/v1/clock/advance", {"ms": ms})
+        return [each["event"] for each in moved["fired"]]
+
     def move_coordinator(self, group_id: str, to: int | None = None) -> None:
         """Let another broker coordinate a group; None for the next one that runs."""
         self.control.post(f"/v1/groups/{_part(group_id)}/move-coordinator", {"to": to})
@@ -226,8 +238,3 @@ class KafkaServers:
 def _part(text: str) -> str:
     """A name as part of a path."""
     return quote(text, safe="")
-
-
-def settings_of(given: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Settings of brokers as a kind has them: those of `QUICK` and the ones given."""
-    return tuple(sorted({**QUICK, **{name: str(value) for name, value in given.items()}}.items()))

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Final
 
+from coordinator_sim.errors import CoordinatorSimError
 from coordinator_sim.trace.story import story_line, widest_group
 
 if TYPE_CHECKING:
@@ -12,8 +13,11 @@ MAX_LINES: Final = 400
 
 
 def story_of(traced: "Traced") -> str:
-    """The events as lines, the last `MAX_LINES` of them."""
-    events = list(traced.events)
+    """The events as lines, the last `MAX_LINES` of them; why not, where they cannot be had."""
+    try:
+        events = list(traced.events)
+    except (OSError, CoordinatorSimError) as error:
+        return f"the trace cannot be had: {error}"
     left_out = max(0, len(events) - MAX_LINES)
     shown = events[left_out:]
     width = widest_group(shown)

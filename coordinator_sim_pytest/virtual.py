@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 from coordinator_sim.mini_broker.faults import Fault
 from coordinator_sim.mini_broker.settings import ClusterSettings
+from coordinator_sim.protocol.profiles import Profile
+from coordinator_sim.server.properties import with_properties
 from coordinator_sim.server.virtual_loop import LATENCY_US, VirtualLoop
 from coordinator_sim.server.virtual_time import (
     VirtualKafka,
@@ -22,6 +24,16 @@ T = TypeVar("T")
 def virtual_loop() -> asyncio.AbstractEventLoop:
     """An event loop in virtual time: the loop factory for pytest-asyncio and anyio."""
     return VirtualLoop()
+
+
+def cluster_of(profile: Profile, brokers: int, settings: Mapping[str, str]) -> ClusterSettings:
+    """A cluster of so many brokers with these settings.
+
+    Raises:
+        ConfigError: a setting that there is not, or that cannot be.
+    """
+    base = ClusterSettings(profile=profile, broker_ids=tuple(range(1, brokers + 1)))
+    return with_properties(base, dict(settings))
 
 
 class VirtualClock:

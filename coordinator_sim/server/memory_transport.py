@@ -267,12 +267,14 @@ class MemoryTransport(asyncio.Transport):
         return self._closing
 
     def close(self) -> None:
-        """Send what was written, then end."""
+        """Send what was written, then end. Whoever's bytes are not read by then is reset."""
         if self._closing:
             return
         if not self._ended:
             self._peer._put(_END)  # noqa: SLF001 - the two sides are one thing
         self._lose(None)
+        if not self._reading:
+            self._loop.call_soon(self._arrive)
 
     def abort(self) -> None:
         """End at once; the other side sees a reset."""

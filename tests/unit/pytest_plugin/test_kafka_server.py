@@ -67,8 +67,11 @@ def test_one_process_serves_them_all(kafka_server, kafka_servers):
     assert kafka_server.control.get("/v1/server")["pid"] > 0
 
 def test_a_clock_that_was_moved_ends_its_process(kafka_server):
-    kafka_server.control.put("/v1/clock", {"clock": "virtual"})
-    kafka_server.control.post("/v1/clock/advance", {"ms": 3_600_000})
+    kafka_server.create_topic("t")
+    consumers = members(kafka_server, 1)
+    kafka_server.set_clock("virtual")
+    assert "MEMBER_FAILED" in kafka_server.advance(3_600_000)
+    close(consumers)
 
 def test_the_next_test_has_the_wall_clock_again(kafka_server):
     assert kafka_server.control.get("/v1/clock")["clock"] == "wall"
@@ -133,6 +136,14 @@ def test_that_fails(kafka_server):
     kafka_server.create_topic("t")
     close(members(kafka_server, 1))
     assert False, "on purpose"
+
+def test_whose_server_is_gone(kafka_server, kafka_servers):
+    for process in kafka_servers._processes.values():
+        process._process.kill()
+    assert False, "on purpose"
+
+def test_has_a_server_again(kafka_server):
+    assert kafka_server.events == []
 """
 )
 
@@ -141,6 +152,8 @@ def test_a_failed_test_tells_what_its_groups_did(run_pytest: RunPytest) -> None:
     """The trace of the cluster is in its report."""
     code, output = run_pytest(FAILING)
     assert code == 1
+    assert "2 failed, 1 passed" in output, output
+    assert "the trace cannot be had" in output
     section = output.partition("Kafka trace of kafka_server")[2]
     assert "GROUP_STABLE" in section, output
     assert "LEAVE_REQ" in section

@@ -202,3 +202,33 @@ def test_fault_rules_by_a_marker(run_pytest: RunPytest) -> None:
     assert code == 1
     assert "1 passed, 1 error" in output, output
     assert "explode" in output
+
+
+MARKED = """
+import pytest
+
+@pytest.mark.kafka_brokers(2)
+@pytest.mark.kafka_settings({"num.partitions": 7})
+@pytest.mark.kafka_profile("3.9")
+def test_virtual(virtual_kafka):
+    assert virtual_kafka.settings.broker_ids == (1, 2)
+    assert virtual_kafka.settings.num_partitions == 7
+    assert virtual_kafka.settings.profile.name == "3.9"
+
+@pytest.mark.kafka_bug("KAFKA-9752")
+def test_bug(virtual_kafka):
+    pass
+
+@pytest.mark.kafka_faults({"action": {"do": "close"}})
+def test_faults(group_coordinator):
+    pass
+"""
+
+
+def test_markers_that_say_nothing_to_a_fixture_are_refused(run_pytest: RunPytest) -> None:
+    """Rather than a test that passes without what it asked for."""
+    code, output = run_pytest(MARKED)
+    assert code == 1
+    assert "1 passed, 2 errors" in output, output
+    assert "kafka_bug says nothing to virtual_kafka" in output
+    assert "kafka_faults says nothing to group_coordinator" in output

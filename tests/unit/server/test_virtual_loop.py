@@ -186,6 +186,24 @@ def test_a_reader_that_pauses_stops_its_writer() -> None:
     in_virtual_time(main())
 
 
+def test_a_side_that_closes_without_reading_resets_the_other() -> None:
+    """A writer that waits for it hears of it."""
+
+    async def main() -> None:
+        echo, port = await echo_server()
+        _, writer = await asyncio.open_connection("localhost", port)
+        await asyncio.sleep(0.01)
+        echo.transport.pause_reading()
+        writer.write(bytes(100_000))
+        drained = asyncio.create_task(writer.drain())
+        await asyncio.sleep(1)
+        echo.transport.close()
+        with pytest.raises(ConnectionResetError):
+            await drained
+
+    in_virtual_time(main())
+
+
 def test_a_protocol_that_raises_loses_its_connection_alone() -> None:
     """The loop goes on, and its exception handler is told."""
 
