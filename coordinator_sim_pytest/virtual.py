@@ -9,10 +9,11 @@ from coordinator_sim.mini_broker.faults import Fault
 from coordinator_sim.mini_broker.settings import ClusterSettings
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.server.properties import with_properties
-from coordinator_sim.server.virtual_loop import LATENCY_US, VirtualLoop
+from coordinator_sim.server.virtual_loop import VirtualLoop
 from coordinator_sim.server.virtual_time import (
     VirtualKafka,
     VirtualRun,
+    a_day_at_most,
     kafka_in_virtual_time,
     run_in_virtual_time,
 )
@@ -84,14 +85,14 @@ class KafkaInVirtualTime:
         main: Callable[[VirtualKafka], Awaitable[T]],
         *,
         topics: Mapping[str, int] | None = None,
-        latency_us: int = LATENCY_US,
+        loop_factory: Callable[[], VirtualLoop] = a_day_at_most,
     ) -> VirtualRun[T]:
         """Run a program of unmodified asyncio clients with the cluster; the test is not async.
 
         Args:
             main: The program; it is given the cluster.
             topics: Created at the start: name -> partitions.
-            latency_us: One way through the network.
+            loop_factory: Of the loop with its latency and its end; a day at most without.
         """
 
         async def noted(kafka: VirtualKafka) -> T:
@@ -99,7 +100,10 @@ class KafkaInVirtualTime:
             return await main(kafka)
 
         return run_in_virtual_time(
-            noted, cluster=self.settings, topics=topics, latency_us=latency_us
+            noted,
+            cluster=self.settings,
+            topics=topics,
+            loop_factory=loop_factory,
         )
 
     @asynccontextmanager

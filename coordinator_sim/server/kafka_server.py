@@ -14,7 +14,7 @@ from coordinator_sim.mini_broker.connection import Connection
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.kept_cluster import KeptCluster
 from coordinator_sim.mini_broker.operations import BrokerStatus
-from coordinator_sim.mini_broker.served_cluster import ServedCluster, TraceSink
+from coordinator_sim.mini_broker.served_cluster import DrawBytes, ServedCluster, TraceSink
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.mini_broker.slots import Output
 from coordinator_sim.server.clocks import Clock
@@ -57,6 +57,7 @@ class KafkaServer:
         trace: Takes the events of the brokers' group coordinators.
         meter: Counts and times requests; None spends nothing on it.
         kept: The log directory; None where nothing outlives the process.
+        draw_bytes: Bytes that nobody can guess; None to draw them from the seed.
 
     Attributes:
         cluster: What is served; another one after `reset`.
@@ -72,7 +73,9 @@ class KafkaServer:
         trace: TraceSink | None = None,
         meter: Meter | None = None,
         kept: KeptCluster | None = None,
+        draw_bytes: DrawBytes | None = secrets.token_bytes,
     ) -> None:
+        self._draw_bytes = draw_bytes
         self.endpoints: dict[tuple[int, str], Endpoint] = {}
         self._settings = settings
         self._trace = trace
@@ -261,7 +264,7 @@ class KafkaServer:
             endpoint=self._endpoint,
             kept=kept,
             trace=self._trace,
-            draw_bytes=secrets.token_bytes,
+            draw_bytes=self._draw_bytes,
         )
         cluster.notices.trouble.append(_LOG.error)
         return cluster

@@ -38,6 +38,7 @@ _FIRST_EPHEMERAL_PORT: Final = 32_768
 _ANY_HOST: Final = ("", "0.0.0.0", "::")  # noqa: S104 - nothing is bound, names are compared
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _SHOWN_TASKS: Final = 8
+_SHOWN_FRAMES: Final = 4
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -45,7 +46,10 @@ MakeProtocol = Callable[[], asyncio.BaseProtocol]
 
 
 class VirtualDeadlock(CoordinatorSimError):
-    """Nothing is ready, no timer is set, and somebody still waits: it would be for ever."""
+    """Nothing is ready, no timer is set, and somebody still waits: it would be for ever.
+
+    Likewise where clients keep time going, and the end that a loop was given has come.
+    """
 
 
 class WireTap(Protocol):
@@ -146,16 +150,24 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     Args:
         latency_us: Microseconds that bytes need from one side to the other; at least 1.
+        limit_s: Virtual seconds within which everything has to end; None for no limit.
         tap: Hears every write on every connection.
     """
 
     _check_closed: Callable[[], None]
     _scheduled: Sequence[asyncio.TimerHandle]
 
-    def __init__(self, *, latency_us: int = LATENCY_US, tap: WireTap | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        latency_us: int = LATENCY_US,
+        limit_s: float | None = None,
+        tap: WireTap | None = None,
+    ) -> None:
         if latency_us < 1:
             raise ConfigError(f"a latency of {latency_us} us: give at least 1")
         self._now_us = 0
+        self._limit_us = None if limit_s is None else _us(limit_s)
         self._numbers = itertools.count()
         super().__init__()
         self._selector = _Waiting(self)
@@ -180,14 +192,25 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Let time pass as a selector would: what is ready costs 1 us, else to the next timer.
 
         Raises:
-            VirtualDeadlock: there is no next timer.
+            VirtualDeadlock: there is no next timer, or it is behind the end.
         """
         if timeout is None:
-            raise VirtualDeadlock(self._deadlock())
+            raise VirtualDeadlock(
+                f"virtual time stands at {self.time():.6f} s for ever: nothing is ready and no "
+                f"timer is set. {self._waiting()}. Another thread or a real socket cannot wake "
+                "this loop"
+            )
         if timeout > 0:
             self._now_us = max(self._now_us, _us(self._scheduled[0].when()))
         else:
             self._now_us += 1
+        limit_us = self._limit_us
+        if limit_us is not None and self._now_us > limit_us:
+            self._limit_us = None  # what is cancelled now may take its time to end
+            raise VirtualDeadlock(
+                f"the program did not end in {limit_us / 1_000_000:g} virtual seconds. "
+                f"{self._waiting()}"
+            )
 
     def call_at(
         self,
@@ -210,16 +233,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def _write_to_self(self) -> None:
         """Do nothing: nobody sleeps."""
 
-    def _deadlock(self) -> str:
+    def _waiting(self) -> str:
         tasks = sorted(asyncio.all_tasks(self), key=hash)
         shown = [_described(task) for task in tasks[:_SHOWN_TASKS]]
         if len(tasks) > _SHOWN_TASKS:
             shown.append(f"and {len(tasks) - _SHOWN_TASKS} more")
-        waiting = "; ".join(shown) or "no task"
-        return (
-            f"virtual time stands at {self.time():.6f} s for ever: nothing is ready and no timer "
-            f"is set. Waiting: {waiting}. Another thread or a real socket cannot wake this loop"
-        )
+        return f"Waiting: {'; '.join(shown) or 'no task'}"
 
     # -- futures, tasks, executors ---------------------------------------------------------
 
@@ -364,10 +383,14 @@ def _refuse(ssl: object, sock: object) -> None:
 
 
 def _described(task: asyncio.Task[Any]) -> str:
-    """A task by its name, and where it stands."""
-    frames = task.get_stack(limit=1)
-    if not frames:
+    """A task by its name, and the last coroutines that await one another in it."""
+    names: list[str] = []
+    line = 0
+    awaited: Any = task.get_coro()
+    while (frame := getattr(awaited, "cr_frame", None)) is not None:
+        names.append(frame.f_code.co_qualname)
+        line = frame.f_lineno
+        awaited = awaited.cr_await
+    if not names:
         return task.get_name()
-    frame = frames[0]
-    name = frame.f_code.co_qualname
-    return f"{task.get_name()} in {name}, line {frame.f_lineno}"
+    return f"{task.get_name()} in {' > '.join(names[-_SHOWN_FRAMES:])}, line {line}"

@@ -24,7 +24,7 @@ from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.settings import ClusterSettings
 from coordinator_sim.server.kafka_server import PLAINTEXT, KafkaServer, Listen
 from coordinator_sim.server.virtual_aiokafka import aiokafka_in_virtual_time
-from coordinator_sim.server.virtual_loop import LATENCY_US, VirtualLoop
+from coordinator_sim.server.virtual_loop import VirtualLoop
 from coordinator_sim.server.wire_record import WireFrame, WireRecord
 from coordinator_sim.trace.events import TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
@@ -34,7 +34,8 @@ START_MS: Final = 1_767_225_600_000
 
 SASL_PLAINTEXT: Final = "SASL_PLAINTEXT"
 PORTS: Final = {PLAINTEXT: 9_092, SASL_PLAINTEXT: 9_094}
-"""Of every broker's listeners."""
+"""Of every broker's listeners; the second is there where mechanisms are."""
+_MECHANISMS: Final = "sasl.enabled.mechanisms"
 
 T = TypeVar("T")
 
@@ -85,7 +86,7 @@ class VirtualKafka:
 
     @property
     def sasl_bootstrap(self) -> str:
-        """The same of the listeners that ask who a client is: `users` of the cluster's settings."""
+        """The same of the listeners that ask who a client is; empty without SASL mechanisms."""
         return self.server.bootstrap(SASL_PLAINTEXT)
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
@@ -145,7 +146,7 @@ async def kafka_in_virtual_time(
         for event in events:
             recorder.record(event)
 
-    server = KafkaServer(settings, LoopClock(loop, START_MS), trace=take)
+    server = KafkaServer(settings, LoopClock(loop, START_MS), trace=take, draw_bytes=None)
     kafka = VirtualKafka(loop, server, wire, recorder.events)
     for name, partitions in (topics or {}).items():
         kafka.create_topic(name, partitions)
@@ -158,6 +159,7 @@ async def kafka_in_virtual_time(
                 Listen(broker_id=broker_id, host=f"kafka-{broker_id}", port=port, name=name)
                 for broker_id in settings.broker_ids
                 for name, port in PORTS.items()
+                if name == PLAINTEXT or _MECHANISMS in settings.given
             ]
         )
         try:
@@ -166,13 +168,18 @@ async def kafka_in_virtual_time(
             await server.stop()
 
 
+def a_day_at_most() -> VirtualLoop:
+    """A loop for programs that end within a virtual day; idle clients would go on for ever."""
+    return VirtualLoop(limit_s=86_400)
+
+
 def run_in_virtual_time(
     main: Callable[[VirtualKafka], Awaitable[T]],
     *,
     cluster: ClusterSettings | None = None,
     topics: Mapping[str, int] | None = None,
     seed: int | None = None,
-    latency_us: int = LATENCY_US,
+    loop_factory: Callable[[], VirtualLoop] = a_day_at_most,
     keep_frames: bool = False,
 ) -> VirtualRun[T]:
     """Run a program of unmodified asyncio clients with a cluster, in virtual time.
@@ -182,11 +189,11 @@ def run_in_virtual_time(
         cluster: As it starts.
         topics: Created at the start: name -> partitions.
         seed: Of all chance, the cluster's and the clients'; None for the cluster's own.
-        latency_us: One way through the network.
+        loop_factory: Of the loop with its latency and its end; a day at most without.
         keep_frames: Whether the run has its frames, beside their digest.
 
     Raises:
-        VirtualDeadlock: everything waits for something that never comes.
+        VirtualDeadlock: everything waits for something that never comes, or the loop's end came.
     """
     settings = ClusterSettings() if cluster is None else cluster
     if seed is not None:
@@ -204,5 +211,5 @@ def run_in_virtual_time(
             lasted_us=kafka.loop.now_us,
         )
 
-    with asyncio.Runner(loop_factory=lambda: VirtualLoop(latency_us=latency_us)) as runner:
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
         return runner.run(run())

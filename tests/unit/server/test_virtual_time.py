@@ -1,13 +1,14 @@
 """Unmodified aiokafka clients and a served cluster on one virtual loop."""
 
 import asyncio
+from functools import partial
 
 import pytest
 
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.mini_broker.plain import PlainUsers
 from coordinator_sim.mini_broker.settings import ClusterSettings
-from coordinator_sim.server.virtual_loop import VirtualDeadlock
+from coordinator_sim.server.virtual_loop import VirtualDeadlock, VirtualLoop
 from coordinator_sim.server.virtual_time import (
     VirtualKafka,
     VirtualRun,
@@ -59,6 +60,19 @@ def test_a_program_that_waits_for_ever_is_stopped() -> None:
 
     with pytest.raises(VirtualDeadlock, match="for ever"):
         run_in_virtual_time(main)
+
+
+def test_a_program_that_idle_clients_keep_going_is_stopped_too() -> None:
+    """It waits for a record that nobody sends."""
+    from aiokafka import AIOKafkaConsumer
+
+    async def main(kafka: VirtualKafka) -> None:
+        async with AIOKafkaConsumer("orders", bootstrap_servers=kafka.bootstrap) as consumer:
+            await consumer.getone()
+
+    loop_factory = partial(VirtualLoop, limit_s=100)
+    with pytest.raises(VirtualDeadlock, match=r"did not end in 100 virtual seconds.*getone"):
+        run_in_virtual_time(main, topics={"orders": 1}, loop_factory=loop_factory)
 
 
 def test_a_real_loop_is_refused() -> None:
