@@ -9,12 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from coordinator_sim.mini_broker.contract import Instants
-from coordinator_sim.mini_broker.image import NO_LEADER, TOPIC_RESOURCE, ClusterImage
+from coordinator_sim.mini_broker.image import NO_LEADER, ClusterImage
 from coordinator_sim.mini_broker.purgatory import Place
 from coordinator_sim.storage.contract import SegmentStore
-from coordinator_sim.storage.log_config import LogConfig, config_of
+from coordinator_sim.storage.log_config import LogConfig
 from coordinator_sim.storage.partition_log import PartitionLog
 
+ConfigOf = Callable[[str], LogConfig]
+"""What the settings say of a topic's logs."""
 NewStore = Callable[[str, int, bytes], SegmentStore]
 """Opens the store of a partition: topic, number, topic id."""
 
@@ -25,7 +27,7 @@ class _Kept:
     store: SegmentStore
     topic_id: bytes
     image_version: int
-    settings: dict[str, str]
+    config: LogConfig
     is_broken: bool = False
 
 
@@ -35,17 +37,15 @@ class PartitionLogs:
     Args:
         image: What there is.
         new_store: See `NewStore`.
-        base: The brokers' own settings, which a topic's come before.
+        config_of: See `ConfigOf`; asked again whenever the metadata changed.
     """
 
-    __slots__ = ("_base", "_image", "_kept", "_new_store")
+    __slots__ = ("_config_of", "_image", "_kept", "_new_store")
 
-    def __init__(
-        self, image: ClusterImage, new_store: NewStore, base: LogConfig | None = None
-    ) -> None:
+    def __init__(self, image: ClusterImage, new_store: NewStore, config_of: ConfigOf) -> None:
         self._image = image
         self._new_store = new_store
-        self._base = LogConfig() if base is None else base
+        self._config_of = config_of
         self._kept: dict[Place, _Kept] = {}
 
     def log_of(self, topic: str, partition: int) -> PartitionLog | None:
@@ -61,17 +61,17 @@ class PartitionLogs:
         if state is None:
             return None
         topic_id = self._image.topics[topic].topic_id
-        settings = self._image.configs_of(TOPIC_RESOURCE, topic)
+        config = self._config_of(topic)
         if kept is None or kept.topic_id != topic_id:
             store = self._new_store(topic, partition, topic_id)
-            log = PartitionLog(topic, partition, store, config_of(settings, self._base))
-            kept = _Kept(log, store, topic_id, -1, dict(settings))
+            log = PartitionLog(topic, partition, store, config)
+            kept = _Kept(log, store, topic_id, -1, config)
             self._kept[topic, partition] = kept
-        elif kept.settings != settings:
-            kept.settings = dict(settings)
-            kept.log.configure(config_of(settings, self._base))
+        elif kept.config != config:
+            kept.config = config
+            kept.log.configure(config)
         if kept.is_broken:
-            kept.log = PartitionLog(topic, partition, kept.store, config_of(settings, self._base))
+            kept.log = PartitionLog(topic, partition, kept.store, config)
             kept.is_broken = False
         kept.image_version = self._image.version
         if kept.log.leader_epoch < state.leader_epoch:
@@ -83,6 +83,10 @@ class PartitionLogs:
         kept = self._kept.get((topic, partition))
         if kept is not None:
             kept.is_broken = True
+
+    def have_records(self) -> bool:
+        """Whether anything could be read of one of them."""
+        return any(kept.log.end_offset > kept.log.log_start_offset for kept in self._kept.values())
 
     def logs(self) -> list[PartitionLog]:
         """Those that somebody has wanted."""

@@ -28,6 +28,8 @@ from coordinator_sim.mini_broker.hosted_partitions import HostedPartitions
 from coordinator_sim.mini_broker.image import NO_LEADER, ClusterImage
 from coordinator_sim.mini_broker.kept_cluster import KeptCluster
 from coordinator_sim.mini_broker.leadership import Leadership
+from coordinator_sim.mini_broker.log_settings import LogSettings
+from coordinator_sim.mini_broker.log_upkeep import LogUpkeep
 from coordinator_sim.mini_broker.notices import Notices
 from coordinator_sim.mini_broker.offered import offered, offered_features
 from coordinator_sim.mini_broker.offsets_topic import OffsetsTopic
@@ -46,7 +48,6 @@ from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import RequestContext
 from coordinator_sim.protocol.requests import GroupRequest
 from coordinator_sim.protocol.seeded_ids import SeededIds
-from coordinator_sim.storage.log_config import LogConfig
 from coordinator_sim.storage.memory_store import MemoryStore
 from coordinator_sim.trace.events import TraceEvent
 from coordinator_sim.wire.schema import Data
@@ -151,8 +152,8 @@ class ServedCluster:
             notices=self.notices,
         )
         new_store = (lambda *_: MemoryStore()) if kept is None else kept.new_store
-        base = LogConfig(message_format_magic=settings.profile.log_magic)
-        self.logs = PartitionLogs(self.image, new_store, base)
+        log_settings = LogSettings(self.configs, self.image, settings.profile)
+        self.logs = PartitionLogs(self.image, new_store, log_settings.of)
         self.groups = self._group_brokers(settings)
         self.groups.traces = trace is not None
         self.groups.authorizer = authorizer
@@ -177,7 +178,13 @@ class ServedCluster:
         self.transactions.listen(self.notices)
         self.groups.verifier = self.transactions.verifier
         self.data = self._data_apis()
-        self._timed: list[Timed] = [self.agenda, self.groups, self.data, self.transactions]
+        self._timed: list[Timed] = [
+            self.agenda,
+            self.groups,
+            self.data,
+            self.transactions,
+            LogUpkeep(self.logs, self.configs, self._storage_failed),
+        ]
         self._handlers: dict[ApiKey, Handler] = {}
         self.versions = self._serve_families()
         for broker_id in settings.broker_ids:

@@ -9,13 +9,13 @@ from coordinator_sim.mini_broker.changes import LeaderElected, TopicCreated
 from coordinator_sim.mini_broker.contract import Call, Instants
 from coordinator_sim.mini_broker.data_apis import DataApis, DataSettings
 from coordinator_sim.mini_broker.hosted_partitions import HostedPartitions
-from coordinator_sim.mini_broker.image import ClusterImage
+from coordinator_sim.mini_broker.image import TOPIC_RESOURCE, ClusterImage
 from coordinator_sim.mini_broker.partition_logs import PartitionLogs
 from coordinator_sim.mini_broker.settings import Endpoint
 from coordinator_sim.mini_broker.transaction_gate import TransactionGate
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.messages import RequestContext
-from coordinator_sim.storage.log_config import LogConfig
+from coordinator_sim.storage.log_config import LogConfig, config_of
 from coordinator_sim.storage.memory_store import MemoryStore
 from coordinator_sim.storage.partition_log import PartitionLog
 from coordinator_sim.wire.frames import (
@@ -68,7 +68,11 @@ class DataWorld:
         new_store: Callable[[str, int, bytes], MemoryStore] = lambda *_: MemoryStore(),
     ) -> None:
         self.image = ClusterImage()
-        self.logs = PartitionLogs(self.image, new_store, base)
+        self.logs = PartitionLogs(
+            self.image,
+            new_store,
+            lambda topic: config_of(self.image.configs_of(TOPIC_RESOURCE, topic), base),
+        )
         self.answers: dict[int, Data | None] = {}
         self.closed: list[int] = []
         self.failed: list[tuple[str, int]] = []

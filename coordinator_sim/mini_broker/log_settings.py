@@ -1,0 +1,80 @@
+"""What a topic's and the brokers' settings say of its logs.
+
+Source: kafka trunk, storage/.../internals/log/LogConfig.java; LogManager.fetchOrCreateConfig.
+"""
+
+from typing import Final
+
+from coordinator_sim.mini_broker.configs import Configs
+from coordinator_sim.mini_broker.image import TOPIC_RESOURCE, ClusterImage
+from coordinator_sim.protocol.profiles import Profile
+from coordinator_sim.storage.log_config import NEVER_MS, LogConfig
+from coordinator_sim.wire.record_batches import CURRENT_MAGIC
+
+_OF_BROKERS: Final = {"producer_id_expiration_ms": "producer.id.expiration.ms"}
+_INTERNAL_SEGMENT_BYTES: Final = "internal.segment.bytes"
+_FORMAT_VERSION: Final = "message.format.version"
+_DIFFERENCE: Final = "message.timestamp.difference.max.ms"
+"""Stands for both bounds of timestamps where these are not set. Source: KIP-937."""
+_FORMATS: Final = (((0, 10), 0), ((0, 11), 1))
+"""Before these versions of Kafka, magic numbers. Source: MetadataVersion."""
+
+
+class LogSettings:
+    """The configs of topics' logs, made anew when the metadata changes.
+
+    Args:
+        configs: Settings of topics and brokers.
+        image: The metadata.
+        profile: Says the format of logs.
+    """
+
+    __slots__ = ("_configs", "_found", "_image", "_profile", "_version")
+
+    def __init__(self, configs: Configs, image: ClusterImage, profile: Profile) -> None:
+        self._configs = configs
+        self._image = image
+        self._profile = profile
+        self._version = -1
+        self._found: dict[str, LogConfig] = {}
+
+    def of(self, topic: str) -> LogConfig:
+        """The config of a topic's logs, as of now."""
+        if self._version != self._image.version:
+            self._found.clear()
+            self._version = self._image.version
+        found = self._found.get(topic)
+        if found is None:
+            found = self._found[topic] = self._made(topic)
+        return found
+
+    def _made(self, topic: str) -> LogConfig:
+        configs = self._configs
+        values: dict[str, object] = {}
+        for field in LogConfig.__struct_fields__:
+            name = field.replace("_", ".")
+            if name in configs.topic:
+                value = configs.topic_value(topic, name)
+            elif _OF_BROKERS.get(field) in configs.broker:
+                value = configs.broker_value(_OF_BROKERS[field])
+            else:
+                continue
+            values[field] = ",".join(value) if isinstance(value, list) else value
+        if _INTERNAL_SEGMENT_BYTES in configs.topic:
+            inner = configs.topic_value(topic, _INTERNAL_SEGMENT_BYTES)
+            values["segment_bytes"] = inner or values["segment_bytes"]
+        if _DIFFERENCE in configs.topic:
+            difference = configs.topic_value(topic, _DIFFERENCE)
+            for bound in ("message_timestamp_before_max_ms", "message_timestamp_after_max_ms"):
+                if values.get(bound, NEVER_MS) == NEVER_MS:
+                    values[bound] = difference
+        return LogConfig(**values, message_format_magic=self._magic(topic))  # type: ignore[arg-type] # parsed by the same names
+
+    def _magic(self, topic: str) -> int:
+        """The format of the profile's logs, or an older one that the topic wants."""
+        magic = self._profile.log_magic
+        own = self._image.configs_of(TOPIC_RESOURCE, topic).get(_FORMAT_VERSION)
+        if magic == CURRENT_MAGIC or own is None:
+            return magic
+        version = tuple(int(part) for part in own.partition("-")[0].split(".")[:2])
+        return next((number for before, number in _FORMATS if version < before), magic)

@@ -1,0 +1,93 @@
+"""The brokers' housekeeping of logs: retention, cleaning, forgotten producers, by group time.
+
+There is a deadline only while some log holds something that may go one day, so that a clock which
+jumps from deadline to deadline comes to rest over empty logs.
+
+Source: kafka trunk, core/.../log/LogManager.scala (cleanupLogs); LogCleaner.scala.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from coordinator_sim.mini_broker.configs import Configs
+from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.mini_broker.partition_logs import PartitionLogs
+from coordinator_sim.mini_broker.purgatory import Place
+from coordinator_sim.storage.partition_log import PartitionLog
+
+_CHECK: Final = "log.retention.check.interval.ms"
+_CLEANER: Final = "log.cleaner.enable"
+
+Work = Callable[[int], bool | None]
+"""A part of it, told the present; whether more of it is to be done."""
+StorageFailed = Callable[[Place, OSError], None]
+"""Hears that a log's medium refused something."""
+
+
+class LogUpkeep:
+    """Keeps the logs small.
+
+    Retention, producers and the cleaner take their turn together, every
+    `log.retention.check.interval.ms`; the cleaner then works in small steps, one an `expire`.
+
+    DEVIATION: the cleaner looks for work as often as retention does, not every
+    `log.cleaner.backoff.ms`: nobody sees the difference but a reader of superseded records.
+
+    Args:
+        logs: Of the cluster.
+        configs: Say how often, and whether there is a cleaner.
+        storage_failed: See `StorageFailed`.
+    """
+
+    __slots__ = ("_configs", "_due_ms", "_logs", "_seen_ms", "_storage_failed", "_unfinished")
+
+    def __init__(
+        self, logs: PartitionLogs, configs: Configs, storage_failed: StorageFailed
+    ) -> None:
+        self._logs = logs
+        self._configs = configs
+        self._storage_failed = storage_failed
+        self._seen_ms = 0
+        self._due_ms: int | None = None
+        self._unfinished: list[PartitionLog] = []
+
+    def expire(self, now: Instants) -> None:
+        """Do what is due; a step of the cleaner where it is at work."""
+        self._seen_ms = now.group_ms
+        if self._due_ms is not None and now.group_ms >= self._due_ms:
+            self._due_ms = None
+            self._turn(now.group_ms)
+        elif self._unfinished:
+            log = self._unfinished[-1]
+            if not self._attempt(log, log.clean_some, now.group_ms):
+                self._unfinished.pop()
+
+    def next_group_deadline_ms(self) -> int | None:
+        """When the next turn is; at once while the cleaner is at work."""
+        if self._unfinished:
+            return self._seen_ms
+        if self._due_ms is None and self._logs.have_records():
+            interval_ms = self._configs.broker_value(_CHECK)
+            if isinstance(interval_ms, int):
+                self._due_ms = self._seen_ms + interval_ms
+        return self._due_ms
+
+    def next_wall_deadline_ms(self) -> int | None:
+        """None: logs age by the group clock."""
+        return None
+
+    def _turn(self, now_ms: int) -> None:
+        cleans = bool(self._configs.broker_value(_CLEANER))
+        for log in self._logs.logs():
+            log.expire_producers(now_ms)
+            self._attempt(log, log.maintain_retention, now_ms)
+            if cleans and self._attempt(log, log.clean_some, now_ms):
+                self._unfinished.append(log)
+
+    def _attempt(self, log: PartitionLog, work: Work, now_ms: int) -> bool:
+        """Whether there is more to do; a medium that fails ends it."""
+        try:
+            return bool(work(now_ms))
+        except OSError as error:
+            self._storage_failed((log.topic, log.partition), error)
+            return False
