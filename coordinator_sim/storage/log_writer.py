@@ -39,6 +39,8 @@ from coordinator_sim.wire.stored_batches import StoredBatch
 _LATER_BATCHES: Final = 4096
 """Of a coordinator that are kept without looking whether they still say anything."""
 _MAGIC_AT: Final = 16
+_EPOCH_BUMP_VERSION: Final = 12
+"""Of Produce: producers get a new epoch with each transaction. Source: KIP-890."""
 NO_VERSION: Final = -1
 """Of Produce: the records come on another way and may be of any format."""
 
@@ -204,7 +206,7 @@ class LogWriter:
         if len(ready.data) > self._config.segment_bytes:
             return Appended(error=ErrorCode.RECORD_LIST_TOO_LARGE)
         if first.producer_id >= 0:
-            known = self._known(first, is_verified=is_verified)
+            known = self._known(first, produce_version, is_verified=is_verified)
             if known is not None:
                 # QUIRK: epoch and segment begin with a batch that is then refused or known.
                 self._rolled(self._store.make_room(len(ready.data), ready.spans, now_ms))
@@ -217,7 +219,9 @@ class LogWriter:
             log_start_offset=self.log_start_offset,
         )
 
-    def _known(self, span: BatchSpan, *, is_verified: bool) -> Appended | None:
+    def _known(
+        self, span: BatchSpan, produce_version: int, *, is_verified: bool
+    ) -> Appended | None:
         """What the producer's state says against an append: sent before, or out of turn.
 
         Source: UnifiedLog.analyzeAndValidateProducerState.
@@ -235,6 +239,12 @@ class LogWriter:
         is_first = span.transactional and not is_open
         if is_first and not is_verified:
             return self._refused(Refused(error=ErrorCode.INVALID_TXN_STATE))
+        begins = produce_version >= _EPOCH_BUMP_VERSION and not self._producers.knows(
+            span.producer_id
+        )
+        if is_first and begins and span.base_sequence != 0:
+            # Its epoch is new with each transaction, so that nothing of it can have been forgotten.
+            return self._refused(Refused(error=ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER))
         refused = self._producers.refusal_of(span, checks_sequence=True)
         return None if refused is None else self._refused(refused)
 

@@ -105,6 +105,10 @@ class ProducerStates:
             return False
         return producer.epoch == producer_epoch
 
+    def knows(self, producer_id: int) -> bool:
+        """Whether that producer wrote here and is remembered."""
+        return producer_id in self._producers
+
     def refusal_of(self, span: BatchSpan, *, checks_sequence: bool) -> Refused | None:
         """Why a batch of data may not be appended; None when it may.
 

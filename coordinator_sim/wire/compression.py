@@ -27,6 +27,13 @@ class Compression(IntEnum):
     ZSTD = 4
 
 
+MAX_DECOMPRESSED_BYTES: Final = 256 * 1024 * 1024
+"""Of one batch, unless told otherwise.
+
+DEVIATION: a batch that grows beyond is refused as one that does not decompress, since all of it is
+held at once; Kafka streams records and limits single ones. 256 times the default
+`max.message.bytes`.
+"""
 _XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER: Final = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
 """Version and lowest compatible version. Source: snappy-java, SnappyCodec."""
@@ -39,6 +46,9 @@ _LZ4_FLAGS: Final = 4
 _LZ4_CONTENT_SIZE: Final = 0x08
 _LZ4_DICTIONARY: Final = 0x01
 
+_TOO_LARGE: Final = "the content is larger than is held at once"
+_ZSTD_STEP: Final = 1024
+"""Of a frame that is decompressed before its growth is looked at: at most 32 MiB (measured)."""
 _MASK: Final = 0xFFFFFFFF
 _PRIME_1: Final = 0x9E3779B1
 _PRIME_2: Final = 0x85EBCA77
@@ -73,49 +83,67 @@ def compress(codec: Compression, data: bytes, magic: int = 2) -> bytes:
             return _ZSTD_WRITER.compress(data)
 
 
-def decompress(codec: Compression, data: bytes, magic: int = 2) -> bytes:
+def decompress(
+    codec: Compression, data: bytes, magic: int = 2, *, limit: int = MAX_DECOMPRESSED_BYTES
+) -> bytes:
     """What `compress` was given, also from frames that other clients write.
 
+    Args:
+        codec: How it is compressed.
+        data: The records as they stand in a batch or in a wrapper message.
+        magic: Of the batch.
+        limit: Of the answer in bytes; a bomb does not get to fill the memory.
+
     Raises:
-        WireFormatError: The data is no frame of that codec, or is cut short.
+        WireFormatError: The data is no frame of that codec, is cut short, or grows too large.
     """
     try:
         match codec:
             case Compression.NONE:
                 return data
             case Compression.GZIP:
-                return _gunzip(data)
+                return _gunzip(data, limit)
             case Compression.SNAPPY:
-                return _unsnap(data)
+                return _unsnap(data, limit)
             case Compression.LZ4:
-                return _unlz4(data, magic)
+                return _unlz4(data, magic, limit)
             case Compression.ZSTD:
-                return _unzstd(data)
+                return _unzstd(data, limit)
     except (zlib.error, cramjam.DecompressionError, RuntimeError, zstandard.ZstdError) as error:
         raise WireFormatError(f"{codec.name.lower()} records do not decompress: {error}", 0) from (
             error
         )
 
 
-def _gunzip(data: bytes) -> bytes:
+def _gunzip(data: bytes, limit: int) -> bytes:
     """All members one after another, as GZIPInputStream reads them."""
     parts = []
     while data:
         reader = zlib.decompressobj(wbits=_GZIP_WINDOW)
-        parts.append(reader.decompress(data))
+        part = reader.decompress(data, limit + 1)
+        limit -= len(part)
+        if limit < 0:
+            raise zlib.error(_TOO_LARGE)
+        parts.append(part)
         if not reader.eof:
             raise zlib.error("the stream is cut short")
         data = reader.unused_data
     return b"".join(parts)
 
 
-def _unzstd(data: bytes) -> bytes:
+def _unzstd(data: bytes, limit: int) -> bytes:
     """One frame; Java's writer does not say the size of the content in its header."""
     reader = _ZSTD_READER.decompressobj()
-    content = reader.decompress(data)
-    if not reader.eof:
-        raise zstandard.ZstdError("the frame is cut short")
-    return content
+    parts: list[bytes] = []
+    for start in range(0, len(data), _ZSTD_STEP):
+        part = reader.decompress(data[start : start + _ZSTD_STEP])
+        limit -= len(part)
+        if limit < 0:
+            raise zstandard.ZstdError(_TOO_LARGE)
+        parts.append(part)
+        if reader.eof:
+            return b"".join(parts)
+    raise zstandard.ZstdError("the frame is cut short")
 
 
 # -- snappy ----------------------------------------------------------------------------------
@@ -130,10 +158,10 @@ def _snappy_bytes(data: bytes) -> bytes:
     return b"".join(parts)
 
 
-def _unsnap(data: bytes) -> bytes:
+def _unsnap(data: bytes, limit: int) -> bytes:
     """Blocks behind xerial's header, or one raw block, as SnappyInputStream takes both."""
     if not data.startswith(_XERIAL_MAGIC):
-        return bytes(cramjam.snappy.decompress_raw(data))
+        return _unsnap_block(data, limit)
     parts = []
     position = len(_XERIAL_HEADER)
     if len(data) < position:
@@ -149,9 +177,18 @@ def _unsnap(data: bytes) -> bytes:
             continue
         if position + size > len(data):
             raise cramjam.DecompressionError(f"a block of {size} bytes is cut short")
-        parts.append(bytes(cramjam.snappy.decompress_raw(data[position : position + size])))
+        part = _unsnap_block(data[position : position + size], limit)
+        limit -= len(part)
+        parts.append(part)
         position += size
     return b"".join(parts)
+
+
+def _unsnap_block(data: bytes, limit: int) -> bytes:
+    """A block begins with its content's size."""
+    if int(cramjam.snappy.decompress_raw_len(data)) > limit:
+        raise cramjam.DecompressionError(_TOO_LARGE)
+    return bytes(cramjam.snappy.decompress_raw(data))
 
 
 # -- LZ4 -------------------------------------------------------------------------------------
@@ -168,10 +205,16 @@ def _lz4_bytes(data: bytes, magic: int) -> bytes:
     return _with_header_checksum(frame, broken=True) if magic == 0 else bytes(frame)
 
 
-def _unlz4(data: bytes, magic: int) -> bytes:
+def _unlz4(data: bytes, magic: int, limit: int) -> bytes:
     if magic == 0 and len(data) > _LZ4_FLAGS + 2:
         data = _with_header_checksum(data, broken=False)
-    return bytes(lz4.frame.decompress(data))
+    reader = lz4.frame.LZ4FrameDecompressor()
+    content = bytes(reader.decompress(data, max_length=limit + 1))
+    if len(content) > limit:
+        raise RuntimeError(_TOO_LARGE)
+    if not reader.eof:
+        raise RuntimeError("the frame is cut short")
+    return content
 
 
 def _with_header_checksum(frame: bytes, *, broken: bool) -> bytes:

@@ -123,6 +123,14 @@ def test_idempotent_producer_is_not_counted_twice() -> None:
     assert log.end_offset == 2
 
 
+def test_a_new_epoch_per_transaction_begins_at_sequence_0() -> None:
+    """From Produce 12 on an unknown producer cannot go on in a transaction; before, it can."""
+    data = batch(b"t", producer_id=7, producer_epoch=3, base_sequence=5, transactional=True)
+    refused = send(make_log(), data, version=12)
+    assert refused.error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert send(make_log(), data, version=11).error is ErrorCode.NONE
+
+
 def test_open_transaction_hides_what_follows_from_readers_of_committed_records() -> None:
     """The last stable offset stays at an open transaction; its abort is told to readers."""
     log = make_log()
