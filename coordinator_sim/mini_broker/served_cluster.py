@@ -151,9 +151,7 @@ class ServedCluster:
             living=lambda: sorted(self.groups.living),
             notices=self.notices,
         )
-        new_store = (lambda *_: MemoryStore()) if kept is None else kept.new_store
-        log_settings = LogSettings(self.configs, self.image, settings.profile)
-        self.logs = PartitionLogs(self.image, new_store, log_settings.of)
+        self.logs = self._partition_logs()
         self.groups = self._group_brokers(settings)
         self.groups.traces = trace is not None
         self.groups.authorizer = authorizer
@@ -178,18 +176,20 @@ class ServedCluster:
         self.transactions.listen(self.notices)
         self.groups.verifier = self.transactions.verifier
         self.data = self._data_apis()
-        self._timed: list[Timed] = [
-            self.agenda,
-            self.groups,
-            self.data,
-            self.transactions,
-            LogUpkeep(self.logs, self.configs, self._storage_failed),
-        ]
+        upkeep = LogUpkeep(self.logs, self.configs, self._storage_failed)
+        families = (self.agenda, self.groups, self.data, self.transactions, upkeep)
+        self._timed: list[Timed] = [*families]
         self._handlers: dict[ApiKey, Handler] = {}
         self.versions = self._serve_families()
         for broker_id in settings.broker_ids:
             self.groups.start(broker_id)
         self.security.admit_users(self.change)
+
+    def _partition_logs(self) -> PartitionLogs:
+        """Logs in memory, or where they are kept, with what the settings say of them."""
+        new_store = (lambda *_: MemoryStore()) if self._kept is None else self._kept.new_store
+        log_settings = LogSettings(self.configs, self.image, self.settings.profile)
+        return PartitionLogs(self.image, new_store, log_settings.of)
 
     def _serve_families(self) -> VersionsApi:
         """Take up whatever answers requests; what of it is offered."""

@@ -5,6 +5,7 @@ ProducerStateEntry.
 """
 
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from coordinator_sim.protocol.errors import ErrorCode
@@ -225,9 +226,10 @@ class ProducerStates:
     # -- snapshots -----------------------------------------------------------------------------
 
     def snapshot(self) -> tuple[ProducerEntry, ...]:
-        """All of them as a snapshot file holds them."""
+        """All of them as a snapshot file holds them, by id."""
         return tuple(
-            producer.snapshot(producer_id) for producer_id, producer in self._producers.items()
+            producer.snapshot(producer_id)
+            for producer_id, producer in sorted(self._producers.items(), key=itemgetter(0))
         )
 
     def load(self, snapshots: Iterable[ProducerEntry]) -> None:
@@ -277,7 +279,10 @@ class ProducerStates:
         }
 
     def active(self) -> tuple[ActiveProducer, ...]:
-        """As DescribeProducers shows them. Source: UnifiedLog.activeProducers."""
+        """As DescribeProducers shows them, by id. Source: UnifiedLog.activeProducers.
+
+        UNSPECIFIED: Kafka's order is that of a hash map, which for few small ids is this.
+        """
         return tuple(
             ActiveProducer(
                 producer_id=producer_id,
@@ -289,7 +294,7 @@ class ProducerStates:
                     _NONE if producer.first_offset is None else producer.first_offset
                 ),
             )
-            for producer_id, producer in self._producers.items()
+            for producer_id, producer in sorted(self._producers.items(), key=itemgetter(0))
         )
 
     def _find_first_unstable(self) -> None:

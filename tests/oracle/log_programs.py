@@ -5,15 +5,19 @@
 
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import cast
 
 from msgspec.structs import replace
 
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.records import EndTransactionMarker
+from coordinator_sim.storage.contract import SegmentStore
+from coordinator_sim.storage.files import Files, OpenFiles
 from coordinator_sim.storage.log_config import config_of
 from coordinator_sim.storage.log_values import Appended
 from coordinator_sim.storage.memory_store import MemoryStore
+from coordinator_sim.storage.partition_folder import Opening, open_store
 from coordinator_sim.storage.partition_log import PartitionLog
 from coordinator_sim.storage.spans import end_of
 from coordinator_sim.wire.compression import Compression
@@ -210,11 +214,16 @@ class Programs:
 
 
 class OurLog:
-    """Our log, answering as the oracle does."""
+    """Our log, answering as the oracle does.
 
-    def __init__(self) -> None:
-        self._log = PartitionLog("t", 0, MemoryStore())
-        self._store = MemoryStore()
+    Args:
+        root: Where a log makes its folder; None to keep it in memory.
+    """
+
+    def __init__(self, root: Path | None = None) -> None:
+        self._root = root
+        self._store: SegmentStore = MemoryStore()
+        self._log = PartitionLog("t", 0, self._store)
         self._held: int | None = None
         self._magic = 2
 
@@ -243,8 +252,18 @@ class OurLog:
         }
         return answer
 
+    def _store_of(self, log_start_offset: int) -> SegmentStore:
+        if self._root is None:
+            return self._store
+        folder = self._root / "t-0"
+        folder.mkdir(exist_ok=True)
+        opening = Opening(folder=str(folder), log_start_offset=log_start_offset)
+        store, _ = open_store(opening, OpenFiles(Files()))
+        return store
+
     def _open(self, command: Json) -> Json:
         self._store = MemoryStore()
+        self._store = self._store_of(0)
         self._held = None
         self._config = config_of(command["config"])  # type: ignore[arg-type]
         self._log = PartitionLog("t", 0, self._store, self._config)
@@ -333,7 +352,7 @@ class OurLog:
 
     def _reopen(self, command: Json) -> Json:
         self._log.close()
-        # The store is the same: what a log was held at is not kept.
+        self._store = self._store_of(self._log.log_start_offset)
         self._log = PartitionLog(
             "t",
             0,

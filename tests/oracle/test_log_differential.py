@@ -41,9 +41,8 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LinesProcess]:
         yield process
 
 
-def run(programs: Programs, kafka: LinesProcess) -> None:
+def run(programs: Programs, kafka: LinesProcess, ours: OurLog) -> None:
     """Give both the same commands; the first difference fails."""
-    ours = OurLog()
     for number, command in enumerate(programs.commands(COMMANDS)):
         kafka.send([msgspec.json.encode(for_kafka(command))])
         theirs = comparable(command, dict(kafka.receive()))
@@ -62,7 +61,16 @@ def run(programs: Programs, kafka: LinesProcess) -> None:
 @pytest.mark.parametrize("seed", range(PROGRAMS))
 def test_random_programs_leave_the_log_as_kafka_does(seed: int, kafka: LinesProcess) -> None:
     """Appends, markers, reads, times, retention, cleaning, truncation, reopening."""
-    run(Programs(seed, CONFIGS[seed % len(CONFIGS)]), kafka)
+    run(Programs(seed, CONFIGS[seed % len(CONFIGS)]), kafka, OurLog())
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("seed", range(PROGRAMS, PROGRAMS + PROGRAMS // 2))
+def test_random_programs_leave_files_as_kafka_does(
+    seed: int, kafka: LinesProcess, tmp_path: Path
+) -> None:
+    """The same over segment files, opened anew now and then."""
+    run(Programs(seed, CONFIGS[seed % len(CONFIGS)]), kafka, OurLog(tmp_path))
 
 
 @pytest.mark.oracle
@@ -77,4 +85,4 @@ def test_logs_of_old_formats_take_what_kafka_takes(
     )
     if seed % 2:
         settings["message.timestamp.type"] = "LogAppendTime"
-    run(Programs(seed, settings, (magic, (0, 1, 2))), kafka)
+    run(Programs(seed, settings, (magic, (0, 1, 2))), kafka, OurLog())
