@@ -122,7 +122,11 @@ class StateTopic:
         log = None if state is None else self._logs.local_log(state.leader_id, place)
         if log is None or isinstance(log, ErrorCode):
             return
-        for chunk in log.chunks():
+        chunks = log.chunks()
+        while True:
+            chunk = self._logs.attempt(place, partial(next, chunks, b""))
+            if isinstance(chunk, ErrorCode) or not chunk:
+                return
             yield from _entries_of(chunk)
 
 

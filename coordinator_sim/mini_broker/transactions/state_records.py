@@ -5,6 +5,7 @@ Source: kafka 4.3, TransactionLog.java, valueToBytes and read.
 
 from typing import Final
 
+from coordinator_sim.errors import WireFormatError
 from coordinator_sim.mini_broker.transactions.metadata import (
     TransactionMetadata,
     TransactionState,
@@ -21,6 +22,7 @@ from coordinator_sim.wire.transaction_records import (
 )
 
 _TAGGED_FROM: Final = 1
+_STATUSES: Final = frozenset(int(state) for state in TransactionState)
 
 
 def value_version(transaction_version: int) -> int:
@@ -65,11 +67,13 @@ def metadata_from(transactional_id: str, data: bytes) -> TransactionMetadata | N
     fenced.
 
     Raises:
-        WireFormatError: the value is cut short.
+        WireFormatError: the value is cut short, or names no state.
     """
     value = decode_transaction_value(data)
     if value is None:
         return None
+    if value.transaction_status not in _STATUSES:
+        raise WireFormatError(f"{value.transaction_status} is no state of a transaction", 0)
     state = TransactionState(value.transaction_status)
     partitions: dict[TopicPartition, None] = {}
     if state is not TransactionState.EMPTY:

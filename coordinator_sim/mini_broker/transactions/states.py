@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
+from coordinator_sim.errors import WireFormatError
 from coordinator_sim.mini_broker.image import ClusterImage
 from coordinator_sim.mini_broker.transactions.metadata import (
     MAX_TIMEOUT_MS,
@@ -211,16 +212,10 @@ class TransactionStates:
         Source: loadTransactionsForTxnTopicPartition.
         """
         epoch = self._loading[number]
-        ids: dict[str, TransactionMetadata] = {}
-        for key, value in self._log.entries(number):
-            transactional_id = decode_transaction_key(key)
-            if transactional_id is None:
-                continue
-            metadata = None if value is None else metadata_from(transactional_id, value)
-            if metadata is None:
-                ids.pop(transactional_id, None)
-            else:
-                ids[transactional_id] = metadata
+        ids = self._read(number)
+        if self._loading.get(number) != epoch:
+            # The medium failed, and the partition has another leader by now.
+            return []
         self.unload(number)
         self._partitions[number] = _Partition(epoch, ids)
         for metadata in ids.values():
@@ -230,6 +225,28 @@ class TransactionStates:
             for metadata in ids.values()
             if metadata.state in (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
         ]
+
+    def _read(self, number: int) -> dict[str, TransactionMetadata]:
+        """What a partition's log says, up to a record that cannot be read.
+
+        QUIRK: Kafka logs such a record and serves what came before it.
+
+        Source: TransactionStateManager.loadTransactionMetadata.
+        """
+        ids: dict[str, TransactionMetadata] = {}
+        try:
+            for key, value in self._log.entries(number):
+                transactional_id = decode_transaction_key(key)
+                if transactional_id is None:
+                    continue
+                metadata = None if value is None else metadata_from(transactional_id, value)
+                if metadata is None:
+                    ids.pop(transactional_id, None)
+                else:
+                    ids[transactional_id] = metadata
+        except WireFormatError:
+            return ids
+        return ids
 
     def unload(self, number: int) -> None:
         """This broker leads a partition no more. Source: removeTransactionsForTxnTopicPartition."""

@@ -209,3 +209,16 @@ def test_a_tombstone_that_cannot_be_written_leaves_the_id(bench: Bench) -> None:
     assert bench.add(producer) is ErrorCode.COORDINATOR_NOT_AVAILABLE
     bench.log.failure = ErrorCode.NONE
     assert bench.add(producer) is ErrorCode.NONE
+
+
+@pytest.mark.parametrize("value", [b"\x00\x01\x00", b"\x00\x00" + bytes(14) + b"\x09" + bytes(20)])
+def test_a_record_that_cannot_be_read_ends_the_load(bench: Bench, value: bytes) -> None:
+    """What came before it is served, what comes behind it is not."""
+    producer = bench.producer()
+    partition = bench.coordinator.states.partition_for("id")
+    behind = bench.log.partitions[partition][-1]
+    bench.log.partitions[partition].append((behind[0], value))
+    bench.add(producer)
+    bench.fail_over()
+    assert bench.state() is TransactionState.EMPTY
+    assert bench.add(producer) is ErrorCode.NONE
