@@ -12,6 +12,8 @@ from coordinator_sim.server.clocks import Clock, MovableClock, VirtualClock
 
 AUTO_QUIET_MS: Final = 50
 """Wall time without a request after which an automatic clock jumps."""
+_LOOK_S: Final = 0.001
+"""Deadlines are looked at no more often: they are in milliseconds, and every family is asked."""
 
 
 class Timed(Protocol):
@@ -38,7 +40,17 @@ class Timekeeper:
             deadline.
     """
 
-    __slots__ = ("_alarm", "_alarm_at", "_cluster", "_jump", "_quiet_ms", "_quiet_since", "clock")
+    __slots__ = (
+        "_alarm",
+        "_alarm_at",
+        "_cluster",
+        "_jump",
+        "_look",
+        "_looked_at",
+        "_quiet_ms",
+        "_quiet_since",
+        "clock",
+    )
 
     def __init__(self, cluster: Timed, clock: Clock, quiet_ms: int = AUTO_QUIET_MS) -> None:
         self.clock = clock
@@ -47,15 +59,33 @@ class Timekeeper:
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at: float | None = None
         self._jump: asyncio.TimerHandle | None = None
+        self._look: asyncio.TimerHandle | None = None
+        self._looked_at = -_LOOK_S
         self._quiet_since = 0.0
 
     def settled(self) -> None:
         """Requests were worked on, or a verb: arm the alarm if a deadline is earlier than before.
 
-        An alarm whose deadline has moved away rings in vain, and is armed anew then.
+        Within a millisecond after the last look it is put off to the end of that.
         """
         loop = asyncio.get_running_loop()
         self._await_quiet(loop)
+        if self._look is None:
+            next_look = self._looked_at + _LOOK_S
+            if loop.time() >= next_look:
+                self._arm(loop)
+            else:
+                self._look = loop.call_at(next_look, self._arm, loop)
+
+    def _arm(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Look at all deadlines.
+
+        An alarm whose deadline has moved away rings in vain, and is armed anew then.
+        """
+        if self._look is not None:
+            self._look.cancel()
+            self._look = None
+        self._looked_at = loop.time()
         delay_ms = self._delay_ms(self.clock.now())
         if delay_ms is None:
             return
@@ -69,23 +99,23 @@ class Timekeeper:
 
     def stop(self) -> None:
         """Fire nothing any more."""
-        for handle in (self._alarm, self._jump):
+        for handle in (self._alarm, self._jump, self._look):
             if handle is not None:
                 handle.cancel()
-        self._alarm = self._alarm_at = self._jump = None
+        self._alarm = self._alarm_at = self._jump = self._look = None
 
     def serve(self, cluster: Timed) -> None:
         """Fire the deadlines of another cluster from now on."""
         self.stop()
         self._cluster = cluster
-        self.settled()
+        self._settle_now()
 
     def set_clock(self, clock: MovableClock) -> None:
         """Go on with another clock, from the group time that it is: that never goes back."""
         clock.move_to(self.clock.now().group_ms)
         self.stop()
         self.clock = clock
-        self.settled()
+        self._settle_now()
 
     def advance(self, ms: int) -> None:
         """Move a virtual clock on, through every deadline on the way, one after the other.
@@ -112,7 +142,7 @@ class Timekeeper:
             clock.move_to(due_ms)
             self._cluster.expire(clock.now())
         clock.move_to(group_ms)
-        self.settled()
+        self._settle_now()
 
     def step(self) -> bool:
         """Move a virtual clock to the next deadline; whether there was one.
@@ -124,6 +154,12 @@ class Timekeeper:
         if due_ms is not None:
             self.run_until(max(due_ms, self.clock.now().group_ms))
         return due_ms is not None
+
+    def _settle_now(self) -> None:
+        """As `settled`, without putting it off."""
+        loop = asyncio.get_running_loop()
+        self._await_quiet(loop)
+        self._arm(loop)
 
     def _delay_ms(self, now: Instants) -> int | None:
         group_ms = self._cluster.next_group_deadline_ms()
@@ -139,7 +175,7 @@ class Timekeeper:
     def _ring(self) -> None:
         self._alarm = self._alarm_at = None
         self._cluster.expire(self.clock.now())
-        self.settled()
+        self._settle_now()
 
     def _await_quiet(self, loop: asyncio.AbstractEventLoop) -> None:
         if not isinstance(self.clock, VirtualClock) or not self.clock.auto:
