@@ -46,6 +46,8 @@ _TWO_INT32: Final = struct.Struct(">ii").unpack_from
 _COMMITTED: Final = struct.Struct(">iqh")
 _COMMITTED_WITH_EPOCH: Final = struct.Struct(">iqih")
 _COMMITTED_COMPACT: Final = struct.Struct(">iqiB")
+_COMMITTED_PLAIN: Final = struct.Struct(">iqiBB")
+"""With the size of empty metadata, and no tags."""
 
 
 class UnusualFrameError(Exception):
@@ -210,8 +212,23 @@ def _commits_with_epoch(frame: bytes, at: int) -> tuple[tuple[OffsetCommitPartit
 
 
 def _commits_compact(frame: bytes, at: int) -> tuple[tuple[OffsetCommitPartition, ...], int]:
-    """The partitions of a topic in versions 8 and 9."""
+    """The partitions of a topic in versions 8 and 9.
+
+    Mostly none has metadata, so that all have one size. A row is where it seems to be when all
+    before it are so.
+    """
     count, at = _size(frame, at)
+    end = at + count * _COMMITTED_PLAIN.size
+    if end <= len(frame):
+        plain = [
+            OffsetCommitPartition(partition, offset, leader_epoch)
+            for partition, offset, leader_epoch, size, tags in _COMMITTED_PLAIN.iter_unpack(
+                frame[at:end]
+            )
+            if size == 1 and not tags
+        ]
+        if len(plain) == count:
+            return tuple(plain), end
     partitions = []
     for _ in range(count):
         partition, offset, leader_epoch, size = _COMMITTED_COMPACT.unpack_from(frame, at)
