@@ -22,6 +22,7 @@ from coordinator_sim.server.control.http import ControlServer
 from coordinator_sim.server.kafka_server import KafkaServer, Listen
 from coordinator_sim.server.metering import Meter
 from coordinator_sim.server.probe import answers_api_versions
+from coordinator_sim.server.timekeeper import Timekeeper
 from coordinator_sim.server.tracing import Tracing
 from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
 
@@ -109,7 +110,10 @@ class Serving:
         self._clock: Clock = parse_clock(options.clock, loop.time)
         self._feed = Feed()
         self._warned: dict[str, None] = {}
+        self._keeper: Timekeeper | None = None
         self._tracing = Tracing(self._info, _scratch)
+        if options.trace is not None:
+            self._tracing.start(options.trace)
         is_scaled = isinstance(self._clock, ScaledClock)
         is_watched = is_scaled or options.control is not None or options.trace is not None
         meter = Meter()
@@ -120,6 +124,7 @@ class Serving:
             meter=meter if options.control is not None else None,
             kept=_kept(options),
         )
+        self._keeper = self.server.timekeeper
         self.control = Control(self.server, self._feed, self._tracing, meter)
         self.server.watch(self._begin)
         self._http: ControlServer | None = None
@@ -135,8 +140,6 @@ class Serving:
             OSError: a broker's address cannot be bound.
         """
         options = self._options
-        if options.trace is not None:
-            self._tracing.start(options.trace)
         if options.pcap is not None:
             from coordinator_sim.server.pcap import PcapTap
 
@@ -183,19 +186,23 @@ class Serving:
 
     def _begin(self, cluster: ServedCluster) -> None:
         """A new cluster has the topics of the command line; one that goes on may have them."""
-        now = self.server.timekeeper.clock.now()
+        now = self._present_clock().now()
         for name, partitions in self._options.topics.items():
             if name in cluster.image.topics:
                 continue
             cluster.topics.create_spread(name, partitions, now)
 
     def _happened(self, broker_id: int, events: tuple[TraceEvent, ...]) -> None:
-        clock = self.server.timekeeper.clock
+        clock = self._present_clock()
         self._feed.traced(broker_id, events, clock.now().wall_ms)
         self._tracing.take(events)
         if isinstance(clock, ScaledClock):
             for event in events:
                 self._warn_of_short_session(clock, event)
+
+    def _present_clock(self) -> Clock:
+        """The clock that counts; groups that are loaded tell of it before there is a server."""
+        return self._clock if self._keeper is None else self._keeper.clock
 
     def _warn_of_short_session(self, clock: ScaledClock, event: TraceEvent) -> None:
         """Log once what clients of a group will not stand on a clock this fast."""
@@ -208,7 +215,7 @@ class Serving:
 
     def _info(self) -> RunInfo:
         settings = self._options.cluster
-        now = self.server.timekeeper.clock.now()
+        now = self._present_clock().now()
         text = f"{settings.cluster_id} {settings.seed} {now.wall_ms} {os.getpid()}"
         return RunInfo(
             trace_id=sha256(text.encode()).hexdigest()[:16],
@@ -217,7 +224,7 @@ class Serving:
             version=__version__,
             profile=settings.profile.name,
             seed=settings.seed,
-            options={"clock": self.server.timekeeper.clock.name},
+            options={"clock": self._present_clock().name},
         )
 
 

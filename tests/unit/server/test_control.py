@@ -460,6 +460,26 @@ def test_what_groups_told_is_read_from_a_number_on() -> None:
     play(story)
 
 
+def test_kept_groups_are_shown_and_traced_from_the_first_moment(tmp_path: Path) -> None:
+    """A server that goes on with what its directory has tells of the groups that it loads."""
+
+    async def first(server: Running) -> None:
+        client = await coordinated(server, "app")
+        await client.join("app")
+        await client.close()
+
+    async def second(server: Running) -> None:
+        listed = await server.get("/v1/groups")
+        assert isinstance(listed, list)
+        assert [each["group_id"] for each in listed] == ["app"]
+
+    kept = msgspec.structs.replace(options(), log_dir=tmp_path / "log")
+    play(first, kept)
+    play(second, msgspec.structs.replace(kept, trace=tmp_path / "run"))
+    told = [each.event for each in read_run(tmp_path / "run").events()]
+    assert told.index(Event.LOAD_START) < told.index(Event.GROUP_LOADED)
+
+
 def test_connections_are_listed_and_closed() -> None:
     """A connection has a number; closing it by that number ends it."""
 
