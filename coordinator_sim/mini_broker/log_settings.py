@@ -5,11 +5,16 @@ Source: kafka trunk, storage/.../internals/log/LogConfig.java; LogManager.fetchO
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from coordinator_sim.mini_broker.configs import Configs
 from coordinator_sim.mini_broker.image import TOPIC_RESOURCE, ClusterImage
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.storage.log_config import NEVER_MS, LogConfig
 from coordinator_sim.wire.record_batches import CURRENT_MAGIC
+
+COMPACTED_IN_MEMORY_BYTES: Final = 1 << 20
+"""Of one segment of a compacted topic in memory, at most."""
 
 _OF_BROKERS: Final = {"producer_id_expiration_ms": "producer.id.expiration.ms"}
 _INTERNAL_SEGMENT_BYTES: Final = "internal.segment.bytes"
@@ -27,11 +32,16 @@ class LogSettings:
         configs: Settings of topics and brokers.
         image: The metadata.
         profile: Says the format of logs.
+        in_memory: Whether superseded records cost memory: segments are then small where a cleaner
+            goes over all but the newest.
     """
 
-    __slots__ = ("_configs", "_found", "_image", "_profile", "_version")
+    __slots__ = ("_configs", "_found", "_image", "_in_memory", "_profile", "_version")
 
-    def __init__(self, configs: Configs, image: ClusterImage, profile: Profile) -> None:
+    def __init__(
+        self, configs: Configs, image: ClusterImage, profile: Profile, *, in_memory: bool = False
+    ) -> None:
+        self._in_memory = in_memory
         self._configs = configs
         self._image = image
         self._profile = profile
@@ -68,7 +78,11 @@ class LogSettings:
             for bound in ("message_timestamp_before_max_ms", "message_timestamp_after_max_ms"):
                 if values.get(bound, NEVER_MS) == NEVER_MS:
                     values[bound] = difference
-        return LogConfig(**values, message_format_magic=self._magic(topic))  # type: ignore[arg-type] # parsed by the same names
+        config = LogConfig(**values, message_format_magic=self._magic(topic))  # type: ignore[arg-type] # parsed by the same names
+        if self._in_memory and config.is_compacted:
+            segment_bytes = min(config.segment_bytes, COMPACTED_IN_MEMORY_BYTES)
+            return replace(config, segment_bytes=segment_bytes)
+        return config
 
     def _magic(self, topic: str) -> int:
         """The format of the profile's logs, or an older one that the topic wants."""

@@ -188,7 +188,9 @@ class ServedCluster:
     def _partition_logs(self) -> PartitionLogs:
         """Logs in memory, or where they are kept, with what the settings say of them."""
         new_store = (lambda *_: MemoryStore()) if self._kept is None else self._kept.new_store
-        log_settings = LogSettings(self.configs, self.image, self.settings.profile)
+        log_settings = LogSettings(
+            self.configs, self.image, self.settings.profile, in_memory=self._kept is None
+        )
         return PartitionLogs(self.image, new_store, log_settings.of)
 
     def _serve_families(self) -> VersionsApi:
