@@ -8,7 +8,7 @@ Source: kafka trunk, server-common Authorizer.java; metadata/.../authorizer/Stan
 
 from collections.abc import Iterable
 from enum import Enum, IntEnum, unique
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -72,6 +72,17 @@ class Authorizer(Protocol):
             principal: Type and name, as `User:alice`.
             host: An address without the slash that Java prints before it.
         """
+        ...
+
+
+@runtime_checkable
+class KnowsItsRules(Protocol):
+    """An authorizer that can say whether its rules leave any name for a deed."""
+
+    def is_allowed_somewhere(
+        self, operation: Operation, resource_type: ResourceType, *, principal: str, host: str
+    ) -> bool:
+        """Whether there could be a resource of that type that the principal may do that to."""
         ...
 
 

@@ -1,10 +1,16 @@
 """What the edge of a broker makes of a request: what to pass on, and what to do with the answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from coordinator_sim.broker.authorizer import Authorizer, Operation, ResourceType, operation_bits
+from coordinator_sim.broker.authorizer import (
+    Authorizer,
+    KnowsItsRules,
+    Operation,
+    ResourceType,
+    operation_bits,
+)
 from coordinator_sim.protocol.messages import RequestContext
 from coordinator_sim.protocol.requests import GroupRequest, Response
 
@@ -52,6 +58,31 @@ class Access:
         return self.authorizer.is_allowed(
             operation, resource_type, name, principal=context.principal, host=host
         )
+
+    def allows_somewhere(
+        self,
+        context: RequestContext,
+        operation: Operation,
+        resource_type: ResourceType,
+        names: Iterable[str],
+    ) -> bool:
+        """Whether the sender may do that to any resource of that type.
+
+        Args:
+            context: Of the request.
+            operation: What.
+            resource_type: To what.
+            names: Those that there are, for an authorizer that knows single names alone.
+
+        Source: AuthHelper.authorizeByResourceType.
+        """
+        if isinstance(self.authorizer, KnowsItsRules):
+            host = context.client_host.removeprefix("/")
+            principal = context.principal
+            return self.authorizer.is_allowed_somewhere(
+                operation, resource_type, principal=principal, host=host
+            )
+        return any(self.allows(context, operation, resource_type, name) for name in names)
 
     def bits(
         self,

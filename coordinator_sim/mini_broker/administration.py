@@ -54,6 +54,7 @@ class Administration:
         configs: Settings of topics, brokers and groups.
         access: Whom to ask.
         endpoint: Where a living broker is reached on a listener; None when it is not.
+        registered: Where a broker is reached, also one that the cluster has given up.
         topics: Creates, grows and deletes topics.
         leadership: Elects leaders.
         change: Lets any other change of the metadata take effect.
@@ -64,6 +65,7 @@ class Administration:
     configs: Configs
     access: Access
     endpoint: Callable[[int, str], Endpoint | None]
+    registered: Callable[[int, str], Endpoint | None]
     topics: TopicVerbs
     leadership: Leadership
     change: Callable[[Change], None]

@@ -5,6 +5,7 @@ from coordinator_sim.mini_broker.administration import Administration
 from coordinator_sim.mini_broker.cluster_api import ClusterApi
 from coordinator_sim.mini_broker.configs_api import ConfigsApi
 from coordinator_sim.mini_broker.contract import Family
+from coordinator_sim.mini_broker.features_api import FeaturesApi
 from coordinator_sim.mini_broker.metadata_api import MetadataApi
 from coordinator_sim.mini_broker.quotas_api import QuotasApi
 from coordinator_sim.mini_broker.reassignment_api import ReassignmentApi
@@ -21,6 +22,7 @@ def administration_apis(admin: Administration) -> tuple[Family, ...]:
         ReassignmentApi(admin),
         ConfigsApi(admin),
         QuotasApi(admin),
+        FeaturesApi(admin),
         AclApi(admin),
         ScramApi(admin),
     )

@@ -54,7 +54,8 @@ class ClusterApi:
         error = _endpoint_type_error(call)
         if error is not None:
             return error.fields()
-        nodes = broker_nodes(admin, call.context.listener)
+        listener = call.context.listener
+        nodes = broker_nodes(admin, listener)
         leading = controller_id(admin)
         asked = call.request["includeClusterAuthorizedOperations"]
         return {
@@ -63,8 +64,13 @@ class ClusterApi:
             "endpointType": _BROKERS,
             "clusterAuthorizedOperations": cluster_operations(admin, call, asked=asked),
             "brokers": [
-                {"brokerId": broker_id, "host": host, "port": port, "rack": None}
-                for broker_id, host, port in nodes
+                {"brokerId": broker_id, "host": found.host, "port": found.port, "isFenced": fenced}
+                for broker_id in admin.settings.broker_ids
+                if (found := admin.registered(broker_id, listener)) is not None
+                and (
+                    not (fenced := admin.endpoint(broker_id, listener) is None)
+                    or call.request.get("includeFencedBrokers", False)
+                )
             ],
         }
 

@@ -25,6 +25,9 @@ RESOURCE_TYPES: Final = {
     7: ResourceType.USER,
 }
 """By Kafka's number. Source: ResourceType.java."""
+_ANY_NAME: Final = "hardcode"
+"""The name that Kafka tries first."""
+_ANYBODY: Final = "User:*"
 LITERAL: Final = 3
 PREFIXED: Final = 4
 DENY: Final = 2
@@ -80,6 +83,28 @@ class ImageAuthorizer:
         rules = AclAuthorizer(about)
         return rules.is_allowed(operation, resource_type, name, principal=principal, host=host)
 
+    def is_allowed_somewhere(
+        self, operation: Operation, resource_type: ResourceType, *, principal: str, host: str
+    ) -> bool:
+        """As `KnowsItsRules.is_allowed_somewhere`. Source: Authorizer.authorizeByResourceType."""
+        at_a_name = self.is_allowed(
+            operation, resource_type, _ANY_NAME, principal=principal, host=host
+        )
+        if at_a_name:
+            return True
+        spoken = [
+            acl
+            for acl in map(_acl, self._image.acls)
+            if acl.resource_type is resource_type
+            and acl.principal in {principal, _ANYBODY}
+            and acl.host in {host, WILDCARD}
+            and acl.operation in {operation, Operation.ALL}
+        ]
+        denied = [acl for acl in spoken if not acl.allows]
+        if any(acl.name == WILDCARD and not acl.is_prefix for acl in denied):
+            return False
+        return any(acl.allows and _is_left(acl, denied) for acl in spoken)
+
     def _read(self) -> None:
         """Sort the rules by what they are about."""
         self._version = self._image.acl_version
@@ -91,6 +116,17 @@ class ImageAuthorizer:
                 self._prefixed.setdefault(acl.resource_type, []).append(acl)
             else:
                 self._named.setdefault((acl.resource_type, acl.name), []).append(acl)
+
+
+def _is_left(allowed: Acl, denied: list[Acl]) -> bool:
+    """Whether denials leave something of what a rule allows."""
+    if allowed.name == WILDCARD and not allowed.is_prefix:
+        return True
+    covered = any(acl.is_prefix and allowed.name.startswith(acl.name) for acl in denied)
+    same = any(
+        not acl.is_prefix and not allowed.is_prefix and acl.name == allowed.name for acl in denied
+    )
+    return not covered and not same
 
 
 def _acl(rule: AclCreated) -> Acl:

@@ -292,6 +292,7 @@ class ServedCluster:
             configs=self.configs,
             access=self.access,
             endpoint=self.endpoint,
+            registered=self._endpoint,
             topics=self.topics,
             leadership=self.leadership,
             change=self.change,

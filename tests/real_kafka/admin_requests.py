@@ -217,6 +217,13 @@ def described(*, endpoint: int = 1, operations: bool = False) -> Asked:
     return ApiKey.DESCRIBE_CLUSTER, 1, fields
 
 
+def feature(name: str, level: int, kind: int = 1, *, version: int = 2, only: bool = False) -> Asked:
+    """UpdateFeatures; kind 1 goes up, 2 down."""
+    asked = {"feature": name, "maxVersionLevel": level, "upgradeType": kind}
+    fields = {"timeoutMs": 5_000, "featureUpdates": [asked], "validateOnly": only}
+    return ApiKey.UPDATE_FEATURES, version, fields
+
+
 TOPICS: Final[tuple[Asked, ...]] = (
     create(new("a", 3)),
     create(new("a", 3)),
@@ -314,6 +321,21 @@ CLUSTER: Final[tuple[Asked, ...]] = (
     described(operations=True),
     described(endpoint=2),
     described(endpoint=9),
+    feature("transaction.version", 1, 2),
+    feature("transaction.version", 1),
+    feature("transaction.version", 2),
+    feature("transaction.version", 5),
+    feature("transaction.version", -1),
+    feature("transaction.version", 1),
+    feature("transaction.version", 1, 9),
+    feature("transaction.version", 0, 3),
+    feature("transaction.version", 1, 2),
+    feature("transaction.version", 1, only=True),
+    feature("transaction.version", 2, version=1),
+    feature("transaction.version", 5, version=1),
+    feature("nothing", 1),
+    feature("metadata.version", 99),
+    feature("metadata.version", 7, 2),
     pages("a", limit=2),
     pages("a", limit=2, cursor=("a", 2)),
     pages("a", "nothing", limit=3),

@@ -131,6 +131,40 @@ def test_rules_are_for_those_who_may_alter_the_cluster(guarded: ServedCluster) -
     assert answer["errorCode"] == refused
 
 
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ([], ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+        ([("other", ALLOW, LITERAL)], ErrorCode.NONE),
+        (
+            [("other", ALLOW, LITERAL), ("other", DENY, LITERAL)],
+            ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        ),
+        (
+            [("other", ALLOW, LITERAL), ("ot", DENY, PREFIXED)],
+            ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        ),
+        ([("other", ALLOW, PREFIXED), ("other", DENY, LITERAL)], ErrorCode.NONE),
+        ([("*", ALLOW, LITERAL), ("other", DENY, PREFIXED)], ErrorCode.NONE),
+        (
+            [("a", ALLOW, LITERAL), ("*", DENY, LITERAL)],
+            ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        ),
+    ],
+)
+def test_producer_id_is_for_who_may_write_to_any_name(
+    guarded: ServedCluster, given: list[tuple[str, int, int]], error: ErrorCode
+) -> None:
+    """The name need not be that of a topic; denials may leave none."""
+    write = 4
+    create(guarded, *(rule(name, write, allow, pattern) for name, allow, pattern in given))
+    request = {"transactionalId": None, "transactionTimeoutMs": 0}
+
+    answer = client(guarded, ALICE).call(ApiKey.INIT_PRODUCER_ID, 4, request)
+
+    assert answer["errorCode"] == error
+
+
 def test_without_an_authorizer_there_are_no_rules(cluster: ServedCluster) -> None:
     """Kafka says that security is off."""
     assert create(cluster, rule("orders", READ)) == [ErrorCode.SECURITY_DISABLED]

@@ -1,0 +1,102 @@
+"""UpdateFeatures: other finalized levels of a cluster's features.
+
+Source: kafka trunk, ControllerApis.handleUpdateFeatures; FeatureControlManager.updateFeatures,
+updateFeature; QuorumController.updateFeatures and kafka 4.3.1 as it answers (texts).
+"""
+
+from typing import Final
+
+from coordinator_sim.broker.authorizer import Operation
+from coordinator_sim.mini_broker.administration import NO_ERROR, Administration, ApiError
+from coordinator_sim.mini_broker.changes import FeatureSet
+from coordinator_sim.mini_broker.contract import Call, Handlers
+from coordinator_sim.mini_broker.offered import offered_features
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.error_texts import error_message
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.wire.schema import Data
+
+_METADATA: Final = "metadata.version"
+_UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE = 1, 2, 3
+_TYPED_SINCE: Final = 1
+_FAILED: Final = "The update failed for all features since the following feature had an error: "
+
+
+class FeaturesApi:
+    """Moves features to other levels, all that are asked for or none.
+
+    Args:
+        admin: The cluster.
+    """
+
+    __slots__ = ("_admin", "_supported")
+
+    def __init__(self, admin: Administration) -> None:
+        self._admin = admin
+        self._supported = offered_features(admin.settings.profile).supported
+
+    def handlers(self) -> Handlers:
+        """Of UpdateFeatures alone."""
+        return {ApiKey.UPDATE_FEATURES: self._update}
+
+    def _update(self, call: Call) -> Data:
+        if not self._admin.allows_cluster(call, Operation.ALTER):
+            return ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED).fields()
+        # The last word on a feature counts.
+        updates = {each["feature"]: each for each in call.request["featureUpdates"]}
+        for update in updates.values():
+            text = self._complaint(call, update)
+            if text is not None:
+                return ApiError(ErrorCode.INVALID_UPDATE_VERSION, _FAILED + text).fields()
+        for name, update in updates.items():
+            level = update["maxVersionLevel"]
+            if not call.request.get("validateOnly", False) and level != self._level(name):
+                self._admin.change(FeatureSet(name, level))
+        done = {"errorCode": 0, "errorMessage": error_message(ErrorCode.NONE)}
+        return {**NO_ERROR.fields(), "results": [{"feature": each, **done} for each in updates]}
+
+    def _level(self, name: str) -> int:
+        return self._admin.image.features.get(name, 0)
+
+    def _complaint(self, call: Call, update: Data) -> str | None:
+        """What is wrong with one update, in Kafka's words; None when nothing is."""
+        name, level = update["feature"], update["maxVersionLevel"]
+        kind = _kind(call, update)
+        text = self._refusal(name, level, kind)
+        if text is not None:
+            return f"Invalid update version {level} for feature {name}. {text}"
+        if name == _METADATA and level < self._level(name):
+            return (
+                f"Unsupported metadata.version downgrade from {self._level(name)} to {level}. "
+                "Refusing to perform the requested downgrade because it might delete metadata "
+                "information."
+            )
+        return None
+
+    def _refusal(self, name: str, level: int, kind: int) -> str | None:
+        if kind not in {_UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE}:
+            return "The controller does not support the given upgrade type."
+        if level < 0:
+            return "A feature version cannot be less than 0."
+        controller = f"Local controller {min(self._admin.settings.broker_ids)}"
+        if name not in self._supported:
+            return f"{controller} does not support this feature."
+        low, high = self._supported[name]
+        if not low <= level <= high:
+            return f"{controller} only supports versions {low}-{high}"
+        if level < self._level(name) and kind == _UPGRADE:
+            return (
+                "Can't downgrade the version of this feature without setting the upgrade type to "
+                "either safe or unsafe downgrade."
+            )
+        if level > self._level(name) and kind != _UPGRADE:
+            return "Can't downgrade to a newer version."
+        return None
+
+
+def _kind(call: Call, update: Data) -> int:
+    """How a level may move; version 0 knows a permission to go down alone."""
+    if call.context.api_version >= _TYPED_SINCE:
+        found: int = update["upgradeType"]
+        return found
+    return _SAFE_DOWNGRADE if update["allowDowngrade"] else _UPGRADE
