@@ -383,12 +383,21 @@ class LogWriter:
         *,
         now_ms: int,
         leader_epoch: int,
+        transaction_version: int = 0,
     ) -> Appended:
         """End a producer's transaction here; a marker without a transaction is kept all the same.
 
+        Args:
+            producer_id: Whose it is.
+            producer_epoch: From transaction version 2 on above that of the records.
+            marker: How it ends.
+            now_ms: The present of the log's timestamps.
+            leader_epoch: Of the leader that was asked.
+            transaction_version: That the coordinator tells, as WriteTxnMarkers does from 2 on.
+
         Returns:
-            INVALID_PRODUCER_EPOCH for a producer that has a newer epoch,
-            TRANSACTION_COORDINATOR_FENCED for an older coordinator, or where the marker is.
+            INVALID_PRODUCER_EPOCH for a marker that comes late, TRANSACTION_COORDINATOR_FENCED for
+            one of an older coordinator, or where the marker is.
 
         Source: ProducerAppendInfo.appendEndTxnMarker.
         """
@@ -406,7 +415,9 @@ class LogWriter:
         data = self._timed(encode_batch(batch, BatchForm(leader_epoch=leader_epoch)), now_ms)
         span = span_of(StoredBatch(data, 0, len(data)))
         self._take_epoch(span)
-        refused = self._producers.marker_refusal_of(producer_id, producer_epoch, marker)
+        refused = self._producers.marker_refusal_of(
+            producer_id, producer_epoch, marker, transaction_version
+        )
         if refused is not None:
             self._rolled(self._store.make_room(len(data), (span,), now_ms))
             return self._refused(refused)

@@ -16,6 +16,8 @@ from coordinator_sim.wire.compaction import ProducerEnd
 
 BATCHES_TO_RETAIN: Final = 5
 """Of each producer, to know them again. Source: ProducerStateEntry.NUM_BATCHES_TO_RETAIN."""
+_BUMPING_VERSION: Final = 2
+"""Of transactions: each has a producer epoch of its own. Source: KIP-890."""
 _LAST_SEQUENCE: Final = 2**31 - 1
 _NONE: Final = -1
 
@@ -131,16 +133,25 @@ class ProducerStates:
         return None
 
     def marker_refusal_of(
-        self, producer_id: int, epoch: int, marker: EndTransactionMarker
+        self,
+        producer_id: int,
+        epoch: int,
+        marker: EndTransactionMarker,
+        transaction_version: int = 0,
     ) -> Refused | None:
         """Why a marker may not be appended; None when it may.
 
-        Source: ProducerAppendInfo.appendEndTxnMarker.
+        From transaction version 2 on its epoch is above that of the records. An equal one comes
+        late, unless it is the very marker that ended the transaction, sent again.
+
+        Source: kafka 4.3, ProducerAppendInfo.appendEndTxnMarker and checkProducerEpoch.
         """
         producer = self._producers.get(producer_id)
         if producer is None:
             return None
-        if epoch < producer.epoch:
+        is_open = producer.first_offset is not None
+        is_equal = epoch == producer.epoch and transaction_version >= _BUMPING_VERSION
+        if epoch < producer.epoch or (is_equal and is_open):
             return Refused(error=ErrorCode.INVALID_PRODUCER_EPOCH)
         if marker.coordinator_epoch < producer.coordinator_epoch:
             return Refused(error=ErrorCode.TRANSACTION_COORDINATOR_FENCED)

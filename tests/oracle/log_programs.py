@@ -163,10 +163,11 @@ class Programs:
         return {
             "op": "marker",
             "pid": producer_id,
-            "pepoch": max(0, epoch + pick.choices([0, 1, -1], [90, 5, 5])[0]),
+            "pepoch": max(0, epoch + pick.choices([0, 1, -1], [70, 25, 5])[0]),
             "commit": pick.random() < 0.5,
             "coordinator_epoch": pick.choices([1, 2, 0], [90, 3, 7])[0],
             "epoch": self._epoch,
+            "transaction_version": pick.choice([0, 1, 2]),
         }
 
     def _read(self) -> Json:
@@ -292,6 +293,7 @@ class OurLog:
                 ),
                 now_ms=command["now"],  # type: ignore[arg-type]
                 leader_epoch=command["epoch"],  # type: ignore[arg-type]
+                transaction_version=command["transaction_version"],  # type: ignore[arg-type]
             )
         )
 

@@ -306,4 +306,5 @@ def _append(log: PartitionLog, marker: Marker, now_ms: int) -> Appended:
         end,
         now_ms=now_ms,
         leader_epoch=log.leader_epoch,
+        transaction_version=marker.transaction_version,
     )

@@ -160,6 +160,24 @@ def test_zombie_coordinator_is_fenced() -> None:
     assert refused.error is ErrorCode.INVALID_PRODUCER_EPOCH
 
 
+def test_markers_of_newer_transactions_have_an_epoch_above_the_records() -> None:
+    """From transaction version 2 on an equal epoch is late, but for the same marker sent again."""
+    log = make_log()
+    send(log, batch(b"t", producer_id=7, producer_epoch=4, base_sequence=0, transactional=True))
+
+    def ended(epoch: int, version: int) -> ErrorCode:
+        told = log.append_marker(
+            7, epoch, COMMIT, now_ms=NOW_MS, leader_epoch=3, transaction_version=version
+        )
+        return told.error
+
+    assert ended(4, 2) is ErrorCode.INVALID_PRODUCER_EPOCH
+    assert log.has_open_transaction(7, 4)
+    assert ended(5, 2) is ErrorCode.NONE
+    assert ended(5, 2) is ErrorCode.NONE
+    assert ended(4, 1) is ErrorCode.INVALID_PRODUCER_EPOCH
+
+
 def test_read_outside_the_log_is_out_of_range() -> None:
     """Offsets before the start and after the end are refused, the end itself is empty."""
     log = make_log()
