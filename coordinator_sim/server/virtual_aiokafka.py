@@ -1,14 +1,15 @@
 """What aiokafka reads of the process around it, turned to a virtual loop, and back again.
 
-Nothing of aiokafka is changed: the names `time`, `random` and `uuid` of its modules stand for
+What aiokafka does is not changed: the names `time`, `random` and `uuid` of its modules stand for
 other objects meanwhile, and the builder of its batches stamps records that carry no timestamp
-(the compiled one asks the operating system).
+(the compiled one asks the operating system). One order is given: that of the brokers it chooses
+from. They are a set of tuples with a None in each, whose hash is an address up to Python 3.11.
 """
 
 import importlib
 import random
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, Final
@@ -37,6 +38,7 @@ UUID_MAKERS: Final = ("conn",)
 
 _ACCUMULATOR: Final = "producer.message_accumulator"
 _BUILDER: Final = "DefaultRecordBatchBuilder"
+_BROKERS: Final = "brokers"
 _SEQUENCE: Final = "_PRODUCER_CLIENT_ID_SEQUENCE"
 """Counts the producers of a process that have no client id of their own."""
 
@@ -81,11 +83,13 @@ def aiokafka_in_virtual_time(loop: VirtualLoop, *, epoch_ms: int, seed: int) -> 
     chance = random.Random(seed)  # noqa: S311 - a simulation's chance, and no secret
     accumulator = _module(_ACCUMULATOR)
     producers = _module("producer.producer").AIOKafkaProducer
+    metadata = _module("cluster").ClusterMetadata
     changes: list[tuple[Any, str, Any]] = [
         *((_module(name), "time", clock) for name in TIME_READERS),
         *((_module(name), "random", chance) for name in CHANCE_TAKERS),
         *((_module(name), "uuid", _SeededUuids(chance)) for name in UUID_MAKERS),
         (producers, _SEQUENCE, 0),
+        (metadata, _BROKERS, _in_order(getattr(metadata, _BROKERS))),
         (accumulator, _BUILDER, _stamping(getattr(accumulator, _BUILDER), clock)),
     ]
     before = [(place, name, getattr(place, name)) for place, name, _ in changes]
@@ -105,6 +109,11 @@ def _module(name: str) -> ModuleType:
         raise MissingDependencyError(
             "clients in virtual time are aiokafka's: pip install aiokafka"
         ) from error
+
+
+def _in_order(brokers: Callable[[Any], set[Any]]) -> Callable[[Any], list[Any]]:
+    """The method, with the same order in every process."""
+    return lambda cluster: sorted(brokers(cluster), key=str)
 
 
 def _stamping(builder: type[Any], clock: _VirtualTime) -> type[Any]:

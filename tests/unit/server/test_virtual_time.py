@@ -1,7 +1,12 @@
 """Unmodified aiokafka clients and a served cluster on one virtual loop."""
 
 import asyncio
+import json
+import os
+import subprocess
+import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +22,8 @@ from coordinator_sim.server.virtual_time import (
 )
 
 pytest.importorskip("aiokafka")
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 async def partitions_an_hour_later(kafka: VirtualKafka) -> int:
@@ -148,3 +155,15 @@ def test_members_of_a_broker_that_is_gone_find_the_next() -> None:
     cluster = ClusterSettings(broker_ids=(1, 2, 3), default_replication_factor=3)
     run = run_in_virtual_time(main, cluster=cluster, topics={"orders": 1})
     assert run.result == [b"first", b"second"]
+
+
+def test_transactions_copy_every_record_once_and_repeatably() -> None:
+    """Five members, three brokers of which one dies, coordinators that move; in two processes."""
+    command = [sys.executable, "-m", "tests.unit.server.exactly_once"]
+    environment = {**os.environ, "PYTHONHASHSEED": "3", "PYTHONPATH": str(ROOT)}
+    one, other = (
+        subprocess.run(command, capture_output=True, check=True, cwd=ROOT, env=environment).stdout
+        for _ in range(2)
+    )
+    assert json.loads(one)["copied"] == list(range(300))
+    assert one == other
