@@ -204,6 +204,8 @@ def _checkpoint(entries: Iterable[str]) -> bytes:
 
 def _checkpoint_lines(text: str) -> list[str]:
     lines = text.splitlines()
+    if not lines:
+        return []  # A broker makes the file first. Source: CheckpointReadBuffer.read.
     if len(lines) < _HEAD_LINES or lines[0].strip() != "0":
         raise DataError(f"a checkpoint of version {lines[:1]}; 0 is the one that is known")
     entries = lines[_HEAD_LINES:]
