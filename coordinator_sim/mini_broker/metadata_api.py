@@ -114,7 +114,9 @@ class MetadataApi:
                 found.append(self._with_operations(call, entry))
         found += [_missing(name, ZERO_UUID, _REFUSED) for name in uncreatable]
         refused = [name for name in names if name not in allowed]
-        return found + [_missing(name, ZERO_UUID, _REFUSED, internal=False) for name in refused]
+        conceals = admin.settings.profile.conceals_topics
+        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if conceals else _REFUSED
+        return found + [_missing(name, ZERO_UUID, error, internal=False) for name in refused]
 
     def _may_create(self, call: Call, name: str) -> bool:
         create = Operation.CREATE

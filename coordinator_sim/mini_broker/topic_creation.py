@@ -12,6 +12,7 @@ from coordinator_sim.mini_broker.administration import NO_ERROR, Administration,
 from coordinator_sim.mini_broker.config_validation import topic_error
 from coordinator_sim.mini_broker.placement import Replicas, assignment_error, shortage, spread
 from coordinator_sim.mini_broker.topic_names import complaint, metric_name
+from coordinator_sim.mini_broker.zookeeper_topics import zookeeper_plan
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.wire.schema import Data
 
@@ -38,6 +39,12 @@ def plan_topic(admin: Administration, asked: Data) -> PlannedTopic | ApiError:
         admin: The cluster.
         asked: The topic's entry.
     """
+    if admin.settings.profile.uses_zookeeper:
+        found = zookeeper_plan(admin, asked)
+        if isinstance(found, ApiError):
+            return found
+        configs = {each["name"]: each["value"] for each in asked["configs"]}
+        return PlannedTopic(asked["name"], found, configs)
     error = _name_error(admin, asked["name"])
     if error.is_failure:
         return error

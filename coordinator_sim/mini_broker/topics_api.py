@@ -25,6 +25,7 @@ from coordinator_sim.mini_broker.topic_creation import (
 )
 from coordinator_sim.mini_broker.topic_deletion import delete_topics
 from coordinator_sim.mini_broker.topic_names import CLUSTER_METADATA_TOPIC
+from coordinator_sim.mini_broker.zookeeper_topics import FOUND_TWICE, zookeeper_growth
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.wire.schema import Data
@@ -52,6 +53,10 @@ class TopicsApi:
             ApiKey.CREATE_PARTITIONS: self._create_partitions,
         }
 
+    @property
+    def _is_old(self) -> bool:
+        return self._admin.settings.profile.uses_zookeeper
+
     # -- CreateTopics ----------------------------------------------------------------------
 
     def _create_topics(self, call: Call) -> Data:
@@ -70,7 +75,8 @@ class TopicsApi:
             if topic["name"] not in twice and topic["name"] not in refused
         ]
         topics = [self._created(call, name, plan) for name, plan in planned]
-        topics += [{"name": name, **_DUPLICATE.fields()} for name in twice]
+        twice_error = FOUND_TWICE if self._is_old else _DUPLICATE
+        topics += [{"name": name, **twice_error.fields()} for name in twice]
         topics += [{"name": name, **error.fields()} for name, error in refused.items()]
         return {"topics": topics}
 
@@ -79,6 +85,9 @@ class TopicsApi:
             text = f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited."
             return ApiError(ErrorCode.INVALID_REQUEST, text)
         create = Operation.CREATE
+        if self._admin.settings.profile.conceals_topics:
+            allowed = self._admin.allows_cluster(call, create)
+            return None if allowed else ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         if self._admin.allows_cluster(call, create) or self._admin.allows_topic(call, create, name):
             return None
         return ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
@@ -137,8 +146,13 @@ class TopicsApi:
             return ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         state = self._admin.image.topics.get(name)
         if state is None:
-            return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        replicas = self._added(asked, len(state.partitions), len(state.partitions[0].replicas))
+            text = f"The topic '{name}' does not exist." if self._is_old else None
+            return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
+        present, factor = len(state.partitions), len(state.partitions[0].replicas)
+        if self._is_old:
+            replicas = zookeeper_growth(self._admin, asked, present, factor)
+        else:
+            replicas = self._added(asked, present, factor)
         if isinstance(replicas, ApiError):
             return replicas
         if not call.request["validateOnly"]:

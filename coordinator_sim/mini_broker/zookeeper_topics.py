@@ -1,0 +1,148 @@
+"""Whether a topic may be made or grow, as the controller of ZooKeeper's days decides it.
+
+The checks come in another order and in other words than those of KRaft's.
+
+DEVIATION: 0.10.2 uses 2.8's words; its errors and their order are its own.
+
+Source: kafka 2.8, ZkAdminManager.createTopics, createPartitions; AdminUtils
+.assignReplicasToBrokers; AdminZkClient.validateTopicCreate; Topic.validate.
+"""
+
+from typing import Final
+
+from coordinator_sim.mini_broker.administration import NO_ERROR, Administration, ApiError
+from coordinator_sim.mini_broker.config_validation import topic_error
+from coordinator_sim.mini_broker.placement import Replicas, spread
+from coordinator_sim.mini_broker.topic_names import complaint, metric_name
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.wire.schema import Data
+
+FOUND_TWICE: Final = ApiError(ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic.")
+_DEFAULT: Final = -1
+_MAX_LENGTH: Final = 249
+
+
+def zookeeper_plan(admin: Administration, asked: Data) -> tuple[Replicas, ...] | ApiError:
+    """The replicas of a topic to be made, or what is wrong with it."""
+    name = asked["name"]
+    configs = {each["name"]: each["value"] for each in asked["configs"]}
+    if name in admin.image.topics:
+        return _error(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+    nulls = [key for key, value in configs.items() if value is None]
+    if nulls:
+        text = f"Null value not supported for topic configs : {','.join(nulls)}"
+        return _error(ErrorCode.INVALID_REQUEST, text)
+    replicas = _replicas(admin, asked)
+    if isinstance(replicas, ApiError):
+        return replicas
+    error = _name_error(admin, name)
+    if not error.is_failure:
+        error = _assignment_error(asked)
+    if not error.is_failure and configs:
+        error = topic_error(admin.configs, name, configs)
+    return error if error.is_failure else replicas
+
+
+def zookeeper_growth(
+    admin: Administration, asked: Data, present: int, factor: int
+) -> tuple[Replicas, ...] | ApiError:
+    """The replicas of partitions to add to a topic that has some, or what is wrong."""
+    count, assignments = asked["count"], asked["assignments"]
+    if count < present:
+        text = (
+            f"Topic currently has {present} partitions, which is higher than the requested {count}."
+        )
+        return _error(ErrorCode.INVALID_PARTITIONS, text)
+    if count == present:
+        return _error(ErrorCode.INVALID_PARTITIONS, f"Topic already has {present} partitions.")
+    if assignments is None:
+        return spread(admin.living_ids(), present, count - present, factor)
+    told = tuple(tuple(each["brokerIds"]) for each in assignments)
+    unknown = [str(each) for ids in told for each in ids if each not in admin.settings.broker_ids]
+    if unknown:
+        text = f"Unknown broker(s) in replica assignment: {', '.join(dict.fromkeys(unknown))}."
+        return _error(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
+    if len(told) != count - present:
+        text = (
+            f"Increasing the number of partitions by {count - present} but {len(told)} "
+            "assignments provided."
+        )
+        return _error(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
+    return told
+
+
+def _error(code: ErrorCode, text: str) -> ApiError:
+    return ApiError(code, text)
+
+
+def _replicas(admin: Administration, asked: Data) -> tuple[Replicas, ...] | ApiError:
+    count, factor = asked["numPartitions"], asked["replicationFactor"]
+    if asked["assignments"]:
+        if (count, factor) != (_DEFAULT, _DEFAULT):
+            text = (
+                "Both numPartitions or replicationFactor and replicasAssignments were set. Both "
+                "cannot be used at the same time."
+            )
+            return _error(ErrorCode.INVALID_REQUEST, text)
+        told = {each["partitionIndex"]: tuple(each["brokerIds"]) for each in asked["assignments"]}
+        return tuple(told[index] for index in sorted(told))
+    settings = admin.settings
+    count = settings.num_partitions if count == _DEFAULT else count
+    factor = settings.default_replication_factor if factor == _DEFAULT else factor
+    living = admin.living_ids()
+    if count <= 0:
+        text = "Number of partitions must be larger than 0."
+        return _error(ErrorCode.INVALID_PARTITIONS, text)
+    if factor <= 0:
+        text = "Replication factor must be larger than 0."
+        return _error(ErrorCode.INVALID_REPLICATION_FACTOR, text)
+    if factor > len(living):
+        text = f"Replication factor: {factor} larger than available brokers: {len(living)}."
+        return _error(ErrorCode.INVALID_REPLICATION_FACTOR, text)
+    return spread(living, 0, count, factor)
+
+
+def _name_error(admin: Administration, name: str) -> ApiError:
+    if complaint(name) is not None:
+        return _error(ErrorCode.INVALID_TOPIC_EXCEPTION, _name_text(name))
+    has_signs = "." in name or "_" in name
+    others = [
+        each
+        for each in admin.image.topics
+        if has_signs and each != name and metric_name(each) == metric_name(name)
+    ]
+    if others:
+        text = f"Topic '{name}' collides with existing topics: {', '.join(others)}"
+        return _error(ErrorCode.INVALID_TOPIC_EXCEPTION, text)
+    return NO_ERROR
+
+
+def _name_text(name: str) -> str:
+    if not name:
+        return "Topic name is illegal, it can't be empty"
+    if name in {".", ".."}:
+        return 'Topic name cannot be "." or ".."'
+    if len(name) > _MAX_LENGTH:
+        return (
+            f"Topic name is illegal, it can't be longer than {_MAX_LENGTH} characters, topic "
+            f"name: {name}"
+        )
+    return (
+        f'Topic name "{name}" is illegal, it contains a character other than ASCII '
+        "alphanumerics, '.', '_' and '-'"
+    )
+
+
+def _assignment_error(asked: Data) -> ApiError:
+    """What is wrong with replicas that a client chose; brokers that there are not pass."""
+    told = {each["partitionIndex"]: each["brokerIds"] for each in asked["assignments"]}
+    invalid = ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    if len(dict.fromkeys(len(ids) for ids in told.values())) > 1:
+        return _error(invalid, "All partitions should have the same number of replicas")
+    for ids in told.values():
+        if len(dict.fromkeys(ids)) != len(ids):
+            found = ", ".join(f"{index} -> {replicas}" for index, replicas in told.items())
+            return _error(invalid, f"Duplicate replica assignment found: Map({found})")
+    if sorted(told) != list(range(len(told))):
+        return _error(invalid, "partitions should be a consecutive 0-based integer sequence")
+    return NO_ERROR

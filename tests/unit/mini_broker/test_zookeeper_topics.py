@@ -1,0 +1,93 @@
+"""Topics in the days of ZooKeeper: other checks first, other words."""
+
+from typing import Any
+
+import pytest
+
+from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.mini_broker.served_cluster import ServedCluster
+from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.profiles import profile_named
+from coordinator_sim.wire.schema import Data
+from tests.unit.mini_broker.data_client import DataClient
+
+
+@pytest.fixture
+def old() -> ServedCluster:
+    """A cluster of 2.8 with the topic `orders` of two partitions."""
+    settings = ClusterSettings(profile=profile_named("2.8"))
+    cluster = ServedCluster(settings, endpoint=lambda _id, _name: Endpoint("h", 1))
+    cluster.topics.create_spread("orders", 2, Instants(1, 1))
+    return cluster
+
+
+def topic(name: str, count: int = 1, factor: int = 1, **fields: Any) -> Data:  # noqa: ANN401
+    """An entry of CreateTopics."""
+    entry: Data = {"name": name, "numPartitions": count, "replicationFactor": factor}
+    return entry | {"assignments": [], "configs": []} | fields
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "text"),
+    [
+        (topic("orders"), ErrorCode.TOPIC_ALREADY_EXISTS, "already exists"),
+        (topic("a b", 0), ErrorCode.INVALID_PARTITIONS, "must be larger than 0"),
+        (topic("a", 1, 3), ErrorCode.INVALID_REPLICATION_FACTOR, "larger than available"),
+        (topic("a b"), ErrorCode.INVALID_TOPIC_EXCEPTION, 'Topic name "a b" is illegal'),
+        (
+            topic("a", configs=[{"name": "retention.ms", "value": None}]),
+            ErrorCode.INVALID_REQUEST,
+            "Null value not supported",
+        ),
+        (
+            topic("a", 1, -1, assignments=[{"partitionIndex": 0, "brokerIds": [1]}]),
+            ErrorCode.INVALID_REQUEST,
+            "cannot be used at the same time",
+        ),
+        (
+            topic("a", -1, -1, assignments=[{"partitionIndex": 1, "brokerIds": [1]}]),
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "consecutive 0-based",
+        ),
+    ],
+)
+def test_refused_topic_says_why(
+    old: ServedCluster, asked: Data, error: ErrorCode, text: str
+) -> None:
+    """Numbers are looked at before names."""
+    request = {"topics": [asked], "timeoutMs": 1_000, "validateOnly": False}
+    (answer,) = DataClient(old).call(ApiKey.CREATE_TOPICS, 5, request)["topics"]
+
+    assert answer["errorCode"] == error
+    assert text in answer["errorMessage"]
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "text"),
+    [
+        ("orders", 2, "Topic already has 2 partitions."),
+        ("orders", 1, "Topic currently has 2 partitions, which is higher"),
+        ("nothing", 3, "The topic 'nothing' does not exist."),
+    ],
+)
+def test_refused_growth_says_why(old: ServedCluster, name: str, count: int, text: str) -> None:
+    """The words of 2.8."""
+    asked = {"name": name, "count": count, "assignments": None}
+    request = {"topics": [asked], "timeoutMs": 1_000, "validateOnly": False}
+    (answer,) = DataClient(old).call(ApiKey.CREATE_PARTITIONS, 3, request)["results"]
+
+    assert text in answer["errorMessage"]
+
+
+def test_first_metadata_of_a_new_topic_has_no_leader_yet(old: ServedCluster) -> None:
+    """Whoever has a topic made is told LEADER_NOT_AVAILABLE, then everything."""
+    asked = {"topics": [{"name": "new"}], "allowAutoTopicCreation": True}
+    client = DataClient(old)
+
+    first = client.call(ApiKey.METADATA, 9, asked)["topics"][0]
+    second = client.call(ApiKey.METADATA, 9, asked)["topics"][0]
+
+    assert first["errorCode"] == ErrorCode.LEADER_NOT_AVAILABLE
+    assert second["errorCode"] == 0
