@@ -21,7 +21,7 @@ from coordinator_sim.mini_broker.fetch_sessions import (
 from coordinator_sim.mini_broker.hosted_partitions import HostedPartitions
 from coordinator_sim.mini_broker.notices import Notices
 from coordinator_sim.mini_broker.offset_lookup import OffsetApi
-from coordinator_sim.mini_broker.produce import ProduceApi
+from coordinator_sim.mini_broker.produce import ProduceApi, ProduceRules
 from coordinator_sim.mini_broker.transaction_gate import OpenGate, TransactionGate
 
 
@@ -33,6 +33,8 @@ class DataSettings(Struct, frozen=True, kw_only=True):
         fetch_session_slots: `max.incremental.fetch.session.cache.slots`.
         fetch_session_shards: Parts of that cache; 1 up to 3.8.
         conceals_topics: Whether topics that may not be described are said not to exist.
+        names_invalid_records: As in `Profile`.
+        refuses_unknown_positions: As in `Profile`.
         volume: The log directory of the broker of that id.
     """
 
@@ -40,6 +42,8 @@ class DataSettings(Struct, frozen=True, kw_only=True):
     fetch_session_slots: int = DEFAULT_SLOTS
     fetch_session_shards: int = SHARD_COUNT
     conceals_topics: bool = False
+    names_invalid_records: bool = True
+    refuses_unknown_positions: bool = True
     volume: Callable[[int], LogVolume] = lambda _broker_id: LogVolume("/memory")
 
 
@@ -85,12 +89,19 @@ class DataApis:
             answers,
             gate=OpenGate() if gate is None else gate,
             touched=self.touched,
-            conceals_topics=conceals,
+            rules=ProduceRules(
+                conceals_topics=conceals, names_invalid_records=settings.names_invalid_records
+            ),
         )
         self._families = (
             self.produces,
             self.fetches,
-            OffsetApi(partitions, access, conceals_topics=conceals),
+            OffsetApi(
+                partitions,
+                access,
+                conceals_topics=conceals,
+                refuses_unknown=settings.refuses_unknown_positions,
+            ),
             DeleteRecordsApi(partitions, access),
             DescribeLogsApi(partitions, access, settings.volume),
         )

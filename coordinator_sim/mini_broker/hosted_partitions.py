@@ -4,18 +4,13 @@ Replicas are labels: all brokers of a partition share one log, and the leader's 
 may use it for what.
 
 Source: kafka trunk, ReplicaManager.getPartitionOrError; Partition.getLocalLog,
-checkCurrentLeaderEpoch, effectiveMinIsr.
+checkCurrentLeaderEpoch.
 """
 
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from coordinator_sim.mini_broker.image import (
-    BROKER_RESOURCE,
-    TOPIC_RESOURCE,
-    ClusterImage,
-    PartitionState,
-)
+from coordinator_sim.mini_broker.image import ClusterImage, PartitionState
 from coordinator_sim.mini_broker.purgatory import Place
 from coordinator_sim.mini_broker.settings import Endpoint
 from coordinator_sim.protocol.errors import ErrorCode
@@ -24,7 +19,6 @@ from coordinator_sim.wire.schema import Data
 
 NO_EPOCH: Final = -1
 """A request that does not say which leader epoch it knows."""
-MIN_ISR: Final = "min.insync.replicas"
 T = TypeVar("T")
 
 FindLog = Callable[[str, int], PartitionLog | None]
@@ -33,6 +27,8 @@ StorageFailed = Callable[[Place, OSError], None]
 """A medium failed: let the partition's leader resign."""
 FindEndpoint = Callable[[int, str], Endpoint | None]
 """Where a living broker is reached on a listener; None when it is not alive."""
+WantedInSync = Callable[[str, int], int]
+"""How many replicas acks=-1 wants in sync: of that topic, for a partition with so many."""
 
 
 class HostedPartitions:
@@ -43,12 +39,20 @@ class HostedPartitions:
         find_log: See `FindLog`.
         endpoint: See `FindEndpoint`.
         storage_failed: See `StorageFailed`.
+        wanted_in_sync: See `WantedInSync`.
 
     Attributes:
         append_failure: What every append fails with, on purpose; NONE as a rule.
     """
 
-    __slots__ = ("_endpoint", "_find_log", "_storage_failed", "append_failure", "image")
+    __slots__ = (
+        "_endpoint",
+        "_find_log",
+        "_storage_failed",
+        "_wanted_in_sync",
+        "append_failure",
+        "image",
+    )
 
     def __init__(
         self,
@@ -57,11 +61,13 @@ class HostedPartitions:
         *,
         endpoint: FindEndpoint,
         storage_failed: StorageFailed,
+        wanted_in_sync: WantedInSync,
     ) -> None:
         self.image = image
         self._find_log = find_log
         self._endpoint = endpoint
         self._storage_failed = storage_failed
+        self._wanted_in_sync = wanted_in_sync
         self.append_failure = ErrorCode.NONE
 
     def hosted(self, broker_id: int, place: Place) -> PartitionLog | ErrorCode:
@@ -110,11 +116,7 @@ class HostedPartitions:
         state = self.image.partition(*place)
         if state is None:
             return False
-        image = self.image
-        text = image.configs_of(TOPIC_RESOURCE, place[0]).get(MIN_ISR) or image.configs_of(
-            BROKER_RESOURCE, ""
-        ).get(MIN_ISR, "1")
-        return len(state.isr) >= min(int(text), len(state.replicas))
+        return len(state.isr) >= self._wanted_in_sync(place[0], len(state.replicas))
 
     def leader_tags(self, place: Place, listener: str, nodes: dict[int, Data]) -> Data:
         """Who leads a partition, as answers to the wrong broker tell it (KIP-951).

@@ -16,6 +16,7 @@ from coordinator_sim.mini_broker.purgatory import Place
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.storage.log_values import ReadResult
 from coordinator_sim.storage.partition_log import PartitionLog
+from coordinator_sim.wire.record_batches import CURRENT_MAGIC
 from coordinator_sim.wire.schema import ZERO_UUID, Data
 
 _NOWHERE: Final = -1
@@ -110,7 +111,7 @@ class LogReader:
         is_converted = False
         if params.version < _MAGIC_2_SINCE:
             max_magic = int(params.version >= _MAGIC_1_SINCE)
-            is_converted = log.config.message_format_magic > max_magic
+            is_converted = log.config.message_format_magic >= CURRENT_MAGIC
             result = log.for_old_reader(result, terms.fetch_offset, max_magic)
         if result.error is not ErrorCode.NONE:
             return refusal(place.partition, result.error)

@@ -58,6 +58,11 @@ class LogSettings:
             found = self._found[topic] = self._made(topic)
         return found
 
+    def wanted_in_sync(self, topic: str, replica_count: int) -> int:
+        """How many replicas acks=-1 wants in sync. Source: Partition.effectiveMinIsr."""
+        wanted = int(str(self._configs.topic_value(topic, "min.insync.replicas")))
+        return min(wanted, replica_count) if self._profile.caps_min_isr else wanted
+
     def _made(self, topic: str) -> LogConfig:
         configs = self._configs
         values: dict[str, object] = {}

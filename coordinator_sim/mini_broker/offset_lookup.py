@@ -48,16 +48,23 @@ class OffsetApi:
         partitions: What the brokers host.
         access: Whom to ask.
         conceals_topics: Whether topics that may not be described are said not to exist.
+        refuses_unknown: Whether a negative timestamp that is no position is refused, or a time.
     """
 
-    __slots__ = ("_access", "_conceals_topics", "_partitions")
+    __slots__ = ("_access", "_conceals_topics", "_partitions", "_refuses_unknown")
 
     def __init__(
-        self, partitions: HostedPartitions, access: Access, *, conceals_topics: bool = False
+        self,
+        partitions: HostedPartitions,
+        access: Access,
+        *,
+        conceals_topics: bool = False,
+        refuses_unknown: bool = True,
     ) -> None:
         self._partitions = partitions
         self._access = access
         self._conceals_topics = conceals_topics
+        self._refuses_unknown = refuses_unknown
 
     def handlers(self) -> Handlers:
         """Of both."""
@@ -111,7 +118,8 @@ class OffsetApi:
         if version < _ONE_OFFSET_SINCE:
             return self._old_offsets(call, place, asked)
         timestamp_ms = asked["timestamp"]
-        if timestamp_ms < 0 and version < _SPECIAL_SINCE.get(timestamp_ms, version + 1):
+        is_unknown = timestamp_ms < 0 and version < _SPECIAL_SINCE.get(timestamp_ms, version + 1)
+        if is_unknown and self._refuses_unknown:
             return _no_offset(place[1], ErrorCode.UNSUPPORTED_VERSION)
         replica_id = call.request["replicaId"]
         log = self._partitions.local_log(
@@ -154,13 +162,17 @@ class OffsetApi:
             return TimedOffset(-1, bound, NO_EPOCH if state is None else state.leader_epoch)
         if timestamp_ms in _TIERED:
             return TimedOffset()
+        if not log.config.message_format_magic and timestamp_ms not in _EARLIEST:
+            return ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
+        if not self._refuses_unknown and timestamp_ms < OffsetSpec.EARLIEST:
+            timestamp_ms = 0  # A time before all others.
         found = log.offset_for_timestamp(timestamp_ms, read_committed=level == _READ_COMMITTED)
         is_hidden = found.offset < 0 and timestamp_ms not in _EARLIEST
         return ErrorCode.OFFSET_NOT_AVAILABLE if is_hidden and is_behind else found
 
     def _old_offsets(self, call: Call, place: Place, asked: Data) -> Data:
         """Version 0: the beginnings of segments. Source: legacyFetchOffsetsForTimestamp."""
-        if asked["timestamp"] < OffsetSpec.EARLIEST:
+        if asked["timestamp"] < OffsetSpec.EARLIEST and self._refuses_unknown:
             return _no_offset(place[1], ErrorCode.UNSUPPORTED_VERSION)
         replica_id = call.request["replicaId"]
         leader_only = replica_id != DEBUGGING_REPLICA_ID

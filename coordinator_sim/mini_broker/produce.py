@@ -8,6 +8,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from coordinator_sim.broker.authorizer import Operation, ResourceType
 from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
 from coordinator_sim.broker.passage import Access
@@ -19,13 +22,14 @@ from coordinator_sim.mini_broker.pending_produce import (
     ProducePlace,
     produce_response,
 )
-from coordinator_sim.mini_broker.produced_records import Walk, edge_error, walk
+from coordinator_sim.mini_broker.produced_records import Walk, edge_error, first_magic, walk
 from coordinator_sim.mini_broker.purgatory import Place, Purgatory
 from coordinator_sim.mini_broker.transaction_gate import TransactionalWrite, TransactionGate
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
 from coordinator_sim.storage.log_values import Appended
+from coordinator_sim.wire.record_batches import CURRENT_MAGIC
 from coordinator_sim.wire.schema import ZERO_UUID, Data
 
 ADMIN_CLIENT_ID: Final = "__admin_client"
@@ -51,6 +55,18 @@ Touched = Callable[[Place], None]
 Records = dict[ProducePlace, bytes]
 
 
+class ProduceRules(Struct, frozen=True, kw_only=True):
+    """Where releases differ.
+
+    Args:
+        conceals_topics: Whether topics that may not be described are said not to exist.
+        names_invalid_records: Whether INVALID_RECORD is known, or told as CORRUPT_MESSAGE.
+    """
+
+    conceals_topics: bool = False
+    names_invalid_records: bool = True
+
+
 class ProduceApi:
     """Answers Produce.
 
@@ -60,15 +76,15 @@ class ProduceApi:
         answers: Where late answers go.
         gate: Whom to ask about transactions.
         touched: Hears of partitions that were appended to.
-        conceals_topics: Whether topics that may not be described are said not to exist.
+        rules: Where releases differ.
     """
 
     __slots__ = (
         "_access",
         "_answers",
-        "_conceals_topics",
         "_gate",
         "_partitions",
+        "_rules",
         "_touched",
         "purgatory",
     )
@@ -81,14 +97,14 @@ class ProduceApi:
         *,
         gate: TransactionGate,
         touched: Touched,
-        conceals_topics: bool = False,
+        rules: ProduceRules,
     ) -> None:
         self._partitions = partitions
         self._access = access
         self._answers = answers
         self._gate = gate
         self._touched = touched
-        self._conceals_topics = conceals_topics
+        self._rules = rules
         self.purgatory = Purgatory()
 
     def handlers(self) -> Handlers:
@@ -166,7 +182,7 @@ class ProduceApi:
             return ErrorCode.UNKNOWN_TOPIC_ID
         is_known = self._partitions.image.partition(*produced.place) is not None
         if not self._access.is_open:
-            if self._conceals_topics and not (
+            if self._rules.conceals_topics and not (
                 is_known and self._may(call, Operation.DESCRIBE, topic)
             ):
                 return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -236,6 +252,9 @@ class ProduceApi:
         if call.request["acks"] == _ALL_IN_SYNC and not self._partitions.has_enough_replicas(place):
             error = ErrorCode.NOT_ENOUGH_REPLICAS
             return Appended(error=error, log_start_offset=log.log_start_offset)
+        if log.config.message_format_magic < CURRENT_MAGIC <= first_magic(records):
+            # A broker of that time does not know the format.
+            return Appended(error=ErrorCode.CORRUPT_MESSAGE)
         append = partial(
             log.append,
             records,
@@ -244,7 +263,11 @@ class ProduceApi:
             produce_version=call.context.api_version,
         )
         outcome = self._partitions.attempt(place, append)
-        return Appended(error=outcome) if isinstance(outcome, ErrorCode) else outcome
+        if isinstance(outcome, ErrorCode):
+            return Appended(error=outcome)
+        if outcome.error is ErrorCode.INVALID_RECORD and not self._rules.names_invalid_records:
+            return replace(outcome, error=ErrorCode.CORRUPT_MESSAGE)
+        return outcome
 
     # -- the answer ------------------------------------------------------------------------
 

@@ -77,6 +77,11 @@ def walk(records: bytes) -> Walk:
     return Walk(tuple(heads), fault)
 
 
+def first_magic(records: bytes) -> int:
+    """The format of the first batch; -1 when there is none."""
+    return records[_MAGIC_AT] if len(records) > _MAGIC_AT else -1
+
+
 def _head(records: bytes, position: int, magic: int) -> BatchHead:
     if magic < CURRENT_MAGIC or len(records) - position < _HEADER_SIZE:
         return BatchHead(magic)

@@ -71,6 +71,8 @@ GROUP_COORDINATOR_APIS: Final = frozenset(
 
 DrawBytes = Callable[[int], bytes]
 """Draws so many bytes."""
+_SESSION_SLOTS: Final = "max.incremental.fetch.session.cache.slots"
+
 TraceSink = Callable[[int, tuple[TraceEvent, ...]], None]
 """Takes the events that a verb caused at the broker of that id."""
 
@@ -151,7 +153,10 @@ class ServedCluster:
             living=lambda: sorted(self.groups.living),
             notices=self.notices,
         )
-        self.logs = self._partition_logs()
+        log_settings = LogSettings(
+            self.configs, self.image, settings.profile, in_memory=kept is None
+        )
+        self.logs = self._partition_logs(log_settings)
         self.groups = self._group_brokers(settings)
         self.groups.traces = trace is not None
         self.groups.authorizer = authorizer
@@ -171,6 +176,7 @@ class ServedCluster:
             self.logs.log_of,
             endpoint=self.endpoint,
             storage_failed=self._storage_failed,
+            wanted_in_sync=log_settings.wanted_in_sync,
         )
         self.transactions = Transactions(self)
         self.transactions.listen(self.notices)
@@ -185,12 +191,9 @@ class ServedCluster:
             self.groups.start(broker_id)
         self.security.admit_users(self.change)
 
-    def _partition_logs(self) -> PartitionLogs:
+    def _partition_logs(self, log_settings: LogSettings) -> PartitionLogs:
         """Logs in memory, or where they are kept, with what the settings say of them."""
         new_store = (lambda *_: MemoryStore()) if self._kept is None else self._kept.new_store
-        log_settings = LogSettings(
-            self.configs, self.image, self.settings.profile, in_memory=self._kept is None
-        )
         return PartitionLogs(self.image, new_store, log_settings.of)
 
     def _serve_families(self) -> VersionsApi:
@@ -263,7 +266,13 @@ class ServedCluster:
             self,
             draw=_drawn(self.settings.seed),
             gate=self.transactions.brokers,
-            settings=DataSettings(conceals_topics=profile.conceals_topics),
+            settings=DataSettings(
+                fetch_max_bytes=int(str(self.configs.broker_value("fetch.max.bytes"))),
+                fetch_session_slots=int(str(self.configs.broker_value(_SESSION_SLOTS))),
+                conceals_topics=profile.conceals_topics,
+                names_invalid_records=profile.names_invalid_records,
+                refuses_unknown_positions=profile.refuses_unknown_positions,
+            ),
         )
         data.listen(self.notices)
         return data

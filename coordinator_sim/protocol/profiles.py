@@ -203,6 +203,13 @@ class Profile(Struct, frozen=True, kw_only=True):
         uses_zookeeper: Topics and settings are changed by the controller of ZooKeeper's days,
             which checks in another order and says other words. Source: ZkAdminManager
             (AdminManager up to 2.8); 3.9 has both, here it runs without.
+        caps_min_isr: `min.insync.replicas` above a partition's number of replicas asks for all of
+            them, not for more than there are. Source: KAFKA-15583, 3.7; Partition.effectiveMinIsr.
+        names_invalid_records: Records that a broker does not take are INVALID_RECORD; before they
+            were CORRUPT_MESSAGE. Source: KIP-467, 2.4.
+        refuses_unknown_positions: Negative timestamps of ListOffsets that stand for no position
+            are UNSUPPORTED_VERSION; before they were times. Source: KIP-734, 3.0;
+            ReplicaManager.isListOffsetsTimestampUnsupported.
         cordons_log_dirs: A refused replication factor speaks of cordoned log directories.
             Source: StripedReplicaPlacer; KIP-1066, 4.3.
         bumps_transaction_epochs: Every end of a transaction may bump the producer's epoch, which
@@ -289,6 +296,9 @@ class Profile(Struct, frozen=True, kw_only=True):
     epochs_outlive: bool = False
     over_capacity_rebalances_first: bool = False
     uses_zookeeper: bool = False
+    caps_min_isr: bool = True
+    names_invalid_records: bool = True
+    refuses_unknown_positions: bool = True
     cordons_log_dirs: bool = True
     bumps_transaction_epochs: bool = True
 
@@ -346,6 +356,9 @@ PROFILES: Final[dict[str, Profile]] = {
             _SCALA,
             name="0.10.2",
             uses_zookeeper=True,
+            caps_min_isr=False,
+            names_invalid_records=False,
+            refuses_unknown_positions=False,
             log_words=LogWords.RESTABILIZE,
             member_id_required=False,
             initial_rebalance_delay=False,
@@ -387,6 +400,8 @@ PROFILES: Final[dict[str, Profile]] = {
             _SCALA,
             name="2.8",
             uses_zookeeper=True,
+            caps_min_isr=False,
+            refuses_unknown_positions=False,
             own_answer_last=False,
             log_words=LogWords.DEPARTURES_FIRST,
             overlong_metadata_stays_pending=True,

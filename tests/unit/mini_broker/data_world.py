@@ -84,6 +84,7 @@ class DataWorld:
             self.logs.log_of,
             endpoint=lambda broker_id, _: Endpoint("host", 9090 + broker_id),
             storage_failed=lambda place, _: self.failed.append(place),
+            wanted_in_sync=self._wanted_in_sync,
         )
         self.apis = DataApis(
             partitions,
@@ -95,6 +96,10 @@ class DataWorld:
         )
         self.handlers = self.apis.handlers()
         self.image.apply(TopicCreated("t", TOPIC_ID, ((1, 2), (2, 1))))
+
+    def _wanted_in_sync(self, topic: str, replica_count: int) -> int:
+        settings = self.image.configs_of(TOPIC_RESOURCE, topic)
+        return min(int(settings.get("min.insync.replicas", "1")), replica_count)
 
     def _draw(self, low: int, high: int) -> int:
         self._ids += 1
