@@ -160,7 +160,7 @@ class OffsetApi:
                 return ErrorCode.OFFSET_NOT_AVAILABLE
             state = self._partitions.image.partition(*place)
             return TimedOffset(-1, bound, NO_EPOCH if state is None else state.leader_epoch)
-        if timestamp_ms in _TIERED:
+        if timestamp_ms in _TIERED and self._refuses_unknown:
             return TimedOffset()
         if not log.config.message_format_magic and timestamp_ms not in _EARLIEST:
             return ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
