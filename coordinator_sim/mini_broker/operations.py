@@ -92,6 +92,7 @@ class Operations:
         self._expect(broker_id, BrokerStatus.RUNNING, BrokerStatus.PAUSED, BrokerStatus.PARTITIONED)
         self._status[broker_id] = BrokerStatus.STOPPED
         self._cluster.groups.stop(broker_id)
+        self._cluster.data.fetches.forget_broker(broker_id)
         self._lose(broker_id, now)
 
     def pause(self, broker_id: int, now: Instants) -> None:
@@ -232,6 +233,21 @@ class Operations:
             take(now)
         finally:
             cluster.append_failure = ErrorCode.NONE
+
+    def hold_high_watermark(self, topic: str, partition: int, *, hold: bool) -> None:
+        """Keep a partition's high watermark where it is, as followers that lag do, or let it go.
+
+        What is appended meanwhile is not read, and not acknowledged to acks=-1.
+
+        Raises:
+            ConfigError: there is no such partition.
+        """
+        log = self._cluster.logs.log_of(topic, partition)
+        if log is None:
+            raise ConfigError(f"no partition {topic}-{partition}: create the topic first")
+        log.hold_high_watermark(log.high_watermark if hold else None)
+        for told in self._cluster.notices.readable:
+            told(topic, partition)
 
     def taken_while_coordinator_moves(
         self, group_id: str, to: int | None, take: Task, now: Instants
