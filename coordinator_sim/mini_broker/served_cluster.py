@@ -171,13 +171,7 @@ class ServedCluster:
         self.notices.leader_changed.append(self.groups.leader_changed)
         self.notices.topic_deleted.append(self.logs.topic_deleted)
         self.notices.leader_changed.append(self.logs.leader_changed)
-        self.hosted = HostedPartitions(
-            self.image,
-            self.logs.log_of,
-            endpoint=self.endpoint,
-            storage_failed=self._storage_failed,
-            wanted_in_sync=log_settings.wanted_in_sync,
-        )
+        self.hosted = self._hosted_partitions(log_settings)
         self.transactions = Transactions(self)
         self.transactions.listen(self.notices)
         self.groups.verifier = self.transactions.verifier
@@ -255,6 +249,15 @@ class ServedCluster:
             catalogue=self.topics.catalogue,
             deliver=self.deliver,
             ids=SeededIds(settings.seed + (self.image.start_count << 32)),
+        )
+
+    def _hosted_partitions(self, log_settings: LogSettings) -> HostedPartitions:
+        return HostedPartitions(
+            self.image,
+            self.logs.log_of,
+            endpoint=self.endpoint,
+            storage_failed=self._storage_failed,
+            wanted_in_sync=log_settings.wanted_in_sync,
         )
 
     def _data_apis(self) -> DataApis:
