@@ -53,8 +53,12 @@ class LogUpkeep:
 
     def expire(self, now: Instants) -> None:
         """Do what is due; a step of the cleaner where it is at work."""
+        is_first = not self._seen_ms
         self._seen_ms = now.group_ms
-        if self._due_ms is not None and now.group_ms >= self._due_ms:
+        if is_first:
+            # The first turn is an interval after somebody told what time it is.
+            self._due_ms = None
+        elif self._due_ms is not None and now.group_ms >= self._due_ms:
             self._due_ms = None
             self._turn(now.group_ms)
         elif self._unfinished:

@@ -110,6 +110,16 @@ def test_old_records_go_with_time() -> None:
     assert world.upkeep.next_group_deadline_ms() is None
 
 
+def test_the_first_turn_is_an_interval_after_the_beginning() -> None:
+    """Whatever the clock showed before: records of an old time are there for a while."""
+    world = World()
+    world.send(at_ms=NOW_MS - 365 * 86_400_000)
+    world.upkeep.next_group_deadline_ms()
+    world.upkeep.expire(Instants(NOW_MS, NOW_MS))
+    assert world.upkeep.next_group_deadline_ms() == NOW_MS + FIVE_MINUTES_MS
+    assert world.log().log_start_offset == 0
+
+
 def test_the_cleaner_works_in_steps() -> None:
     """A compacted topic loses what was superseded, a step at each deadline of the present."""
     world = World()
