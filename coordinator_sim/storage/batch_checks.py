@@ -214,11 +214,13 @@ def _placed(
     source = Compression(attributes & _CODEC)
     target = config.codec_for(source)
     is_resized = source is not target or (source > 0 and not scanned.is_consecutive)
-    stamp_ms = arrival.now_ms if config.stamps else max(NO_ID, base_ms + scanned.max_time_delta)
+    claims_append = bool(attributes & LOG_APPEND)
+    newest_ms = max_ms if claims_append else max(NO_ID, base_ms + scanned.max_time_delta)
+    stamp_ms = arrival.now_ms if config.stamps else newest_ms
     if is_resized:
         records = _recompressed(records, header, target)
         length = len(records) - LOG_OVERHEAD
-    if is_resized or config.stamps or stamp_ms != max_ms:
+    if is_resized or config.stamps or claims_append or stamp_ms != max_ms:
         records = stamped(records, stamp_ms, is_appended=config.stamps)
     data = _FRONT.pack(arrival.offset, length, arrival.leader_epoch) + records[_FRONT_SIZE:]
     span = BatchSpan(
@@ -243,7 +245,8 @@ def _recompressed(records: bytes, header: _Header, target: Compression) -> bytes
     Source: LogValidator.buildRecordsAndAssignOffsets.
     """
     body = decompress(Compression(header[5] & _CODEC), records[HEADER_SIZE:])
-    found = RecordReader(body, 0, header[7]).read(header[12])
+    append_ms = header[8] if header[5] & LOG_APPEND else None
+    found = RecordReader(body, 0, header[7], append_ms).read(header[12])
     return encode_record_batch(
         RecordBatch(
             base_offset=0,

@@ -73,7 +73,7 @@ def converted(batches: Sequence[StoredBatch], arrival: Arrival) -> Prepared | Re
         return invalid_record(str(error.args[0]))
     if arrived is None:
         return Refused(error=ErrorCode.CORRUPT_MESSAGE, names_log_start=False)
-    refused = _record_refusal(batches[0], arrived.records, arrival)
+    refused = _record_refusal(batches, arrived.records, arrival)
     if refused is not None:
         return refused
     stays = source is target and batches[0].magic == to_magic
@@ -126,14 +126,30 @@ def _arrived(batches: Sequence[StoredBatch]) -> _Arrived | None:
         raise WireFormatError(f"message set: wrapper offset {first.last_offset}", 0)
     # A wrapper at offset 0 is what some librdkafka send: inner offsets count as they are.
     base = first.last_offset - offsets[-1] if first.last_offset else 0
+    records = [entry.record for entry in entries]
+    if first.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        records = [replace(one, timestamp_ms=first.max_timestamp_ms) for one in records]
     return _Arrived(
-        records=[entry.record for entry in entries],
+        records=records,
         is_consecutive=base == 0 and offsets == list(range(len(offsets))),
     )
 
 
 def _record_refusal(
-    first: StoredBatch, records: Sequence[Record], arrival: Arrival
+    batches: Sequence[StoredBatch], records: Sequence[Record], arrival: Arrival
+) -> Refused | None:
+    """Why records are refused; each plain message is a batch alone, and the first one counts."""
+    if len(batches) == 1:
+        return _refusal_within(batches[0], records, arrival)
+    found = (
+        _refusal_within(batch, (record,), arrival)
+        for batch, record in zip(batches, records, strict=True)
+    )
+    return next((refused for refused in found if refused is not None), None)
+
+
+def _refusal_within(
+    batch: StoredBatch, records: Sequence[Record], arrival: Arrival
 ) -> Refused | None:
     keyless = {
         index
@@ -144,7 +160,7 @@ def _record_refusal(
         [(record.timestamp_ms, record.offset) for record in records],
         keyless,
         arrival,
-        claims_append=first.timestamp_type is TimestampType.LOG_APPEND_TIME,
+        claims_append=batch.timestamp_type is TimestampType.LOG_APPEND_TIME,
     )
 
 
@@ -176,7 +192,8 @@ def _entry_at(batch: StoredBatch, offset: int, newest_ms: int, arrival: Arrival)
         return bytes(data)
     stamps = arrival.config.stamps
     wanted_ms = arrival.now_ms if stamps else newest_ms
-    if stamps or wanted_ms != batch.max_timestamp_ms:
+    claims_append = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    if stamps or claims_append or wanted_ms != batch.max_timestamp_ms:
         attributes = data[_ATTRIBUTES_AT]
         data[_ATTRIBUTES_AT] = attributes | LOG_APPEND if stamps else attributes & ~LOG_APPEND
         _OFFSET.pack_into(data, _TIMESTAMP_AT, wanted_ms)

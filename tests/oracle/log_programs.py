@@ -4,6 +4,7 @@
 """
 
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
@@ -21,10 +22,16 @@ from coordinator_sim.storage.partition_folder import Opening, open_store
 from coordinator_sim.storage.partition_log import PartitionLog
 from coordinator_sim.storage.spans import end_of
 from coordinator_sim.wire.compression import Compression
-from coordinator_sim.wire.record_batches import RecordBatch, batch_of, encode_record_batch
+from coordinator_sim.wire.record_batches import (
+    RecordBatch,
+    TimestampType,
+    batch_of,
+    encode_record_batch,
+)
 from coordinator_sim.wire.record_bytes import Record
 
 T_MS = 1_700_000_000_000
+_SHOWN = re.compile(r"in message (at offset \d+|\w*Record\w*\(.*\))(?=\. Producer)")
 Json = dict[str, object]
 
 CONFIGS: list[dict[str, str]] = [
@@ -134,6 +141,8 @@ class Programs:
         batch = batch_of(records, magic=magic, compression=codec)
         if pick.random() < 0.05:
             batch = replace(batch, max_timestamp_ms=self._now + 77)
+        if pick.random() < 0.03:
+            batch = replace(batch, timestamp_type=TimestampType.LOG_APPEND_TIME)
         if magic == 2 and self._magics[0] == 2 and pick.random() < 0.6:
             batch = self._of_producer(batch)
         return encode_record_batch(batch)
@@ -399,6 +408,12 @@ def comparable(command: Json, answer: Json) -> Json:
     elif "aborted" in told:
         end = end_of(data)
         told["aborted"] = [entry for entry in found if entry[1] < end]
+    if "records" in told:
+        # Kafka shows the record, by the class that it was read with.
+        errors = cast("list[list[str]]", told["records"])
+        told["records"] = [
+            [index, _SHOWN.sub("in message at", message)] for index, message in errors
+        ]
     if command["op"] == "offset":
         is_vague = any(size == 0 for _, size in segments[:-1])
         wants_time = cast("int", command["time"]) >= 0
