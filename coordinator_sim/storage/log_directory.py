@@ -7,7 +7,6 @@ Source: kafka trunk, core/.../log/LogManager.scala: lockLogDirs, loadLogs, shutd
 core/.../server/KafkaRaftServer.scala (meta.properties).
 """
 
-import fcntl
 import os
 import re
 from collections.abc import Callable
@@ -183,6 +182,8 @@ class LogDirectory:
 
     def _locked(self) -> int:
         """Take the directory, from ours by one lock and from Kafka's by another."""
+        import fcntl  # Not there on Windows, where a cluster in memory can be served.
+
         fd = os.open(f"{self._path}/{LOCK}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

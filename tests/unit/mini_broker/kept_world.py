@@ -41,7 +41,11 @@ class KeptWorld:
         self.troubles: list[str] = []
         how = DirectorySettings(path=str(self.path), node_id=1, new_id=lambda: bytes(15) + b"\x01")
         self.directory = LogDirectory(how, self.files)
-        kept = KeptCluster(self.directory)
+        self.kept = KeptCluster(self.directory)
+        self.serve()
+
+    def serve(self) -> None:
+        """A cluster begins on what is kept."""
         settings = ClusterSettings(
             broker_ids=self.brokers,
             coordinator=CoordinatorConfig(
@@ -49,9 +53,9 @@ class KeptWorld:
             ),
         )
         self.cluster = ServedCluster(
-            kept.adapted(settings),
+            self.kept.adapted(settings),
             endpoint=lambda broker_id, _name: Endpoint("localhost", 9091 + broker_id),
-            kept=kept,
+            kept=self.kept,
         )
         self.cluster.notices.trouble.append(self.troubles.append)
         self.cluster.begin(NOW)

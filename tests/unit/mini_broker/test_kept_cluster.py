@@ -200,6 +200,40 @@ def test_a_grown_journal_is_rewritten(tmp_path: Path) -> None:
     assert again.version == image.version + 1
 
 
+def test_a_wiped_directory_serves_a_new_cluster(tmp_path: Path) -> None:
+    """A reset keeps nothing, in the same process and in the next one."""
+    world = KeptWorld(tmp_path)
+    world.create("t", 2)
+    world.produce("t", b"old")
+    world.kept.wipe()
+    world.serve()
+    assert list(world.cluster.image.topics) == []
+    assert world.create("t") is OK
+    assert world.produce("t", b"new") == (OK, 0)
+    world.kill()
+    assert len(world.cluster.image.topics["t"].partitions) == 1
+    assert b"old" not in world.records("t")
+
+
+@pytest.mark.parametrize(("before", "after"), [(3, 1), (1, 3)])
+def test_another_number_of_brokers_leads_what_it_can(
+    tmp_path: Path, before: int, after: int
+) -> None:
+    """Partitions whose brokers are gone have no leader; they are led again when these are back."""
+    world = KeptWorld(tmp_path, before)
+    world.create("t", 3)
+    led = [state.leader_id for state in world.cluster.image.topics["t"].partitions]
+    world.brokers = tuple(range(1, after + 1))
+    world.kill()
+    partitions = world.cluster.image.topics["t"].partitions
+    assert [state.leader_id for state in partitions] == [
+        broker_id if broker_id <= after else -1 for broker_id in led
+    ]
+    world.brokers = tuple(range(1, before + 1))
+    world.kill()
+    assert [state.leader_id for state in world.cluster.image.topics["t"].partitions] == led
+
+
 ACL = AclCreated(2, "t", 3, "User:u", "*", 3, 3)
 
 
