@@ -245,14 +245,15 @@ def topic_delete(context: typer.Context, name: str) -> None:
 
 @clock_app.command("show")
 def clockshow(context: typer.Context) -> None:
-    """Show both clocks, what is parked, and the next deadlines."""
+    """Show both clocks, what is parked, and the next deadlines but those of expiry sweeps."""
     found = call(context, "GET", "/v1/clock")
     parked, deadlines = found.pop("parked"), found.pop("deadlines")
     show(found)
     typer.echo("")
     table(parked, ("group_id", "member_id", "api", "waits_for", "remaining_ms"))
     typer.echo("")
-    table(deadlines, ("in_ms", "kind", "group_id", "member_id", "broker_id"))
+    of_groups = [each for each in deadlines if each["kind"] != "expiry"]
+    table(of_groups, ("in_ms", "kind", "group_id", "member_id", "broker_id"))
 
 
 @clock_app.command("set")

@@ -210,6 +210,11 @@ class GroupBrokers:
         found = (broker.coordinator.wake_up_ms() for broker in self._moving())
         return min((each for each in found if each is not None), default=None)
 
+    def exact_group_deadline_ms(self) -> int | None:
+        """When `expire` has something to do; dearer to ask than `next_group_deadline_ms`."""
+        found = (broker.coordinator.next_deadline_ms() for broker in self._moving())
+        return min((each for each in found if each is not None), default=None)
+
     def next_wall_deadline_ms(self) -> int | None:
         """Groups know nothing of the wall's clock."""
         return None

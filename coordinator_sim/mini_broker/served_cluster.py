@@ -402,6 +402,12 @@ class ServedCluster:
         found = (timed.next_group_deadline_ms() for timed in self._timed)
         return min((each for each in found if each is not None), default=None)
 
+    def exact_group_deadline_ms(self) -> int | None:
+        """When `expire` has something to do by the group clock; dearer to ask."""
+        others = (each.next_group_deadline_ms() for each in self._timed if each is not self.groups)
+        found = (self.groups.exact_group_deadline_ms(), *others)
+        return min((each for each in found if each is not None), default=None)
+
     def next_wall_deadline_ms(self) -> int | None:
         """When `expire` has something to do by the wall clock."""
         found = (timed.next_wall_deadline_ms() for timed in self._timed)

@@ -27,6 +27,10 @@ class Timed(Protocol):
         """The earliest deadline on the group clock, None when there is none."""
         ...
 
+    def exact_group_deadline_ms(self) -> int | None:
+        """The same where that one may be a little early."""
+        ...
+
     def next_wall_deadline_ms(self) -> int | None:
         """The earliest deadline on the wall clock, None when there is none."""
         ...
@@ -150,7 +154,7 @@ class Timekeeper:
         Raises:
             ConfigError: the clock is not virtual.
         """
-        due_ms = self._cluster.next_group_deadline_ms()
+        due_ms = self._cluster.exact_group_deadline_ms()
         if due_ms is not None:
             self.run_until(max(due_ms, self.clock.now().group_ms))
         return due_ms is not None

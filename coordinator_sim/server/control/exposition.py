@@ -67,6 +67,8 @@ def _cluster(control: "Control") -> Iterator[str]:
         yield from _one(name, "counter", text, sum(getattr(each, field) for each in found))
     parked = len(parked_views(cluster, now.group_ms))
     yield from _one("parked_requests", "gauge", "JoinGroup and SyncGroup that wait.", parked)
+    size = sum(each.size_bytes for each in cluster.logs.logs())
+    yield from _one("log_bytes", "gauge", "Of the records in all logs.", size)
     hits = sum(each.hits for each in cluster.faults.states())
     yield from _one("fault_hits", "gauge", "Of the fault rules that there are.", hits)
     trace = control.tracing.view()

@@ -265,7 +265,7 @@ def clock_view(cluster: ServedCluster, name: str, group_ms: int, wall_ms: int) -
         clock=name,
         group_ms=group_ms,
         wall_ms=wall_ms,
-        next_deadline_ms=cluster.next_group_deadline_ms(),
+        next_deadline_ms=cluster.exact_group_deadline_ms(),
     )
 
 

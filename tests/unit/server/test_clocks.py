@@ -52,6 +52,10 @@ class Deadlines:
         """The first one."""
         return self.group[0] if self.group else None
 
+    def exact_group_deadline_ms(self) -> int | None:
+        """The same."""
+        return self.next_group_deadline_ms()
+
     def next_wall_deadline_ms(self) -> int | None:
         """The first one."""
         return self.wall[0] if self.wall else None

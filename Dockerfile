@@ -1,0 +1,29 @@
+# A Kafka cluster around the simulated group coordinator, for tests.
+#
+#   docker build -t coordinator-sim .
+#   docker run --rm -p 9092:9092 -p 9099:9099 -e ADVERTISED=PLAINTEXT://localhost:9092 coordinator-sim
+FROM python:3.11-slim AS build
+WORKDIR /src
+COPY pyproject.toml README.md LICENSE ./
+COPY coordinator_sim coordinator_sim
+COPY coordinator_sim_pytest coordinator_sim_pytest
+COPY conformance conformance
+COPY reports reports
+COPY scenarios scenarios
+RUN pip install --no-cache-dir --prefix=/install ".[serve]"
+
+FROM python:3.11-slim
+COPY --from=build /install /usr/local
+RUN useradd --system --create-home --uid 10001 coordinator \
+    && python -m compileall -q /usr/local/lib/python3.11/site-packages/coordinator_sim
+USER coordinator
+WORKDIR /home/coordinator
+ENV ADVERTISED=PLAINTEXT://localhost:9092 \
+    COORDINATOR_SIM_CONTROL_TOKEN=coordinator-sim \
+    PYTHONUNBUFFERED=1
+EXPOSE 9092 9099
+HEALTHCHECK --interval=2s --timeout=2s --start-period=5s --retries=10 \
+    CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:9099/readyz', timeout=1)"]
+STOPSIGNAL SIGTERM
+# What stands behind the image's name goes to serve: --topics orders:6, --brokers 3, ...
+ENTRYPOINT ["/bin/sh", "-c", "exec coordinator-sim serve --listeners PLAINTEXT://0.0.0.0:9092 --advertised-listeners \"$ADVERTISED\" --control-host 0.0.0.0 --control-port 9099 \"$@\"", "serve"]
