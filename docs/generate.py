@@ -266,7 +266,9 @@ def api_versions_page() -> str:
         "A version that is offered is a promise: a client uses the newest one that both sides ",
         "know. Ranges are those that a default broker of the profile's release told, as far as ",
         "they are implemented. They do not move with finalized features, neither here nor in ",
-        "Kafka: clients choose by the finalized levels that the same answer tells.\n\n",
+        "Kafka: clients choose by the finalized levels that the same answer tells. That every ",
+        "offered version of every API is answered is one more test, ",
+        "[test_offered](../tests/unit/mini_broker/test_offered.py).\n\n",
         f"| API | {' | '.join(ranges)} | the newest brings | test |\n",
         "|---|" + "---|" * (len(ranges) + 2) + "\n",
     ]

@@ -14,8 +14,6 @@ from msgspec import Struct
 
 from coordinator_sim.protocol.api_keys import ApiKey
 
-_EVERY_VERSION: Final = "mini_broker/test_offered.py::test_every_offered_version_is_answered"
-
 
 class Implemented(Struct, frozen=True, kw_only=True):
     """What is implemented of one API.
@@ -24,7 +22,7 @@ class Implemented(Struct, frozen=True, kw_only=True):
         newest: Newest version that is answered as Kafka answers it.
         brings: What a client switches on by the newest version.
         test: The test that shows it, as pytest names it. That every version is answered at all is
-            shown by one test for all APIs.
+            shown for all APIs by test_offered.py.
         cap: Why a newer version of Kafka's is not offered; empty when there is none.
     """
 
@@ -34,7 +32,7 @@ class Implemented(Struct, frozen=True, kw_only=True):
     cap: str = ""
 
 
-def _row(newest: int, brings: str, test: str = _EVERY_VERSION, *, cap: str = "") -> Implemented:
+def _row(newest: int, brings: str, test: str, *, cap: str = "") -> Implemented:
     return Implemented(newest=newest, brings=brings, test=f"tests/unit/{test}", cap=cap)
 
 
@@ -57,7 +55,11 @@ IMPLEMENTED: Final[Mapping[ApiKey, Implemented]] = MappingProxyType(
             "timestamp",
             "mini_broker/test_offset_lookup.py::test_positions_are_known_from_their_version_on",
         ),
-        ApiKey.METADATA: _row(13, "an error of its own; 12 has topic ids"),
+        ApiKey.METADATA: _row(
+            13,
+            "an error of its own; 12 has topic ids",
+            "mini_broker/test_newest_versions.py::test_a_topic_is_found_by_its_id",
+        ),
         ApiKey.OFFSET_COMMIT: _row(
             10, "topic ids", "broker/test_group_apis.py::test_commit_by_topic_id"
         ),
@@ -81,7 +83,11 @@ IMPLEMENTED: Final[Mapping[ApiKey, Implemented]] = MappingProxyType(
             "tagged fields; 3 has static members",
             "wire/test_hot_frames.py::test_a_heartbeat_is_answered_in_every_version",
         ),
-        ApiKey.LEAVE_GROUP: _row(5, "reasons; 3 takes many members"),
+        ApiKey.LEAVE_GROUP: _row(
+            5,
+            "reasons; 3 takes many members",
+            "mini_broker/test_newest_versions.py::test_leavers_are_answered_one_by_one",
+        ),
         ApiKey.SYNC_GROUP: _row(
             5,
             "the protocol, which both sides check",
@@ -97,7 +103,11 @@ IMPLEMENTED: Final[Mapping[ApiKey, Implemented]] = MappingProxyType(
             "a filter by type; 4 has one by state",
             "broker/test_group_apis.py::test_listing_rights",
         ),
-        ApiKey.SASL_HANDSHAKE: _row(1, "SaslAuthenticate instead of bare tokens"),
+        ApiKey.SASL_HANDSHAKE: _row(
+            1,
+            "SaslAuthenticate instead of bare tokens",
+            "mini_broker/test_sasl.py::test_mechanism_that_is_not_enabled_is_answered_with_those_that_are",
+        ),
         ApiKey.API_VERSIONS: _row(
             5,
             "a check of cluster and broker; 4 tells features of level 0, 3 features at all",
@@ -133,33 +143,61 @@ IMPLEMENTED: Final[Mapping[ApiKey, Implemented]] = MappingProxyType(
             "many at once",
             "mini_broker/test_transaction_coordinator.py::test_the_first_partition_begins_a_transaction",
         ),
-        ApiKey.ADD_OFFSETS_TO_TXN: _row(4, "errors after which a transaction may be aborted"),
+        ApiKey.ADD_OFFSETS_TO_TXN: _row(
+            4,
+            "errors after which a transaction may be aborted",
+            "mini_broker/test_transactions_served.py::test_partitions_and_groups_need_rights_of_their_own",
+        ),
         ApiKey.END_TXN: _row(
             5,
             "transactions of version 2: the answer has the next epoch",
             "mini_broker/test_transaction_coordinator.py::test_an_end_at_version_2_bumps_the_epoch",
         ),
-        ApiKey.WRITE_TXN_MARKERS: _row(2, "the transaction's version"),
+        ApiKey.WRITE_TXN_MARKERS: _row(
+            2,
+            "the transaction's version",
+            "mini_broker/test_transactions_served.py::test_only_brokers_send_markers_and_batches",
+        ),
         ApiKey.TXN_OFFSET_COMMIT: _row(
             6,
             "topic ids; 5 has transactions of version 2",
             "broker/test_transactions.py::test_partition_that_was_not_added",
         ),
-        ApiKey.DESCRIBE_ACLS: _row(3, "users as resources; 1 has patterns of names"),
-        ApiKey.CREATE_ACLS: _row(3, "users as resources; 1 has patterns of names"),
-        ApiKey.DELETE_ACLS: _row(3, "users as resources; 1 has patterns of names"),
+        ApiKey.DESCRIBE_ACLS: _row(
+            3,
+            "users as resources; 1 has patterns of names",
+            "mini_broker/test_acls.py::test_filter_by_match_finds_what_counts_for_a_name",
+        ),
+        ApiKey.CREATE_ACLS: _row(
+            3,
+            "users as resources; 1 has patterns of names",
+            "mini_broker/test_acls.py::test_denial_wins_over_permission",
+        ),
+        ApiKey.DELETE_ACLS: _row(
+            3,
+            "users as resources; 1 has patterns of names",
+            "mini_broker/test_acls.py::test_deleted_rule_counts_no_more",
+        ),
         ApiKey.DESCRIBE_CONFIGS: _row(
             4,
             "tagged fields; 3 tells types and documentation, 1 synonyms",
             "mini_broker/test_configs_api.py::test_setting_of_a_topic_comes_before_that_of_the_brokers",
         ),
-        ApiKey.ALTER_CONFIGS: _row(2, "tagged fields"),
+        ApiKey.ALTER_CONFIGS: _row(
+            2,
+            "tagged fields",
+            "mini_broker/test_newest_versions.py::test_settings_are_replaced_as_a_whole",
+        ),
         ApiKey.DESCRIBE_LOG_DIRS: _row(
             5,
             "cordoned directories; 4 tells sizes of volumes",
             "mini_broker/test_offset_lookup.py::test_log_dirs_tell_the_sizes_of_all_replicas",
         ),
-        ApiKey.SASL_AUTHENTICATE: _row(2, "tagged fields; 1 tells how long the session may last"),
+        ApiKey.SASL_AUTHENTICATE: _row(
+            2,
+            "tagged fields; 1 tells how long the session may last",
+            "mini_broker/test_sasl.py::test_session_is_prolonged_by_authenticating_again",
+        ),
         ApiKey.CREATE_PARTITIONS: _row(
             3,
             "quota errors that may be tried again",
@@ -168,30 +206,82 @@ IMPLEMENTED: Final[Mapping[ApiKey, Implemented]] = MappingProxyType(
         ApiKey.DELETE_GROUPS: _row(
             3, "a message beside the error", "broker/test_group_apis.py::test_deletion_rights"
         ),
-        ApiKey.ELECT_LEADERS: _row(2, "tagged fields; 1 has unclean elections"),
+        ApiKey.ELECT_LEADERS: _row(
+            2,
+            "tagged fields; 1 has unclean elections",
+            "mini_broker/test_newest_versions.py::test_a_leader_that_is_preferred_needs_no_election",
+        ),
         ApiKey.INCREMENTAL_ALTER_CONFIGS: _row(
             1, "tagged fields", "mini_broker/test_configs_api.py::test_lists_gain_and_lose_entries"
         ),
-        ApiKey.ALTER_PARTITION_REASSIGNMENTS: _row(1, "a replication factor that may not change"),
-        ApiKey.LIST_PARTITION_REASSIGNMENTS: _row(0, "the API itself"),
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS: _row(
+            1,
+            "a replication factor that may not change",
+            "mini_broker/test_newest_versions.py::test_replicas_that_there_are_not_take_no_partition",
+        ),
+        ApiKey.LIST_PARTITION_REASSIGNMENTS: _row(
+            0,
+            "the API itself",
+            "mini_broker/test_newest_versions.py::test_replicas_that_there_are_not_take_no_partition",
+        ),
         ApiKey.OFFSET_DELETE: _row(
             0, "the API itself", "broker/test_group_apis.py::test_delete_merges_refusals"
         ),
-        ApiKey.DESCRIBE_CLIENT_QUOTAS: _row(1, "tagged fields"),
-        ApiKey.ALTER_CLIENT_QUOTAS: _row(1, "tagged fields"),
-        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _row(0, "the API itself"),
-        ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _row(0, "the API itself"),
-        ApiKey.UPDATE_FEATURES: _row(2, "one error for all features; 1 has dry runs"),
-        ApiKey.DESCRIBE_CLUSTER: _row(2, "brokers that are fenced"),
+        ApiKey.DESCRIBE_CLIENT_QUOTAS: _row(
+            1,
+            "tagged fields",
+            "mini_broker/test_newest_versions.py::test_a_quota_is_found_by_its_user",
+        ),
+        ApiKey.ALTER_CLIENT_QUOTAS: _row(
+            1,
+            "tagged fields",
+            "mini_broker/test_newest_versions.py::test_a_quota_is_found_by_its_user",
+        ),
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _row(
+            0,
+            "the API itself",
+            "mini_broker/test_newest_versions.py::test_a_user_is_described_without_its_secret",
+        ),
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _row(
+            0,
+            "the API itself",
+            "mini_broker/test_newest_versions.py::test_a_user_is_described_without_its_secret",
+        ),
+        ApiKey.UPDATE_FEATURES: _row(
+            2,
+            "one error for all features; 1 has dry runs",
+            "mini_broker/test_features_api.py::test_feature_goes_down_and_up_again",
+        ),
+        ApiKey.DESCRIBE_CLUSTER: _row(
+            2,
+            "brokers that are fenced",
+            "mini_broker/test_newest_versions.py::test_a_cluster_shows_its_brokers",
+        ),
         ApiKey.DESCRIBE_PRODUCERS: _row(
             0,
             "the API itself",
             "mini_broker/test_offset_lookup.py::test_producers_are_described_with_their_open_transactions",
         ),
-        ApiKey.DESCRIBE_TRANSACTIONS: _row(0, "the API itself"),
-        ApiKey.LIST_TRANSACTIONS: _row(2, "a pattern of ids; 1 has a filter by duration"),
-        ApiKey.LIST_CONFIG_RESOURCES: _row(1, "resources of every type, not only client metrics"),
-        ApiKey.DESCRIBE_TOPIC_PARTITIONS: _row(0, "the API itself: topics page by page"),
+        ApiKey.DESCRIBE_TRANSACTIONS: _row(
+            0,
+            "the API itself",
+            "mini_broker/test_transactions_served.py::test_what_may_not_be_described_is_not_listed",
+        ),
+        ApiKey.LIST_TRANSACTIONS: _row(
+            2,
+            "a pattern of ids; 1 has a filter by duration",
+            "mini_broker/test_transactions_served.py::test_what_may_not_be_described_is_not_listed",
+        ),
+        ApiKey.LIST_CONFIG_RESOURCES: _row(
+            1,
+            "resources of every type, not only client metrics",
+            "mini_broker/test_newest_versions.py::test_resources_are_listed_by_type",
+        ),
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS: _row(
+            0,
+            "the API itself: topics page by page",
+            "mini_broker/test_newest_versions.py::test_topics_are_described_page_by_page",
+        ),
     }
 )
 """By API. An API without a row is not offered."""
