@@ -27,8 +27,6 @@ _START: Final = struct.Struct(">hhi")
 _APIS: Final = {int(api): api for api in ApiKey}
 _HEADERS_SINCE: Final = 1
 """Version of SaslHandshake from which tokens come inside SaslAuthenticate."""
-_REAUTHENTICATES_SINCE: Final = 1
-"""Version of SaslAuthenticate that shows a client to authenticate again."""
 _MIN_INTERVAL_MS: Final = 1_000
 """Source: KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS."""
 
@@ -102,7 +100,6 @@ class Authentication:
         "_expires_ms",
         "_has_headers",
         "_mechanism",
-        "_reauthenticates",
         "_settings",
         "_state",
         "_versions",
@@ -122,7 +119,6 @@ class Authentication:
         self._exchange: Exchange | None = None
         self._mechanism = ""
         self._has_headers = False
-        self._reauthenticates = False
         self._again = False
         self._began_ms: int | None = None
         self._expires_ms: int | None = None
@@ -152,10 +148,9 @@ class Authentication:
         return True
 
     def has_expired(self, now: Instants) -> bool:
-        """Whether a client that did not authenticate again in time may send no more."""
+        """Whether a client did not authenticate again in time, be it that it cannot."""
         expires_ms = self._expires_ms
-        is_over = expires_ms is not None and now.wall_ms >= expires_ms
-        return is_over and self._reauthenticates and self.is_complete
+        return expires_ms is not None and now.wall_ms > expires_ms and self.is_complete
 
     def take(self, frame: bytes, now: Instants) -> Outcome:
         """Take a frame of a client that is not known yet."""
@@ -248,7 +243,6 @@ class Authentication:
         if not low <= version <= high:
             return Outcome(failure=f"a SaslAuthenticate of version {version}")
         header, request = read_request_frame(frame)
-        self._reauthenticates |= version >= _REAUTHENTICATES_SINCE
         step = self._step(request["authBytes"])
         if step.is_refused:
             text = self._failure_text(step)
