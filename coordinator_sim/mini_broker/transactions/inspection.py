@@ -6,6 +6,7 @@ TransactionStateManager.listTransactionStates.
 
 import re
 from collections.abc import Callable
+from typing import Final
 
 from coordinator_sim.mini_broker.transactions.metadata import (
     STATE_NAMES,
@@ -15,6 +16,11 @@ from coordinator_sim.mini_broker.transactions.metadata import (
 from coordinator_sim.mini_broker.transactions.states import TransactionStates
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.wire.schema import Data
+
+_PLAIN: Final = re.compile(r"\\.|\[\^?\]?[^\]]*\]|\(\?:")
+"""Parts of a pattern in which signs do not mean what they mean elsewhere."""
+_REPETITIONS: Final = frozenset("*+{")
+_MAX_REPETITIONS: Final = 2
 
 
 def describe_transaction(states: TransactionStates, transactional_id: str) -> Data:
@@ -53,7 +59,7 @@ def list_transactions(states: TransactionStates, request: Data, now_ms: int) -> 
     names = list(dict.fromkeys(request["stateFilters"]))
     try:
         matches = _filter(request, now_ms)
-    except re.error:
+    except (re.error, RecursionError, OverflowError):
         return {"errorCode": int(ErrorCode.INVALID_REGULAR_EXPRESSION)}
     return {
         "errorCode": int(ErrorCode.NONE),
@@ -73,16 +79,14 @@ def list_transactions(states: TransactionStates, request: Data, now_ms: int) -> 
 def _filter(request: Data, now_ms: int) -> Callable[[TransactionMetadata], bool]:
     """Whether a transaction is asked for. A name of a state that is unknown matches none.
 
-    DEVIATION: patterns are Python's, where Kafka's are RE2's: the common part of both is large.
-
     Raises:
-        re.error: the pattern is none.
+        re.error, RecursionError, OverflowError: the pattern is none; see `_compiled`.
     """
     producer_ids = frozenset(request["producerIdFilters"])
     wanted = frozenset(STATE_NAMES.get(name) for name in request["stateFilters"])
     duration_ms: int = request.get("durationFilter", -1)
     pattern = request.get("transactionalIdPattern")
-    compiled = re.compile(pattern) if pattern else None
+    compiled = _compiled(pattern) if pattern else None
 
     def matches(metadata: TransactionMetadata) -> bool:
         if metadata.state is TransactionState.DEAD:
@@ -96,3 +100,32 @@ def _filter(request: Data, now_ms: int) -> Callable[[TransactionMetadata], bool]
         return duration_ms < 0 or now_ms - metadata.started_ms > duration_ms
 
     return matches
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern of transactional ids.
+
+    DEVIATION: patterns are Python's, where Kafka's are RE2's. As they could keep a broker busy for
+    ever here, those are refused that repeat a group with a choice or a repetition in it, or that
+    have more than two repetitions without a bound.
+
+    Raises:
+        re.error, RecursionError, OverflowError: it does not parse, or is refused.
+    """
+    repeats = 0
+    groups = [False]
+    plain = _PLAIN.sub(lambda found: "(" if found[0] == "(?:" else "x", pattern)
+    for index, sign in enumerate(plain):
+        if sign == "(":
+            groups.append(False)
+        elif sign == ")" and len(groups) > 1:
+            is_loaded = groups.pop()
+            groups[-1] |= is_loaded
+            if is_loaded and plain[index + 1 : index + 2] in _REPETITIONS:
+                raise re.error("a repeated group must be simple", pattern)
+        elif sign == "|" or sign in _REPETITIONS:
+            groups[-1] = True
+            repeats += sign != "|"
+    if repeats > _MAX_REPETITIONS:
+        raise re.error(f"more than {_MAX_REPETITIONS} repetitions", pattern)
+    return re.compile(pattern)

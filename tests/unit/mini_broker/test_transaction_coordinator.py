@@ -6,6 +6,7 @@ Source: kafka 4.3, TransactionCoordinatorTest and TransactionMetadataTest (what 
 import pytest
 
 from coordinator_sim.mini_broker.transactions.coordinator import NOBODY, ProducerIdentity
+from coordinator_sim.mini_broker.transactions.inspection import list_transactions
 from coordinator_sim.mini_broker.transactions.metadata import (
     MAX_EPOCH,
     TV_0,
@@ -385,3 +386,40 @@ def test_an_end_that_cannot_be_written_changes_nothing(bench: Bench) -> None:
     bench.log.failure = ErrorCode.NONE
     assert bench.state() is TransactionState.ONGOING
     assert bench.end(producer)[0] is ErrorCode.NONE
+
+
+# -- ListTransactions ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("", ["id", "other"]),
+        ("id", ["id"]),
+        ("i", []),
+        (".*", ["id", "other"]),
+        ("o.*r", ["other"]),
+        ("(?:id|other)", ["id", "other"]),
+        ("[io*+(].*", ["id", "other"]),
+        (r"\w+", ["id", "other"]),
+        ("(id)?", ["id"]),
+    ],
+)
+def test_ids_are_listed_by_a_pattern(bench: Bench, pattern: str, found: list[str]) -> None:
+    """Which must match the whole id."""
+    bench.producer("id")
+    bench.producer("other")
+    request = {"stateFilters": [], "producerIdFilters": [], "transactionalIdPattern": pattern}
+    listed = list_transactions(bench.coordinator.states, request, bench.now_ms)
+    assert sorted(each["transactionalId"] for each in listed["transactionStates"]) == found
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["((", "(a+)+", "(a|a)*", "((a*)b)*", "a*a*a*a*b", "(?:a+)+", "(" * 9_000, "a{99999999999}"],
+)
+def test_patterns_that_take_for_ever_are_refused(bench: Bench, pattern: str) -> None:
+    """As what is no pattern at all."""
+    request = {"stateFilters": [], "producerIdFilters": [], "transactionalIdPattern": pattern}
+    answer = list_transactions(bench.coordinator.states, request, bench.now_ms)
+    assert answer == {"errorCode": ErrorCode.INVALID_REGULAR_EXPRESSION}
