@@ -175,7 +175,7 @@ def test_many_partitions_open_with_few_files(tmp_path: Path) -> None:
         put(first.store("t", number, TOPIC_ID), 0)
     assert len(list(fds.iterdir())) <= before + 9
     first.close()
-    assert len(list(fds.iterdir())) == before
+    assert len(list(fds.iterdir())) <= before
     again = directory(tmp_path, open_file_limit=8)
     assert len(again.partitions) == 100
     for number in range(100):
