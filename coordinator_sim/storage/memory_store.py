@@ -21,6 +21,9 @@ from coordinator_sim.storage.contract import (
 _LENGTH: Final = struct.Struct(">i")
 _LENGTH_AT: Final = 8
 _LOG_OVERHEAD: Final = 12
+_LATER_SEGMENT_BYTES: Final = 8 * 1024 * 1024
+"""Of batches that were put off and still say something: as objects they are several times as
+large, and only the cleaner, which leaves active segments alone, makes bytes of them."""
 _MAX_OFFSET_SPAN: Final = 2**31 - 1
 """Of one segment. Source: LogSegment.canConvertToRelativeOffset."""
 
@@ -221,8 +224,11 @@ class MemoryStore:
         if not active.batches:
             active.begun_ms = now_ms
         age_ms = now_ms - active.begun_ms if active.first_ms < 0 else newest_ms - active.first_ms
+        limit = settings.segment_bytes
+        if not active.is_packed:
+            limit = min(limit, _LATER_SEGMENT_BYTES)
         if not active.batches or (
-            active.size_bytes <= settings.segment_bytes - size_bytes
+            active.size_bytes <= limit - size_bytes
             and age_ms <= settings.segment_ms
             and last.last_offset - active.base_offset <= _MAX_OFFSET_SPAN
         ):
