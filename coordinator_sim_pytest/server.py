@@ -4,6 +4,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from threading import Timer
 from typing import IO, Any, Final, cast
 from urllib.parse import quote
 
@@ -17,6 +18,7 @@ from coordinator_sim_pytest.rules import rule_of
 
 WAIT_S: Final = 30.0
 """How long to wait for a group, unless told otherwise."""
+_START_S: Final = 60
 _END_S: Final = 10
 _NOTHING: Final = 1 << 53
 """Behind every event."""
@@ -71,7 +73,10 @@ class ServerProcess:
             stdout=subprocess.PIPE,
             stderr=self._log,
         )
+        watchdog = Timer(_START_S, self._process.kill)
+        watchdog.start()
         line = cast("IO[bytes]", self._process.stdout).readline()
+        watchdog.cancel()
         if not line.startswith(b"{"):
             raise ServerDied(f"no {_FIRST_LINE}: {self._last_words()}")
         ready = msgspec.json.decode(line)
