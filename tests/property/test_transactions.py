@@ -318,6 +318,15 @@ class Transactions(RuleBasedStateMachine):
         if ends is not None:
             self.end(who, committed=ends)
 
+    @rule(who=st.integers(0, 1), partition=st.integers(0, 1), committed=st.booleans())
+    def recover(self, who: int, partition: int, *, committed: bool) -> None:
+        """All is well for a while, and a producer has its way."""
+        self.cluster.append_failure = NONE
+        for broker_id in (1, 2, 3):
+            self.resume(broker_id)
+        self.pass_time(2_000)
+        self.transact(who, [partition, 1 - partition], with_offset=True, ends=committed)
+
     @rule(who=st.integers(0, 1), committed=st.booleans())
     def end(self, who: int, *, committed: bool) -> None:
         """Commit or abort; what is broken can only be aborted."""
