@@ -127,12 +127,12 @@ class GroupCoordinator:
         """
         runtime = self._runtime
         runtime.now_ms = now_ms
-        if runtime.tracing:
-            trace_request(runtime, request, context)
-        elif type(request) is HeartbeatRequest:
+        if type(request) is HeartbeatRequest and not runtime.tells_heartbeats:
             result = self._heartbeat_at_once(request, context)
             if result is not None:
                 return result
+        elif runtime.tracing:
+            trace_request(runtime, request, context)
         handler = self._handlers.of_group.get(type(request))
         if handler is None:
             self._span(request, context)
@@ -421,6 +421,10 @@ class GroupCoordinator:
     def group(self, group_id: str) -> Group | None:
         """The group as it is now, for inspection; None when it is unknown or not led here."""
         return self._runtime.groups.get(group_id)
+
+    def tell_heartbeats(self, wanted: bool) -> None:
+        """Whether results with events tell of heartbeats too, most of which change nothing."""
+        self._runtime.tells_heartbeats = wanted and self._runtime.tracing
 
     def group_ids(self) -> list[str]:
         """The ids of all groups led here, for inspection, in order of their creation."""

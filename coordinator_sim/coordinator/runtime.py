@@ -159,6 +159,7 @@ class Runtime:
         "partitions",
         "profile",
         "scheduled",
+        "tells_heartbeats",
         "timers",
         "tracing",
         "verifier",
@@ -180,6 +181,7 @@ class Runtime:
         self.verifier = verifier
         self.hold_high_watermark = config.hold_high_watermark
         self.tracing = config.trace
+        self.tells_heartbeats = self.tracing
         linger_ms = config.group_coordinator_append_linger_ms
         if linger_ms is None:
             linger_ms = profile.append_linger_ms

@@ -46,6 +46,7 @@ class GroupBrokers:
         verifier: Asked about transactional commits by coordinators of brokers that start from now.
         authorizer: Likewise; None allows everything.
         traces: Whether they tell what happens.
+        tells_heartbeats: Whether that includes heartbeats; see `tell_heartbeats`.
     """
 
     __slots__ = (
@@ -59,6 +60,7 @@ class GroupBrokers:
         "frozen",
         "living",
         "offsets_topic",
+        "tells_heartbeats",
         "traces",
         "verifier",
     )
@@ -85,6 +87,7 @@ class GroupBrokers:
         self.verifier: TransactionVerifier | None = None
         self.authorizer: Authorizer | None = None
         self.traces = False
+        self.tells_heartbeats = True
 
     # -- brokers ---------------------------------------------------------------------------
 
@@ -98,6 +101,7 @@ class GroupBrokers:
             append_policy=self.offsets_topic.policy_of(broker_id),
             verifier=self.verifier,
         )
+        coordinator.tell_heartbeats(self.tells_heartbeats)
         self.living[broker_id] = LivingBroker(
             broker_id,
             coordinator,
@@ -112,6 +116,12 @@ class GroupBrokers:
         self.frozen.pop(broker_id, None)
         for partition in [each for each, leader in self._led.items() if leader == broker_id]:
             del self._led[partition]
+
+    def tell_heartbeats(self, wanted: bool) -> None:
+        """Whether coordinators that tell what happens tell of heartbeats too."""
+        self.tells_heartbeats = wanted
+        for broker in self.living.values():
+            broker.coordinator.tell_heartbeats(wanted)
 
     def use_authorizer(self, authorizer: Authorizer | None) -> None:
         """Ask another authorizer from now on; None allows everything."""

@@ -125,6 +125,7 @@ class Serving:
             kept=_kept(options),
         )
         self._keeper = self.server.timekeeper
+        self._tracing.changed = self._tell_heartbeats
         self.control = Control(self.server, self._feed, self._tracing, meter)
         self.server.watch(self._begin)
         self._http: ControlServer | None = None
@@ -186,6 +187,7 @@ class Serving:
 
     def _begin(self, cluster: ServedCluster) -> None:
         """A new cluster has the topics of the command line; one that goes on may have them."""
+        cluster.groups.tell_heartbeats(self._tracing.view().recording)
         now = self._present_clock().now()
         for name, partitions in self._options.topics.items():
             if name in cluster.image.topics:
@@ -199,6 +201,11 @@ class Serving:
         if isinstance(clock, ScaledClock):
             for event in events:
                 self._warn_of_short_session(clock, event)
+
+    def _tell_heartbeats(self) -> None:
+        """A trace has them; who only watches is not worth what they cost."""
+        wanted = self._tracing.view().recording
+        self.server.cluster.groups.tell_heartbeats(wanted)
 
     def _present_clock(self) -> Clock:
         """The clock that counts; groups that are loaded tell of it before there is a server."""

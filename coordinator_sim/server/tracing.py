@@ -78,9 +78,12 @@ class Tracing:
         info: What the whole run shares, asked when a trace begins.
         scratch: Makes a directory for a trace that names none.
         buffered: Bound of the buffer.
+
+    Attributes:
+        changed: Called when a recording begins or ends.
     """
 
-    __slots__ = ("_buffered", "_info", "_last", "_recording", "_scratch")
+    __slots__ = ("_buffered", "_info", "_last", "_recording", "_scratch", "changed")
 
     def __init__(
         self,
@@ -93,6 +96,7 @@ class Tracing:
         self._buffered = buffered
         self._recording: _Recording | None = None
         self._last = TraceView(recording=False)
+        self.changed: Callable[[], None] = lambda: None
 
     def take(self, events: _Events) -> None:
         """Record events, if anything is recorded; waits while the buffer is full."""
@@ -113,12 +117,14 @@ class Tracing:
         path = self._scratch() if directory is None else Path(directory)
         writer = RunDirectoryWriter(path, self._info(), format="jsonl")
         self._recording = _Recording(path, writer, self._buffered)
+        self.changed()
 
     async def stop(self) -> TraceView:
         """End the trace under way; its directory is whole then."""
         recording = self._recording
         if recording is not None:
             self._recording = None
+            self.changed()
             await asyncio.to_thread(recording.end)
             self._last = _view(recording, is_on=False)
         return self._last

@@ -426,6 +426,7 @@ def test_trace_begins_and_ends_on_demand(tmp_path: Path) -> None:
         await server.call("POST", "/v1/trace/start", {}, status=409)
         client = await coordinated(server, "app")
         member_id = await client.join("app")
+        await client.beat("app", member_id)
         await client.leave("app", member_id)
         ended = await server.call("POST", "/v1/trace/stop")
         assert isinstance(ended, dict)
@@ -434,7 +435,8 @@ def test_trace_begins_and_ends_on_demand(tmp_path: Path) -> None:
         run = read_run(tmp_path / "run")
         assert run.info.options == {"clock": "wall"}
         told = [each.event for each in run.events()]
-        assert told.index(Event.JOIN_COMPLETE) < told.index(Event.GROUP_EMPTY)
+        assert told.index(Event.JOIN_COMPLETE) < told.index(Event.HEARTBEAT)
+        assert told.index(Event.HEARTBEAT) < told.index(Event.GROUP_EMPTY)
         await client.close()
 
     play(story)
