@@ -37,6 +37,10 @@ _LISTING: Final = -1
 """Names the target's own requests, whose answers no case sees."""
 _OFFERED: Final = frozenset({Capability.CLOCK, Capability.TOPICS, Capability.CLUSTER})
 
+_UNVERIFIED: Final = {"transaction.partition.verification.enable": "false"}
+"""Cases commit in transactions that no transaction coordinator knows of."""
+_ADDS_PARTITION: Final = 5
+
 T = TypeVar("T")
 
 
@@ -73,7 +77,9 @@ class ServedTarget:
         properties = {**world.settings, "offsets.topic.num.partitions": str(world.partitions)}
         profile = replace(profile_named(world.profile), **dict.fromkeys(world.switches, True))
         settings = ClusterSettings(
-            profile=profile, coordinator=configured(CoordinatorConfig(), properties)
+            profile=profile,
+            coordinator=configured(CoordinatorConfig(), properties),
+            given=_UNVERIFIED,
         )
         server = KafkaServer(settings, self._clock)
         self._server = server
@@ -93,6 +99,8 @@ class ServedTarget:
         span = self._cluster.versions.ranges.get(api)
         if span is None or not span[0] <= call.version <= span[1]:
             raise Unsupported(f"{self.name} does not offer version {call.version} of {call.api}")
+        if call.api == "TxnOffsetCommit" and call.version >= _ADDS_PARTITION:
+            raise Unsupported(f"version {call.version} of {call.api} wants a real transaction")
         self._sockets.send(call)
         return self._settled()
 

@@ -155,3 +155,7 @@ class OffsetsLogs:
     def verdict(self, batch: LogBatch) -> ErrorCode:
         """As `AppendPolicy.verdict`."""
         return self.producers(batch.partition).take(batch)
+
+    def takes_unacknowledged(self, batch: LogBatch) -> bool:  # noqa: ARG002 - any batch is taken
+        """Always: such batches are of no producer."""
+        return True

@@ -51,6 +51,10 @@ class AppendPolicy(Protocol):
         """NONE to let the batch be appended, or the error the append fails with."""
         ...
 
+    def takes_unacknowledged(self, batch: LogBatch) -> bool:
+        """Whether a batch is appended of which nobody hears the outcome, as Scala's tombstones."""
+        ...
+
 
 class TransactionVerifier(Protocol):
     """Knows which partitions are part of a producer's transaction."""

@@ -327,12 +327,14 @@ class Runtime:
             self.timers.touch(self.now_ms + self.config.offsets_commit_timeout_ms)
 
     def append_unacknowledged(self, partition: Partition, records: tuple[LogRecord, ...]) -> None:
-        """Append records that nobody waits for: no append fault, no high watermark, no timeout.
+        """Append records that nobody waits for: no verdict, no high watermark, no timeout.
 
         Source: kafka 3.9, GroupMetadataManager.cleanupGroupMetadata, which writes tombstones with
         acks 0 straight to the partition's leader log.
         """
-        self._put(partition, self._batch(partition, Effect(records)))
+        batch = self._batch(partition, Effect(records))
+        if self.append_policy is None or self.append_policy.takes_unacknowledged(batch):
+            self._put(partition, batch)
 
     def _append(self, partition: Partition, effect: Effect) -> ErrorCode:
         """Append a batch; a refusal takes back the groups created since the last append.

@@ -87,6 +87,10 @@ class FailingAppends:
         self._count -= 1
         return self._error
 
+    def takes_unacknowledged(self, batch: LogBatch) -> bool:  # noqa: ARG002 - any batch is taken
+        """Always: only what somebody hears of fails."""
+        return True
+
 
 class FailingVerification:
     """A transaction verifier that finds what it is told to find."""

@@ -129,3 +129,7 @@ class BrokersAppends:
     def verdict(self, batch: LogBatch) -> ErrorCode:
         """As `AppendPolicy.verdict`."""
         return self._topic.append(self._broker_id, batch)
+
+    def takes_unacknowledged(self, batch: LogBatch) -> bool:
+        """As `AppendPolicy.takes_unacknowledged`: where it cannot be written it is not there."""
+        return self._topic.append(self._broker_id, batch) is ErrorCode.NONE

@@ -41,6 +41,7 @@ from coordinator_sim.replay.players import (
     player_of,
 )
 from coordinator_sim.replay.settings import Settings
+from coordinator_sim.replay.store_failures import StoreFailures
 from coordinator_sim.trace.events import Event, TraceEvent
 
 _STEP: Final = 0
@@ -53,18 +54,6 @@ _LEFT_OUT: Final = frozenset({Event.HEARTBEAT, Event.ASSIGNED, Event.EMPTY_ASSIG
 """Not told in a replay's own trace: the source determines neither."""
 
 _Action = Callable[[], None]
-
-
-class StoreFailures:
-    """Lets appends through but where the trace says that storing an assignment failed."""
-
-    def __init__(self) -> None:
-        self.fails = False
-
-    def verdict(self, batch: LogBatch) -> ErrorCode:
-        """The error of a partition with too few replicas, while failing."""
-        del batch
-        return ErrorCode.NOT_ENOUGH_REPLICAS if self.fails else ErrorCode.NONE
 
 
 class Driver:

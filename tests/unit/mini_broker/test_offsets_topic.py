@@ -118,3 +118,34 @@ def test_without_the_offsets_topic_nobody_coordinates(
     client.send(commit(42), 8)
 
     assert committed(client) is ErrorCode.NOT_COORDINATOR
+
+
+def test_tombstones_that_nobody_waits_for_are_in_the_topic_too() -> None:
+    """Scala's clean-up writes without an answer; what is written next follows it in the log."""
+    settings = ClusterSettings(
+        profile=profile_named("3.9"),
+        coordinator=CoordinatorConfig(
+            offsets_topic_num_partitions=4, offsets_retention_check_interval_ms=1_000
+        ),
+    )
+    cluster = ServedCluster(settings, endpoint=lambda _broker, _name: Endpoint("localhost", 9092))
+    cluster.topics.create_spread("t", 1, NOW)
+    cluster.topics.create_asked_for(OFFSETS_TOPIC, NOW)
+    client = FramesClient(cluster)
+    client.send(commit(42), 2)
+    week_later = Instants(NOW.group_ms + 8 * 86_400_000, NOW.wall_ms)
+    cluster.expire(week_later)
+
+    client.send(commit(43), 2, at_ms=week_later.group_ms)
+
+    assert committed(client) is ErrorCode.NONE
+    log = cluster.logs.log_of(OFFSETS_TOPIC, PARTITION)
+    assert log is not None
+    values = [
+        record.value is None
+        for batch in decode_batches(b"".join(log.chunks()), PARTITION)
+        for record in batch.records
+    ]
+    assert values[0] is False
+    assert True in values
+    assert values[-1] is False
