@@ -127,6 +127,9 @@ class JavaServer(ABC):
         log: What it prints, a file there.
     """
 
+    jvm: tuple[str, ...] = JVM
+    """Options of its JVM."""
+
     def __init__(self, directory: Path, log: str) -> None:
         self.directory = directory
         self.log = directory / log
@@ -139,6 +142,11 @@ class JavaServer(ABC):
         Raises:
             DataError: It did not start; the message holds the end of its log.
         """
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process; None when it does not run."""
+        return None if self._process is None else self._process.pid
 
     @abstractmethod
     def _serves(self) -> bool:
@@ -184,7 +192,7 @@ class JavaServer(ABC):
     def _boot(self, jars: Path, main: str, settings: Path) -> None:
         """Run its main class with these settings, and wait until it serves."""
         level = "-Dorg.slf4j.simpleLogger.defaultLogLevel=info"
-        command = ["java", *JVM, level, "-cp", f"{jars}{os.sep}*", main, str(settings)]
+        command = ["java", *self.jvm, level, "-cp", f"{jars}{os.sep}*", main, str(settings)]
         with self.log.open("wb") as out:
             self._process = subprocess.Popen(  # noqa: S603 - our own command line
                 command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL

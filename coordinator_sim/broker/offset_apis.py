@@ -76,6 +76,8 @@ class OffsetApis:
         kept, refused = self._check(request.topics, context, by_id=by_id)
         maps = self._profile.offset_maps
         passed = replace(request, topics=requested(maps, kept, request.topics)) if kept else None
+        if passed is not None and not refused and not maps.rearranges:
+            return Passage(passed)
         return Passage(passed, partial(_merge_commit, maps, refused, by_id))
 
     def txn_commit(self, request: TxnOffsetCommitRequest, context: RequestContext) -> Passage:
@@ -167,7 +169,9 @@ class OffsetApis:
 
     def _with_id(self, topic: OffsetCommitTopic) -> OffsetCommitTopic:
         topic_id = self._topics.id_of(topic.name)
-        return topic if topic_id is None else replace(topic, topic_id=topic_id)
+        if topic_id is None:
+            return topic
+        return OffsetCommitTopic(topic.name, topic.partitions, topic_id)
 
     def _part_deletions(
         self, topic: OffsetDeleteTopic, context: RequestContext

@@ -23,6 +23,8 @@ from coordinator_sim.protocol.records import (
 NO_RETENTION = -1
 _EXPIRY_VALUE_VERSION = 1
 _TOPIC_ID_VALUE_VERSION = 4
+_STORED = tuple(PartitionError(index, NO_ERROR) for index in range(1_000))
+"""The outcomes of partitions with low numbers: most commits hold no others."""
 
 
 def commit_records(
@@ -58,14 +60,10 @@ def commit_records(
             if metadata and len(metadata) * 2 > limit and java_length(metadata) > limit:
                 outcomes.append(PartitionError(index, ErrorCode.OFFSET_METADATA_TOO_LARGE))
                 continue
-            outcomes.append(PartitionError(index, NO_ERROR))
+            is_low = 0 <= index < len(_STORED)
+            outcomes.append(_STORED[index] if is_low else PartitionError(index, NO_ERROR))
             value = OffsetCommitValue(
-                offset=p.offset,
-                leader_epoch=p.leader_epoch,
-                metadata=metadata,
-                commit_timestamp_ms=now_ms,
-                expire_timestamp_ms=expires_ms,
-                topic_id=topic_id,
+                p.offset, p.leader_epoch, metadata, now_ms, expires_ms, topic_id
             )
             records.append(LogRecord(OffsetCommitKey(group_id, name, index), value, version))
         results.append(OffsetCommitTopicResult(name, tuple(outcomes), topic.topic_id))

@@ -50,7 +50,7 @@ class OffsetCommitKey(Struct, frozen=True, gc=False):
     partition: int
 
 
-class OffsetCommitValue(Struct, frozen=True, kw_only=True, gc=False):
+class OffsetCommitValue(Struct, frozen=True, gc=False):
     """A stored offset. `expire_timestamp_ms` is -1 but for explicit retention."""
 
     offset: int

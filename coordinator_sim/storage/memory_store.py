@@ -220,7 +220,9 @@ class MemoryStore:
     def make_room(self, size_bytes: int, spans: Sequence[StoredSpan], now_ms: int) -> int | None:
         """As `SegmentStore.make_room`. Source: LogSegment.shouldRoll and timeWaitedForRoll."""
         active, settings, first, last = self._active, self._settings, spans[0], spans[-1]
-        newest_ms = max(span.max_timestamp_ms for span in spans)
+        newest_ms = last.max_timestamp_ms
+        if first is not last:
+            newest_ms = max(span.max_timestamp_ms for span in spans)
         if not active.batches:
             active.begun_ms = now_ms
         age_ms = now_ms - active.begun_ms if active.first_ms < 0 else newest_ms - active.first_ms

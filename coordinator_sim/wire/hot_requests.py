@@ -197,8 +197,19 @@ def _commits(frame: bytes, at: int) -> tuple[tuple[OffsetCommitPartition, ...], 
 
 
 def _commits_with_epoch(frame: bytes, at: int) -> tuple[tuple[OffsetCommitPartition, ...], int]:
-    """The partitions of a topic in versions 6 and 7."""
+    """The partitions of a topic in versions 6 and 7; see `_commits_compact`."""
     count, at = _count(frame, at)
+    end = at + count * _COMMITTED_WITH_EPOCH.size
+    if end <= len(frame):
+        plain = [
+            OffsetCommitPartition(partition, offset, leader_epoch, None if size else "")
+            for partition, offset, leader_epoch, size in _COMMITTED_WITH_EPOCH.iter_unpack(
+                frame[at:end]
+            )
+            if size <= 0
+        ]
+        if len(plain) == count:
+            return tuple(plain), end
     partitions = []
     for _ in range(count):
         partition, offset, leader_epoch, size = _COMMITTED_WITH_EPOCH.unpack_from(frame, at)

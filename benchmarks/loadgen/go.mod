@@ -1,0 +1,3 @@
+module coordinator-sim/benchmarks/loadgen
+
+go 1.24
