@@ -51,8 +51,23 @@ class OperationAborted(CoordinatorSimError):
 
 
 class InvariantViolation(CoordinatorSimError):
-    """An impossible state: a bug of this project. Never caught inside the library."""
+    """An impossible state: a bug of this project.
+
+    Caught nowhere but where one client's bug would reach the others of a served cluster.
+    """
 
 
 class IllegalTransition(InvariantViolation):
     """A group was asked to make a transition its table does not have."""
+
+
+def described(error: BaseException) -> str:
+    """What an error is, and the line that raised it, for a log that gives it one line."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    text = f"{type(error).__name__}: {error}"
+    if trace is None:
+        return text
+    module = trace.tb_frame.f_globals.get("__name__", "?")
+    return f"{text} ({module}, line {trace.tb_lineno})"

@@ -11,7 +11,7 @@ import struct
 from collections import deque
 from typing import Final, cast
 
-from coordinator_sim.errors import DataError, UnsupportedVersion, WireFormatError
+from coordinator_sim.errors import DataError, UnsupportedVersion, WireFormatError, described
 from coordinator_sim.mini_broker.contract import Call, Instants
 from coordinator_sim.mini_broker.fault_door import FaultDoor
 from coordinator_sim.mini_broker.sasl import ANONYMOUS, Authentication
@@ -146,6 +146,22 @@ class Connection:
         self._output.close(reason)
 
     def _work_on(self, frame: bytes, now: Instants) -> None:
+        """Work on a request; whatever goes wrong with it ends this connection and no other."""
+        try:
+            self._take(frame, now)
+        except Exception as error:  # noqa: BLE001 - a bug here is not to reach other clients
+            self._failed(frame, error)
+
+    def _failed(self, frame: bytes, error: Exception) -> None:
+        """End the connection: its request was none, or the cluster has a bug."""
+        api_key, version = (int.from_bytes(frame[at : at + 2], "big") for at in (0, 2))
+        name = _APIS[api_key].name if api_key in _APIS else f"request of API {api_key}"
+        if isinstance(error, (WireFormatError, UnsupportedVersion, DataError)):
+            self.ended(f"a {name} of version {version} that does not parse: {error}")
+        else:
+            self.ended(f"a {name} of version {version} met a bug: {described(error)}")
+
+    def _take(self, frame: bytes, now: Instants) -> None:
         authentication = self._authentication
         if authentication is not None:
             if authentication.takes(frame, now):
@@ -168,13 +184,10 @@ class Connection:
         if not span[0] <= version <= span[1]:
             self._refuse_version(slot, span)
             return
-        try:
-            if self._cluster.faults:
-                self._pass_faults(slot, frame, now)
-            else:
-                self._dispatch(slot, frame, now)
-        except (WireFormatError, UnsupportedVersion, DataError) as error:
-            self.ended(f"a {api.name} of version {version} that does not parse: {error}")
+        if self._cluster.faults:
+            self._pass_faults(slot, frame, now)
+        else:
+            self._dispatch(slot, frame, now)
 
     def _authenticate(self, authentication: Authentication, frame: bytes, now: Instants) -> None:
         """Go on finding out who the client is; a failure is told later, against guessing."""
@@ -229,8 +242,12 @@ class Connection:
         )
 
         def take(later: Instants) -> None:
-            if self.broker_id in self._cluster.groups.living:
+            if self.broker_id not in self._cluster.groups.living:
+                return
+            try:
                 self._dispatch(slot, frame, later)
+            except Exception as error:  # noqa: BLE001 - as in `_work_on`: it may come later
+                self._failed(frame, error)
 
         FaultDoor(self._cluster, self._output, call, slot).pass_request(take)
 

@@ -8,6 +8,7 @@ checkCurrentLeaderEpoch.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final, TypeVar
 
 from coordinator_sim.mini_broker.image import ClusterImage, PartitionState
@@ -77,7 +78,7 @@ class HostedPartitions:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if broker_id not in state.replicas:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        log = self._find_log(*place)
+        log = self.attempt(place, partial(self._find_log, *place))
         return ErrorCode.KAFKA_STORAGE_ERROR if log is None else log
 
     def local_log(

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from coordinator_sim.broker.authorizer import Authorizer
 from coordinator_sim.broker.passage import Access
 from coordinator_sim.coordinator.contract import CoordinatorResult
-from coordinator_sim.errors import DataError
+from coordinator_sim.errors import described
 from coordinator_sim.mini_broker.administration import Administration
 from coordinator_sim.mini_broker.administration_apis import administration_apis
 from coordinator_sim.mini_broker.agenda import Agenda
@@ -336,19 +336,23 @@ class ServedCluster:
     ) -> None:
         """Take a request for the group coordinator of a broker."""
         self.latest = now
-        self.groups.handle(broker_id, request, context, now)
+        try:
+            self.groups.handle(broker_id, request, context, now)
+        except Exception:
+            self._slots.pop(context.token, None)
+            raise
 
     def handle(self, call: Call) -> None:
         """Take any other request."""
         self.latest = call.now
         try:
             response = self._handlers[call.api](call)
-        except DataError:
-            # Kafka finds it when it reads the request: there is no answer.
-            self._slots.pop(call.context.token, None)
-            raise
         except OSError as error:
             response = self._unkept(call, error)
+        except Exception:
+            # A DataError Kafka finds when it reads the request. There is no answer.
+            self._slots.pop(call.context.token, None)
+            raise
         if response is not None:
             self.answer(call.context.token, response)
 
@@ -391,11 +395,22 @@ class ServedCluster:
     # -- time ------------------------------------------------------------------------------
 
     def expire(self, now: Instants) -> None:
-        """Fire everything that is due on either clock."""
+        """Fire everything that is due on either clock; what fails keeps nothing else from it.
+
+        Raises:
+            ExceptionGroup: what failed, when all is done.
+        """
         self.latest = now
+        failures: list[Exception] = []
         for timed in self._timed:
-            timed.expire(now)
+            try:
+                timed.expire(now)
+            except Exception as error:  # noqa: BLE001 - raised below
+                failures.append(error)
         self.go_on(now)
+        if failures:
+            texts = "; ".join(described(each) for each in failures)
+            raise ExceptionGroup(f"deadlines met a bug: {texts}", failures)
 
     def next_group_deadline_ms(self) -> int | None:
         """When `expire` has something to do by the group clock, or a little before."""

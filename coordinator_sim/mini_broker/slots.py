@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from coordinator_sim.errors import described
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.requests import Request, Response
 from coordinator_sim.wire.frames import encode_response, response_frame
@@ -51,6 +52,9 @@ class AnswerPlace(Protocol):
 class Slot:
     """The place of one answer.
 
+    Whoever answers is at work for somebody else perhaps: an answer that cannot be written ends the
+    connection that waits for it, and raises nothing.
+
     Args:
         asker: Who waits for it.
         api: Of the request, as its version.
@@ -72,7 +76,11 @@ class Slot:
         """The answer has come; None sends nothing."""
         frame = None
         if response is not None:
-            frame = response_frame(self.api, self.version, self.correlation_id, response)
+            try:
+                frame = response_frame(self.api, self.version, self.correlation_id, response)
+            except Exception as error:  # noqa: BLE001 - see the class
+                self._unwritable(error)
+                return
         self.asker.answered(frame)
 
     def closed(self) -> None:
@@ -81,11 +89,19 @@ class Slot:
 
     def answered_by_group(self, response: Response) -> None:
         """The answer of a group coordinator has come."""
-        frame = encode_response(
-            self.api,
-            self.version,
-            response,
-            correlation_id=self.correlation_id,
-            request=self.request,
-        )
+        try:
+            frame = encode_response(
+                self.api,
+                self.version,
+                response,
+                correlation_id=self.correlation_id,
+                request=self.request,
+            )
+        except Exception as error:  # noqa: BLE001 - see the class
+            self._unwritable(error)
+            return
         self.asker.answered(frame)
+
+    def _unwritable(self, error: Exception) -> None:
+        text = f"an answer to a {self.api.name} of version {self.version} met a bug"
+        self.asker.ended(f"{text}: {described(error)}")

@@ -41,11 +41,6 @@ class ConnectionLimits:
         idle_ms = self._value("connections.max.idle.ms")
         return idle_ms / 1000 if isinstance(idle_ms, int) and idle_ms >= 0 else None
 
-    @property
-    def max_request_bytes(self) -> int:
-        """`socket.request.max.bytes`."""
-        return self._number("socket.request.max.bytes")
-
     def refusal(self, host: str, listener: str) -> str | None:
         """Why one more connection is too many; None when it is not."""
         most = self._overrides.get(host, self._number("max.connections.per.ip"))

@@ -4,6 +4,7 @@ A driver calls `settled` after everything that may have changed a deadline.
 """
 
 import asyncio
+import logging
 from typing import Final, Protocol
 
 from coordinator_sim.errors import ConfigError
@@ -14,6 +15,9 @@ AUTO_QUIET_MS: Final = 50
 """Wall time without a request after which an automatic clock jumps."""
 _LOOK_S: Final = 0.001
 """Deadlines are looked at no more often: they are in milliseconds, and every family is asked."""
+_PAUSE_S: Final = 0.25
+"""After deadlines that failed they are tried again no sooner."""
+_LOG: Final = logging.getLogger(__name__)
 
 
 class Timed(Protocol):
@@ -51,6 +55,7 @@ class Timekeeper:
         "_jump",
         "_look",
         "_looked_at",
+        "_paused_until",
         "_quiet_ms",
         "_quiet_since",
         "clock",
@@ -65,6 +70,7 @@ class Timekeeper:
         self._jump: asyncio.TimerHandle | None = None
         self._look: asyncio.TimerHandle | None = None
         self._looked_at = -_LOOK_S
+        self._paused_until = 0.0
         self._quiet_since = 0.0
 
     def settled(self) -> None:
@@ -93,7 +99,7 @@ class Timekeeper:
         delay_ms = self._delay_ms(self.clock.now())
         if delay_ms is None:
             return
-        at = loop.time() + delay_ms / 1000
+        at = max(loop.time() + delay_ms / 1000, self._paused_until)
         if self._alarm_at is not None and self._alarm_at <= at:
             return
         if self._alarm is not None:
@@ -178,8 +184,16 @@ class Timekeeper:
 
     def _ring(self) -> None:
         self._alarm = self._alarm_at = None
-        self._cluster.expire(self.clock.now())
+        try:
+            self._cluster.expire(self.clock.now())
+        except Exception as error:  # noqa: BLE001 - later deadlines are to be met all the same
+            self._pause(error)
         self._settle_now()
+
+    def _pause(self, error: Exception) -> None:
+        """Deadlines have failed, and may again: tell it, and try them again after a while."""
+        _LOG.error("%s", error)
+        self._paused_until = asyncio.get_running_loop().time() + _PAUSE_S
 
     def _await_quiet(self, loop: asyncio.AbstractEventLoop) -> None:
         if not isinstance(self.clock, VirtualClock) or not self.clock.auto:
@@ -195,4 +209,8 @@ class Timekeeper:
             self._jump = loop.call_later(left, self._jump_when_quiet)
             return
         self._jump = None
-        self.step()
+        try:
+            self.step()
+        except Exception as error:  # noqa: BLE001 - as in `_ring`
+            self._pause(error)
+            self._jump = loop.call_later(_PAUSE_S, self._jump_when_quiet)

@@ -9,6 +9,7 @@ import ssl
 from collections.abc import Callable
 from typing import Final, Protocol, cast
 
+from coordinator_sim.errors import described
 from coordinator_sim.mini_broker.connection import Connection
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.slots import Output
@@ -91,16 +92,21 @@ class WireProtocol(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._received = bytearray()
         self._is_paused = False
+        self._is_choked = False
         self.is_active = True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """As asyncio has it."""
         self._transport = cast("asyncio.Transport", transport)
         peer = transport.get_extra_info("peername")
-        self._connection = self._connect(f"/{peer[0]}" if peer else "/127.0.0.1", self)
-        if self._tap is not None:
-            self._tap.opened(self, peer, transport.get_extra_info("sockname"))
-        self._host.opened(self)
+        try:
+            self._connection = self._connect(f"/{peer[0]}" if peer else "/127.0.0.1", self)
+            if self._tap is not None:
+                self._tap.opened(self, peer, transport.get_extra_info("sockname"))
+            self._host.opened(self)
+        except Exception as error:  # noqa: BLE001 - else nobody would ever read or close it
+            _LOG.error("a connection of %s is not taken: %s", peer, described(error))
+            self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - resets are normal
         """As asyncio has it."""
@@ -123,7 +129,7 @@ class WireProtocol(asyncio.Protocol):
         if self._held is not None:
             self._received += data
             return
-        if not self._received and self._is_one_frame(connection, data):
+        if not (self._received or connection.is_full) and self._is_one_frame(connection, data):
             connection.received(data[_LENGTH_BYTES:], self._host.now())
         else:
             self._received += data
@@ -207,7 +213,7 @@ class WireProtocol(asyncio.Protocol):
             end = start + _LENGTH_BYTES + length
             if len(buffer) < end:
                 break
-            if connection.is_full:
+            if connection.is_full or self._is_choked:
                 self._stop_reading()
                 break
             frame = bytes(buffer[start + _LENGTH_BYTES : end])
@@ -229,7 +235,7 @@ class WireProtocol(asyncio.Protocol):
         """Read on once answers have left; what was read already is worked on first."""
         if not self._is_paused or self._connection is None or self._connection.is_full:
             return
-        if self._held is not None:
+        if self._held is not None or self._is_choked:
             return
         self._is_paused = False
         if self.is_open:
@@ -238,8 +244,10 @@ class WireProtocol(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """The client does not read its answers: no more requests of it are read."""
+        self._is_choked = True
         self._stop_reading()
 
     def resume_writing(self) -> None:
         """It reads again."""
+        self._is_choked = False
         self._continue_reading()

@@ -153,9 +153,8 @@ class Journal(Generic[T]):
         """
         data = _header() + b"".join(_frame(self._encoder.encode(entry)) for entry in entries)
         self._files.replace(self._path, data, sync=True)
-        self.close()
-        self._fd = self._files.open(self._path)
         self._size = self._rewritten = len(data)
+        self.close()  # The next append opens the new file.
 
     def flush(self) -> None:
         """Return when the medium has it."""
@@ -163,9 +162,9 @@ class Journal(Generic[T]):
 
     def close(self) -> None:
         """Let go of the file."""
-        if self._fd is not None:
-            self._files.close(self._fd)
-            self._fd = None
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            self._files.close(fd)
 
     def _opened(self) -> int:
         if self._fd is None:

@@ -253,10 +253,7 @@ class LogDirectory:
                 self._files.remove_tree(f"{self._path}/{name}")
                 self.report.removed.append(f"{self._path}/{name}")
             elif match is not None and match[1] != METADATA_TOPIC:
-                data = self._files.read_whole(f"{self._path}/{name}/{PARTITION_METADATA}")
-                found[match[1], int(match[2])] = (
-                    None if data is None else topic_id_of(data.decode())
-                )
+                found[match[1], int(match[2])] = self._topic_id_in(name)
         self.partitions = dict(sorted(found.items()))
 
     def _topic_id_in(self, name: str) -> bytes | None:

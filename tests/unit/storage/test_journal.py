@@ -141,3 +141,18 @@ def test_another_file_is_no_journal(tmp_path: Path) -> None:
     (tmp_path / "metadata.log").write_bytes(b"something else entirely")
     with pytest.raises(DataError, match="no journal"):
         journal(tmp_path)
+
+
+def test_a_journal_rewritten_goes_on_after_it_could_not_be_opened(tmp_path: Path) -> None:
+    """An append that finds no file descriptor raises; those after it lose nothing."""
+    files = FaultyFiles()
+    opened, _ = journal(tmp_path, files)
+    for number in range(100):
+        opened.append(Set("counter", number))
+    opened.rewrite([Set("counter", 99)])
+    files.faults.append(Fault(verb="open", errno=errno.EMFILE))
+    with pytest.raises(OSError, match="Too many open files"):
+        opened.append(Gone("a"))
+    opened.append(Gone("counter"))
+    opened.close()
+    assert journal(tmp_path, files)[1] == [Set("counter", 99), Gone("counter")]
