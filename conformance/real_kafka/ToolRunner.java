@@ -7,7 +7,9 @@ import java.io.OutputStream;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 import org.apache.kafka.common.utils.Exit;
 
@@ -21,6 +23,9 @@ public final class ToolRunner {
     private static final String NEWLINE = "\u001e";
     /** The status with which the tool that runs has first asked to end. */
     private static final AtomicReference<Integer> ENDED = new AtomicReference<>();
+
+    /** What the tool that runs wants done when its process ends. */
+    private static final List<Runnable> HOOKS = new ArrayList<>();
 
     private ToolRunner() {
     }
@@ -51,12 +56,15 @@ public final class ToolRunner {
         };
         Exit.setExitProcedure(end);
         Exit.setHaltProcedure(end);
+        Exit.setShutdownHookAdder((name, hook) -> HOOKS.add(hook));
         BufferedReader calls =
             new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = calls.readLine(); line != null; line = calls.readLine()) {
             String[] call = line.split(SEPARATOR, -1);
             ENDED.set(null);
             run(call[0], call[1], Arrays.copyOfRange(call, 2, call.length));
+            HOOKS.forEach(Runnable::run);
+            HOOKS.clear();
             ENDED.compareAndSet(null, 0);
             System.out.println("\n" + SEPARATOR + ENDED.get());
             System.out.flush();

@@ -10,14 +10,20 @@ from typing import Any
 
 import pytest
 
-from conformance.real_kafka.kafka import TOOLS_VERSION, Broker, java_command, run_java
+from conformance.real_kafka.kafka import (
+    OLD_BROKER_VERSION,
+    TOOLS_VERSION,
+    Broker,
+    java_command,
+    run_java,
+)
 from conformance.real_kafka.tools import TOOLS, Said, Tools
 from tests.real_kafka.test_connect_member import await_true
 from tests.unit.cli.test_serve import serving
 
 pytestmark = pytest.mark.real_kafka
 
-PROFILE = "4.3"
+NO_ELR = {"eligible.leader.replicas.version": 0}
 NO_DELAY = "group.initial.rebalance.delay.ms=0"
 VERIFIABLE = "org.apache.kafka.tools.Verifiable"
 COUNT = 3000
@@ -103,16 +109,21 @@ def plain(line: str) -> str:
     return re.sub(r"\b1[78]\d{11}\b", "TIME", line)
 
 
-def test_tools_print_what_they_print_about_a_real_broker(tmp_path: Path) -> None:
-    """Topics, settings, records, offsets, groups and transactions, in 40 calls of 9 tools.
+@pytest.mark.parametrize(
+    ("version", "profile", "features"),
+    [(TOOLS_VERSION, "4.3", NO_ELR), (OLD_BROKER_VERSION, "3.9", {})],
+)
+def test_tools_print_what_they_print_about_a_real_broker(
+    tmp_path: Path, version: str, profile: str, features: dict[str, int]
+) -> None:
+    """Topics, settings, records, offsets, groups and transactions, in 36 calls of 9 tools.
 
     The real one is formatted without the feature that keeps eligible leader replicas, which makes
     its controller set `min.insync.replicas` for the cluster: ours does not offer it.
     """
-    no_elr = {"eligible.leader.replicas.version": 0}
-    with Broker(tmp_path / "broker", {}, TOOLS_VERSION, no_elr) as broker:
+    with Broker(tmp_path / "broker", {}, version, features) as broker:
         theirs = transcript(broker.bootstrap, tmp_path)
-    with serving("--port", "0", "--profile", PROFILE, "--set", NO_DELAY) as ready:
+    with serving("--port", "0", "--profile", profile, "--set", NO_DELAY) as ready:
         ours = transcript(ready["bootstrap"], tmp_path)
     for mine, real in zip(ours, theirs, strict=True):
         assert mine == real
