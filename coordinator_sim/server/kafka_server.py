@@ -143,11 +143,12 @@ class KafkaServer:
             self._emptied.clear()
             await self._emptied.wait()
 
-    def reset(self) -> None:
+    async def reset(self) -> None:
         """Serve a new cluster on the same addresses; every connection is closed.
 
         Raises:
-            OSError: what was kept cannot be removed.
+            OSError: what was kept cannot be removed, or the port of a broker that was stopped is
+                taken by now.
         """
         for protocol in list(self._open):
             protocol.abort()
@@ -159,6 +160,9 @@ class KafkaServer:
         self.timekeeper.serve(self.cluster)
         for watcher in self._watchers:
             watcher(self.cluster)
+        for listen in self._listens:
+            if not self._servers[listen.broker_id, listen.name].is_serving():
+                await self._bind(listen, self._ports[listen.broker_id, listen.name])
 
     def watch(self, watcher: Callable[[ServedCluster], None]) -> None:
         """Tell of the cluster now, and of each that a reset makes."""
@@ -221,9 +225,13 @@ class KafkaServer:
         """
         was_stopped = self.cluster.operations.status(broker_id) is BrokerStatus.STOPPED
         self.cluster.operations.resume(broker_id, self.now())
-        for listen in self._listens:
-            if was_stopped and listen.broker_id == broker_id:
-                await self._bind(listen, self._ports[broker_id, listen.name])
+        try:
+            for listen in self._listens:
+                if was_stopped and listen.broker_id == broker_id:
+                    await self._bind(listen, self._ports[broker_id, listen.name])
+        except OSError:
+            await self.stop_broker(broker_id)
+            raise
         for protocol in self._of(broker_id):
             protocol.release()
 

@@ -92,12 +92,12 @@ def patch_server(control: "Control", request: ControlRequest) -> ServerView:
     return get_server(control, request)
 
 
-def reset(control: "Control", request: ControlRequest) -> ServerView:
+async def reset(control: "Control", request: ControlRequest) -> ServerView:
     """Begin anew: topics, groups and faults are gone, connections are closed.
 
     The topics of the command line are there again.
     """
-    control.server.reset()
+    await control.server.reset()
     control.tell("reset", "RESET")
     return get_server(control, request)
 
