@@ -75,13 +75,12 @@ class Slot:
     def answered(self, response: Data | None) -> None:
         """The answer has come; None sends nothing."""
         frame = None
-        if response is not None:
-            try:
+        try:
+            if response is not None:
                 frame = response_frame(self.api, self.version, self.correlation_id, response)
-            except Exception as error:  # noqa: BLE001 - see the class
-                self._unwritable(error)
-                return
-        self.asker.answered(frame)
+            self.asker.answered(frame)
+        except Exception as error:  # noqa: BLE001 - see the class
+            self._unwritable(error)
 
     def closed(self) -> None:
         """The connection ends instead of an answer."""
@@ -97,10 +96,9 @@ class Slot:
                 correlation_id=self.correlation_id,
                 request=self.request,
             )
+            self.asker.answered(frame)
         except Exception as error:  # noqa: BLE001 - see the class
             self._unwritable(error)
-            return
-        self.asker.answered(frame)
 
     def _unwritable(self, error: Exception) -> None:
         text = f"an answer to a {self.api.name} of version {self.version} met a bug"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from coordinator_sim.errors import CoordinatorSimError
+from coordinator_sim.errors import described
 from coordinator_sim.server.control.models import TraceView
 from coordinator_sim.trace.events import RunInfo, TraceEvent
 from coordinator_sim.trace.schema import EVENTS_DIR
@@ -64,8 +64,8 @@ class _Recording:
                 while (events := self._buffer.get()) is not None:
                     for event in events:
                         self._writer.record(event)
-        except (OSError, CoordinatorSimError) as error:
-            _LOG.error("the trace in %s ends here: %s", self.directory, error)
+        except Exception as error:  # noqa: BLE001 - else a full buffer would stop the brokers
+            _LOG.error("the trace in %s ends here: %s", self.directory, described(error))
             self.failure = error
             while self._buffer.get() is not None:
                 self.count -= 1

@@ -31,7 +31,6 @@ class LogConfig(Struct, frozen=True, kw_only=True):
     cleanup_policy: str = "delete"
     compression_type: str = PRODUCER
     delete_retention_ms: int = _DAY_MS
-    file_delete_delay_ms: int = 60_000
     flush_messages: int = NEVER_MS
     flush_ms: int = NEVER_MS
     index_interval_bytes: int = 4_096

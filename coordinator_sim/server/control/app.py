@@ -87,8 +87,9 @@ def _handler(control: Control, route: ControlRoute) -> Handler:
             return problem(408, str(error))
         except (ConfigError, OSError) as error:
             return problem(409, str(error))
-        if route.method != "GET":
-            control.settle()
+        finally:
+            if route.method != "GET":
+                control.settle()
         return _json(answer, route.status)
 
     return handle

@@ -86,7 +86,11 @@ class Feed:
         """Return when there is a new item."""
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiting)
-        await waiting
+        try:
+            await waiting
+        finally:
+            if waiting in self._waiting:  # Whoever waited for too long waits no more.
+                self._waiting.remove(waiting)
 
     def wake(self) -> None:
         """Let whoever waits look again."""
