@@ -31,6 +31,14 @@ from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.wire.schema import Data
 
 _DUPLICATE: Final = ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+_MOST_PARTITIONS: Final = 10_000
+"""Of one request. Source: ReplicationControlManager.MAX_PARTITIONS_PER_BATCH."""
+_TOO_MANY: Final = ApiError(
+    ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
+)
+_TOO_MANY_MORE: Final = ApiError(
+    ErrorCode.POLICY_VIOLATION, "Excessively large number of additional partitions per request."
+)
 
 
 class TopicsApi:
@@ -68,17 +76,30 @@ class TopicsApi:
             for name in dict.fromkeys(names)
             if name not in twice and (error := self._creation_refusal(call, name)) is not None
         }
+        wanted = [each for each in asked if each["name"] not in {*twice, *refused}]
+        if self._partition_count(wanted) > _MOST_PARTITIONS:
+            return {"topics": [{"name": name, **_TOO_MANY.fields()} for name in names]}
         # All are planned before the first is made: they are not compared with one another.
-        planned = [
-            (topic["name"], plan_topic(self._admin, topic))
-            for topic in asked
-            if topic["name"] not in twice and topic["name"] not in refused
-        ]
+        planned = [(topic["name"], plan_topic(self._admin, topic)) for topic in wanted]
         topics = [self._created(call, name, plan) for name, plan in planned]
         twice_error = FOUND_TWICE if self._is_old else _DUPLICATE
         topics += [{"name": name, **twice_error.fields()} for name in twice]
         topics += [{"name": name, **error.fields()} for name, error in refused.items()]
         return {"topics": topics}
+
+    def _partition_count(self, topics: list[Data]) -> int:
+        """Partitions that a CreateTopics request asks for.
+
+        DEVIATION: a Kafka with ZooKeeper bounds them by its memory alone; here all have the bound.
+
+        Source: kafka 3.9, ReplicationControlManager.validateTotalNumberOfPartitions.
+        """
+        default = self._admin.settings.num_partitions
+        return sum(
+            len(each["assignments"])
+            or (default if each["numPartitions"] == -1 else max(each["numPartitions"], 0))
+            for each in topics
+        )
 
     def _creation_refusal(self, call: Call, name: str) -> ApiError | None:
         if name == CLUSTER_METADATA_TOPIC:
@@ -133,6 +154,14 @@ class TopicsApi:
         asked = {topic["name"]: topic for topic in reversed(call.request["topics"])}
         names = [topic["name"] for topic in call.request["topics"]]
         twice = duplicates(names)
+        topics = self._admin.image.topics
+        more = (
+            each["count"] - len(topics[name].partitions)
+            for name, each in asked.items()
+            if name in topics and name not in twice
+        )
+        if sum(max(count, 0) for count in more) > _MOST_PARTITIONS:
+            return {"results": [{"name": name, **_TOO_MANY_MORE.fields()} for name in names]}
         results = [{"name": name, **_DUPLICATE.fields()} for name in twice]
         for name in names:
             if name not in twice:

@@ -19,6 +19,8 @@ Address = tuple[str, int] | tuple[str, int, int, int] | None
 
 _LOG: Final = logging.getLogger(__name__)
 _LENGTH_BYTES: Final = 4
+FRAMES_A_TURN: Final = 100
+"""Requests of one connection that are worked on before others have their turn."""
 
 
 class Host(Protocol):
@@ -201,9 +203,13 @@ class WireProtocol(asyncio.Protocol):
         return len(data) == length + _LENGTH_BYTES and length <= connection.max_frame_bytes
 
     def _take_frames(self, connection: Connection) -> None:
-        """Work on whole requests, until one is missing bytes or too many wait for answers."""
+        """Work on whole requests, until one is missing bytes or too many wait for answers.
+
+        After some of them others have their turn: requests that came together can be thousands.
+        """
         buffer = self._received
         start = 0
+        left = FRAMES_A_TURN
         while len(buffer) - start >= _LENGTH_BYTES and self.is_open:
             length = int.from_bytes(buffer[start : start + _LENGTH_BYTES], "big", signed=True)
             most = connection.max_frame_bytes
@@ -216,6 +222,11 @@ class WireProtocol(asyncio.Protocol):
             if connection.is_full or self._is_choked:
                 self._stop_reading()
                 break
+            if left == 0:
+                self._stop_reading()
+                asyncio.get_running_loop().call_soon(self._continue_reading)
+                break
+            left -= 1
             frame = bytes(buffer[start + _LENGTH_BYTES : end])
             start = end
             connection.received(frame, self._host.now())

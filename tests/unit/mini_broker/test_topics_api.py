@@ -130,6 +130,26 @@ def test_refused_topic_says_why(
     assert list(cluster.image.topics) == before
 
 
+def test_request_of_too_many_partitions_makes_none(cluster: ServedCluster) -> None:
+    """All topics of the request are refused, however few partitions each has."""
+    before = list(cluster.image.topics)
+
+    results = create(cluster, topic("one", 1), topic("two", 10_000))
+    (grown,) = DataClient(cluster).call(
+        ApiKey.CREATE_PARTITIONS,
+        3,
+        {
+            "topics": [{"name": before[0], "count": 20_000, "assignments": None}],
+            "timeoutMs": 1000,
+            "validateOnly": False,
+        },
+    )["results"]
+
+    codes = [each["errorCode"] for each in (*results, grown)]
+    assert codes == [ErrorCode.POLICY_VIOLATION] * 3
+    assert list(cluster.image.topics) == before
+
+
 def test_name_that_comes_twice_is_refused_once(cluster: ServedCluster) -> None:
     """A request with one name twice makes none of the two."""
     other, twice = create(cluster, topic("a"), topic("b"), topic("a"))

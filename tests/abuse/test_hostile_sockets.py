@@ -1,0 +1,52 @@
+"""Sockets used badly, against a whole server: it lives, answers others, and lets go."""
+
+from tests.abuse.hostile_sockets import (
+    Served,
+    dribble,
+    flood,
+    never_read,
+    pipeline,
+    send_lengths,
+    send_spoilt,
+    served,
+    stay_half_way,
+)
+
+GROWTH_KB = 150_000
+
+
+def test_abused_server_answers_others_and_lets_go() -> None:
+    """Whatever is done over sockets, its files and memory come back."""
+    with served("--set", "group.initial.rebalance.delay.ms=100") as server:
+        fds, rss_kb = server.fd_count(), server.rss_kb()
+        abuse(server, 1)
+        assert server.settles_at(fds)
+        assert server.rss_kb() - rss_kb < GROWTH_KB
+        lines = server.log_lines()
+        assert not [line for line in lines if "Traceback" in line or "met a bug" in line]
+
+
+def test_connection_that_is_ended_has_one_line_in_the_log() -> None:
+    """Every wrong length ends one connection, and the log says so once."""
+    with served() as server:
+        before = len(server.log_lines())
+        send_lengths(server)
+
+        lines = server.log_lines()[before:]
+
+    assert len(lines) == 4
+    assert all("a request of" in line for line in lines)
+
+
+def abuse(server: Served, scale: int) -> None:
+    """Everything, in small or in full."""
+    ended = send_spoilt(server, 2_000 * scale, seed=2)
+    assert ended > 100
+    dribble(server)
+    pipeline(server, 1_000)
+    never_read(server, 5 * scale)
+    flood(server, 500 * scale)
+    held = stay_half_way(server, 200 * scale)
+    server.check()
+    for each in held:
+        each.close()
