@@ -12,12 +12,13 @@ from coordinator_sim.cli.ctl_calls import (
     Json,
     Place,
     call,
-    client,
     compact,
     fail,
     quoted,
+    reached,
     show,
     table,
+    url_in,
 )
 from coordinator_sim.errors import ConfigError
 
@@ -56,7 +57,7 @@ def place(
 ) -> None:
     """Say which server is meant."""
     if ready_file is not None:
-        url = msgspec.json.decode(ready_file.read_bytes())["control"] or ""
+        url = url_in(ready_file)
     context.obj = Place(url=url.rstrip("/"), token=token)
 
 
@@ -162,7 +163,7 @@ def events(
     """Follow what happens, one JSON object a line, until Ctrl-C."""
     query = {} if after is None else {"after": str(after)}
     with (
-        client(context) as caller,
+        reached(context) as caller,
         caller.stream("GET", "/v1/events", params=query, timeout=None) as answer,
     ):
         for line in answer.iter_lines():
@@ -360,11 +361,26 @@ _PARAMETERS: Final = {
     "fail-append": "error",
     "move-coordinator": "to",
 }
+_ACTIONS: Final = ("drop", "close", *_PARAMETERS)
+_MATCHES: Final = (
+    "api",
+    "group",
+    "member",
+    "client_id",
+    "broker",
+    "connection",
+    "min_version",
+    "max_version",
+    "nth",
+    "probability",
+)
 _NUMBERS: Final = ("ms", "to", "broker", "connection", "min_version", "max_version", "nth")
 
 
 def _action(text: str) -> dict[str, Json]:
     name, equals, value = text.partition("=")
+    if name not in _ACTIONS:
+        raise ConfigError(f"{text}: wants one of {', '.join(_ACTIONS)}")
     action: dict[str, Json] = {"do": name}
     if equals:
         parameter = _PARAMETERS.get(name)
@@ -380,6 +396,8 @@ def _match(pairs: list[str]) -> dict[str, Json]:
         key, equals, value = pair.partition("=")
         if not equals:
             raise ConfigError(f"{pair}: wants KEY=VALUE, as api=Heartbeat")
+        if key not in _MATCHES:
+            raise ConfigError(f"{pair}: a rule fits by {', '.join(_MATCHES)}")
         match[key] = _value(key, value)
     return match
 
@@ -413,13 +431,15 @@ def trace_start(
 def trace_stop(context: typer.Context) -> None:
     """End the recording; its directory is a whole trace then."""
     found = call(context, "POST", "/v1/trace/stop")
+    if found["directory"] is None:
+        raise ConfigError("no trace is recorded: begin one by ctl trace start")
     typer.echo(f"{found['events']} events in {found['directory']}")
 
 
 @trace_app.command("download")
 def trace_download(context: typer.Context, file: Path) -> None:
     """Write the events of the last finished trace to a file, one JSON object a line."""
-    with client(context) as caller, caller.stream("GET", "/v1/trace/events.jsonl") as answer:
+    with reached(context) as caller, caller.stream("GET", "/v1/trace/events.jsonl") as answer:
         if answer.is_error:
             answer.read()
             fail(answer)

@@ -1,5 +1,8 @@
 """How `ctl` calls a control surface, and prints what it is told."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import msgspec
@@ -28,6 +31,10 @@ class Place(msgspec.Struct, frozen=True):
     token: str = ""
 
 
+class _Where(msgspec.Struct, frozen=True):
+    control: str | None
+
+
 def client(context: typer.Context) -> "httpx.Client":
     """Who calls the server that the command line names.
 
@@ -48,6 +55,44 @@ def client(context: typer.Context) -> "httpx.Client":
     return httpx.Client(base_url=place.url, headers=headers, timeout=_LIMIT_S, trust_env=False)
 
 
+@contextmanager
+def reached(context: typer.Context) -> "Iterator[httpx.Client]":
+    """A client for calls; where none is answered, the line says which server was meant.
+
+    Raises:
+        ConfigError: no server answers.
+    """
+    with client(context) as caller:
+        import httpx
+
+        try:
+            yield caller
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise ConfigError(
+                f"{context.obj.url} does not answer as the control surface of a serve: {error}"
+            ) from None
+
+
+def url_in(ready_file: Path) -> str:
+    """The control surface that a ready file names.
+
+    Raises:
+        ConfigError: it is no ready file, or its server has no control surface.
+        OSError: it cannot be read.
+    """
+    try:
+        found = msgspec.json.decode(ready_file.read_bytes(), type=_Where)
+    except msgspec.DecodeError as error:
+        raise ConfigError(
+            f"{ready_file} is no file that serve --ready-file wrote: {error}"
+        ) from None
+    if found.control is None:
+        raise ConfigError(
+            f"the serve of {ready_file} has no control surface: start it without --no-control"
+        )
+    return found.control
+
+
 def call(
     context: typer.Context,
     method: str,
@@ -60,13 +105,8 @@ def call(
     Raises:
         ConfigError: no server answers.
     """
-    import httpx
-
-    try:
-        with client(context) as caller:
-            answer = caller.request(method, path, json=body, params=query)
-    except httpx.HTTPError as error:
-        raise ConfigError(f"{context.obj.url} does not answer: {error}") from None
+    with reached(context) as caller:
+        answer = caller.request(method, path, json=body, params=query)
     if answer.is_error:
         fail(answer)
     return answer.json() if answer.content else None

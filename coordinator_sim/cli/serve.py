@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from coordinator_sim.cli.serve_options import (
+    MAX_PARTITIONS,
     AdvertisedOption,
     BrokersOption,
     ClockOption,
@@ -159,18 +160,28 @@ def _properties(config: Path | None, pairs: list[str]) -> dict[str, str]:
 
     found: dict[str, str] = {}
     if config is not None:
+        from coordinator_sim.cli.serve_security import text_of
         from coordinator_sim.connect.settings.worker_config import parse_properties
 
-        found = parse_properties(config.read_text(encoding="utf-8"))
+        found = parse_properties(text_of(config))
     return {**found, **parse_settings(pairs)}
 
 
 def _parse_topics(text: str) -> dict[str, int]:
+    from coordinator_sim.mini_broker.topic_names import complaint
+
     topics: dict[str, int] = {}
     for part in filter(None, text.split(",")):
         name, _, count = part.partition(":")
         if not name or not count.isdecimal() or int(count) == 0:
             raise ConfigError(f"--topics {part!r}: write NAME:PARTITIONS, such as orders:6")
+        if int(count) > MAX_PARTITIONS:
+            raise ConfigError(f"--topics {part!r}: at most {MAX_PARTITIONS} partitions")
+        wrong = complaint(name)
+        if wrong is not None:
+            raise ConfigError(f"--topics {part!r}: {wrong}")
+        if name in topics:
+            raise ConfigError(f"--topics has {name} twice: name it once")
         topics[name] = int(count)
     return topics
 

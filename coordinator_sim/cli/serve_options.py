@@ -7,6 +7,8 @@ import typer
 
 MAX_PORT: Final = 65_535
 MAX_BROKERS: Final = 1_000
+MAX_PARTITIONS: Final = 100_000
+"""Of one topic; the control surface has the same bound."""
 
 HostOption = Annotated[str, typer.Option(help="Address to bind.")]
 PortOption = Annotated[

@@ -16,7 +16,7 @@ def users_of(pairs: Iterable[str], file: Path | None) -> PlainUsers:
     """
     lines = [("--user", pair) for pair in pairs]
     if file is not None:
-        text = file.read_text(encoding="utf-8")
+        text = text_of(file)
         lines += [(f"{file}:{number}", line) for number, line in enumerate(text.splitlines(), 1)]
     passwords: dict[str, str] = {}
     for where, line in lines:
@@ -27,6 +27,28 @@ def users_of(pairs: Iterable[str], file: Path | None) -> PlainUsers:
             raise ConfigError(f"{where}: wants NAME:PASSWORD")
         passwords[name] = password
     return PlainUsers(passwords)
+
+
+def text_of(file: Path) -> str:
+    """What a file of an option holds.
+
+    Raises:
+        ConfigError: bytes that are no UTF-8.
+        OSError: it cannot be read.
+    """
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ConfigError(f"{file} is no text: wants UTF-8") from None
+
+
+def _pem_of(file: Path) -> str:
+    try:
+        return file.read_text(encoding="ascii")
+    except UnicodeDecodeError:
+        raise ConfigError(
+            f"{file} is no PEM: Java's key stores are not read, convert it with openssl"
+        ) from None
 
 
 def with_tls(
@@ -42,11 +64,11 @@ def with_tls(
         raise ConfigError("--tls-cert and --tls-key want each other")
     if cert is not None and key is not None:
         found["ssl.keystore.type"] = "PEM"
-        found["ssl.keystore.certificate.chain"] = cert.read_text(encoding="ascii")
-        found["ssl.keystore.key"] = key.read_text(encoding="ascii")
+        found["ssl.keystore.certificate.chain"] = _pem_of(cert)
+        found["ssl.keystore.key"] = _pem_of(key)
     if ca is not None:
         found["ssl.truststore.type"] = "PEM"
-        found["ssl.truststore.certificates"] = ca.read_text(encoding="ascii")
+        found["ssl.truststore.certificates"] = _pem_of(ca)
     return found
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
@@ -10,6 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from coordinator_sim.errors import ConfigError
 from coordinator_sim.mini_broker.connection import Connection
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.kept_cluster import KeptCluster
@@ -289,13 +291,21 @@ class KafkaServer:
     async def _bind(self, listen: Listen, port: int) -> None:
         loop = asyncio.get_running_loop()
         tls = self._tls.get(listen.name)
-        server = await loop.create_server(
-            partial(self._protocol, listen),
-            listen.host,
-            port,
-            backlog=1024,
-            ssl=None if tls is None else tls.context,
-        )
+        try:
+            server = await loop.create_server(
+                partial(self._protocol, listen),
+                listen.host,
+                port,
+                backlog=1024,
+                ssl=None if tls is None else tls.context,
+            )
+        except OSError as error:
+            number = error.errno or 0
+            reason = os.strerror(number) if number > 0 else error.strerror
+            raise ConfigError(
+                f"cannot listen on {listen.host}:{port}: {reason or error}; choose another "
+                "--host, --port or --listeners"
+            ) from None
         place = (listen.broker_id, listen.name)
         self._servers[place] = server
         bound = server.sockets[0].getsockname()[1]

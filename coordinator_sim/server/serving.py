@@ -138,7 +138,6 @@ class Serving:
 
         Raises:
             ConfigError: an address cannot be bound, or the trace's directory is no place for one.
-            OSError: a broker's address cannot be bound.
         """
         options = self._options
         if options.pcap is not None:
@@ -243,8 +242,7 @@ async def serve(options: ServeOptions, ready: Callable[[Ready], None]) -> None:
         ready: Hears when every listener answers.
 
     Raises:
-        ConfigError: an option cannot be.
-        OSError: an address cannot be bound.
+        ConfigError: an option cannot be, or an address cannot be bound.
     """
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()

@@ -116,6 +116,12 @@ def test_settings_come_from_a_file_and_from_the_command_line(tmp_path: Path) -> 
         (("--clock", "sundial"), "clock 'sundial'"),
         (("--set", "num.partitions=none"), "num.partitions=none"),
         (("--port", "65535", "--brokers", "2"), "broker 2 would have port 65536"),
+        (("--host", "192.0.2.1"), "cannot listen on 192.0.2.1:0: Cannot assign requested address"),
+        (("--topics", "or ders:2"), "'or ders' contains one or more characters other than ASCII"),
+        (("--topics", "a:1,a:2"), "--topics has a twice"),
+        (("--topics", "a:100001"), "at most 100000 partitions"),
+        (("--users-file", sys.executable), "is no text: wants UTF-8"),
+        (("--tls-cert", sys.executable, "--tls-key", sys.executable), "is no PEM"),
     ],
 )
 def test_option_that_cannot_be_ends_with_one_line(arguments: tuple[str, ...], reason: str) -> None:
@@ -130,6 +136,48 @@ def test_option_that_cannot_be_ends_with_one_line(arguments: tuple[str, ...], re
     assert done.returncode == 2
     assert reason in " ".join(done.stderr.split())
     assert done.stdout == ""
+
+
+def test_port_in_use_is_named_with_the_way_out() -> None:
+    """The line has the address and the options that choose another one."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = subprocess.run(
+            [*COMMAND, "serve", "--port", str(port), "--no-control"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=30,
+        )
+    expected = f"error: cannot listen on 127.0.0.1:{port}: Address already in use; choose another "
+    assert (done.returncode, done.stderr) == (2, f"{expected}--host, --port or --listeners\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--url", "http://127.0.0.1:1", "status"), "does not answer as the control surface"),
+        (("--url", "http://127.0.0.1:1", "events"), "does not answer as the control surface"),
+        (("--url", "127.0.0.1", "status"), "missing an 'http://'"),
+        (("--ready-file", "{}", "status"), "is no file that serve --ready-file wrote"),
+        (("--ready-file", '{"control":null}', "status"), "without --no-control"),
+        (("fault", "add", "explode"), "wants one of drop, close, delay"),
+        (("fault", "add", "drop", "topic=a"), "a rule fits by api, group"),
+    ],
+)
+def test_ctl_that_cannot_be_ends_with_one_line(
+    arguments: tuple[str, ...], reason: str, tmp_path: Path
+) -> None:
+    """Exit code 2, and what to do instead."""
+    file = tmp_path / "ready.json"
+    words = [str(file) if word.startswith("{") else word for word in arguments]
+    file.write_text(next((word for word in arguments if word.startswith("{")), ""))
+    done = subprocess.run(
+        [*COMMAND, "ctl", *words], capture_output=True, text=True, check=False, timeout=30
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert reason in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_nothing_slow_is_imported_before_the_listeners_answer() -> None:
