@@ -45,6 +45,8 @@ class Connection:
         output: The way out.
 
     Attributes:
+        is_choked: Whether the client does not read its answers: what it sends waits. Set by the
+            driver; `resume` ends it.
         principal: Who the client is. Whoever knows it by TLS puts it here; SASL does so itself.
     """
 
@@ -58,6 +60,7 @@ class Connection:
         "_waiting_bytes",
         "broker_id",
         "client_host",
+        "is_choked",
         "listener",
         "number",
         "principal",
@@ -81,6 +84,7 @@ class Connection:
         self._is_muted = False
         largest = cluster.configs.broker_value("socket.request.max.bytes", broker_id)
         self._max_request_bytes = largest if isinstance(largest, int) else MAX_REQUEST_BYTES
+        self.is_choked = False
         self.broker_id = broker_id
         self.number = number
         self.listener = listener
@@ -111,7 +115,7 @@ class Connection:
 
     def received(self, frame: bytes, now: Instants) -> None:
         """Take one request, a frame without its length; bytes that are none end the connection."""
-        if self._is_muted:
+        if self._is_muted or self.is_choked:
             self._waiting.append(frame)
             self._waiting_bytes += len(frame)
             return
@@ -126,9 +130,15 @@ class Connection:
         if self._waiting:
             self._cluster.has_more(self)
 
+    def resume(self, now: Instants) -> None:
+        """The client reads its answers again: work on what waits."""
+        self.is_choked = False
+        self._cluster.has_more(self)
+        self._cluster.go_on(now)
+
     def work_on_next(self, now: Instants) -> None:
         """Work on the first request that waits."""
-        if self._waiting and not self._is_muted:
+        if self._waiting and not self._is_muted and not self.is_choked:
             frame = self._waiting.popleft()
             self._waiting_bytes -= len(frame)
             self._work_on(frame, now)

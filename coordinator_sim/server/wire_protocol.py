@@ -94,7 +94,6 @@ class WireProtocol(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._received = bytearray()
         self._is_paused = False
-        self._is_choked = False
         self.is_active = True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -194,6 +193,7 @@ class WireProtocol(asyncio.Protocol):
         for data in held or ():
             self.write(data)
         if held is not None:
+            self._go_on()
             self._continue_reading()
 
     # -- frames ----------------------------------------------------------------------------
@@ -219,7 +219,7 @@ class WireProtocol(asyncio.Protocol):
             end = start + _LENGTH_BYTES + length
             if len(buffer) < end:
                 break
-            if connection.is_full or self._is_choked:
+            if connection.is_full:
                 self._stop_reading()
                 break
             if left == 0:
@@ -246,7 +246,7 @@ class WireProtocol(asyncio.Protocol):
         """Read on once answers have left; what was read already is worked on first."""
         if not self._is_paused or self._connection is None or self._connection.is_full:
             return
-        if self._held is not None or self._is_choked:
+        if self._held is not None or self._connection.is_choked:
             return
         self._is_paused = False
         if self.is_open:
@@ -255,10 +255,22 @@ class WireProtocol(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """The client does not read its answers: no more requests of it are read."""
-        self._is_choked = True
+        if self._connection is not None:
+            self._connection.is_choked = True
         self._stop_reading()
 
     def resume_writing(self) -> None:
         """It reads again."""
-        self._is_choked = False
+        if self._connection is not None:
+            self._connection.is_choked = False
+            self._go_on()
         self._continue_reading()
+
+    def _go_on(self) -> None:
+        """Let what waits be worked on, unless the broker stands still or nobody reads answers."""
+        connection = self._connection
+        if connection is None or connection.is_choked or self._held is not None:
+            return
+        if self.is_open:
+            connection.resume(self._host.now())
+            self._host.settled()

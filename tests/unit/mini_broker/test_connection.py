@@ -114,3 +114,21 @@ def test_request_behind_a_parked_one_waits_for_its_turn(
     group = cluster.groups.living[1].coordinator.group("g")
     assert group is not None
     assert len(group.members) == 2
+
+
+def test_what_waited_for_its_turn_waits_for_a_client_that_reads(
+    cluster: ServedCluster, client: FramesClient
+) -> None:
+    """Answers that nobody takes are not made one after another; then they come in order."""
+    first = client.send(join(), 3)
+    leader = client.answers()[first][1].member_id
+    other = FramesClient(cluster, number=2)
+    sent = [other.send(join(), 3), other.send(heartbeat(), 4)]
+    other.connection.is_choked = True
+    client.send(join(leader), 3, at_ms=1_000_010)
+    sent.append(other.send(heartbeat(), 4))
+    assert len(other.frames) == 1
+
+    other.connection.resume(NOW)
+
+    assert [number for number, _ in other.answers()] == sent

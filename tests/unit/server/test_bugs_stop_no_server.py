@@ -170,7 +170,22 @@ def test_requests_of_a_client_that_reads_no_answers_are_not_worked_on() -> None:
         protocol.data_received(framed(API_VERSIONS) * 3)
         assert wire.answers == 1
         protocol.resume_writing()
-        await asyncio.sleep(0)
+        assert wire.answers == 2
+
+    asyncio.run(story())
+
+
+def test_client_that_reads_again_waits_for_a_broker_that_stands_still() -> None:
+    """What waits is worked on when the broker goes on."""
+
+    async def story() -> None:
+        wire = Wire(is_slow=True)
+        protocol = served(wire)
+        protocol.data_received(framed(API_VERSIONS) * 3)
+        protocol.hold()
+        protocol.resume_writing()
+        assert wire.answers == 1
+        protocol.release()
         assert wire.answers == 2
 
     asyncio.run(story())
