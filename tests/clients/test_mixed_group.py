@@ -1,0 +1,127 @@
+"""One group of consumers of four libraries at `coordinator-sim serve`."""
+
+import asyncio
+import importlib
+import time
+from itertools import chain
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+
+from coordinator_sim_pytest.server import ServedKafka
+from tests.clients.franz import FranzConsumer
+from tests.clients.librdkafka import PATIENCE_S, consumer, owned_by, produce
+
+pytestmark = pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated:DeprecationWarning")
+PARTITIONS = 12
+COUNT = 600
+QUICK = {
+    "heartbeat_interval_ms": 200,
+    "session_timeout_ms": 10_000,
+    "auto_offset_reset": "earliest",
+    "fetch_max_wait_ms": 50,
+}
+
+
+class Members:
+    """A consumer of each library, polled in turns."""
+
+    def __init__(self, served: ServedKafka) -> None:
+        kafka = importlib.import_module("kafka")
+        assignors = importlib.import_module("kafka.coordinator.assignors.range")
+        self.librdkafka = consumer(
+            served.bootstrap, "g", partition_assignment_strategy="range", client_id="librdkafka"
+        )
+        self.kafka_python = kafka.KafkaConsumer(
+            bootstrap_servers=served.bootstrap,
+            group_id="g",
+            partition_assignment_strategy=[assignors.RangePartitionAssignor],
+            **QUICK,
+        )
+        self.aiokafka = AIOKafkaConsumer(
+            "t",
+            bootstrap_servers=served.bootstrap,
+            group_id="g",
+            partition_assignment_strategy=(RangePartitionAssignor,),
+            **QUICK,
+        )
+        self.values: list[bytes] = []
+
+    async def start(self) -> None:
+        """Join. aiokafka first: it waits for its partitions, and the others join when polled."""
+        await self.aiokafka.start()
+        self.librdkafka.subscribe(["t"])
+        self.kafka_python.subscribe(["t"])
+
+    async def poll(self) -> None:
+        """Give each of them a turn."""
+        for message in self.librdkafka.consume(COUNT, 0.02):
+            assert message.error() is None, message.error()
+            self.values.append(message.value())
+        batches: list[Any] = [*self.kafka_python.poll(20).values()]
+        batches += (await self.aiokafka.getmany(timeout_ms=20)).values()
+        self.values += [record.value for record in chain.from_iterable(batches)]
+
+    def owned(self) -> list[list[int]]:
+        """Partitions of each."""
+        others = (self.kafka_python.assignment(), self.aiokafka.assignment())
+        return [
+            owned_by(self.librdkafka),
+            *(sorted(place.partition for place in places) for places in others),
+        ]
+
+    async def close(self) -> None:
+        """Leave the group."""
+        await self.aiokafka.stop()
+        self.kafka_python.close()
+        self.librdkafka.close()
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        pytest.param(name, marks=pytest.mark.kafka_profile(name))
+        for name in ("4.4", "3.9", "0.10.2")
+    ],
+)
+@pytest.mark.parametrize("also", ["", pytest.param("franz-go", marks=pytest.mark.real_kafka)])
+def test_libraries_share_a_topic(kafka_server: ServedKafka, profile: str, also: str) -> None:
+    """Every partition has one owner, every member its share, every record one reader."""
+    kafka_server.create_topic("t", PARTITIONS)
+    capped = {"max_versions": "0.10.2"} if profile == "0.10.2" else {}
+    franz = (
+        [FranzConsumer(kafka_server.bootstrap, topic="t", group="g", balancer="range", **capped)]
+        if also
+        else []
+    )
+
+    async def program() -> None:
+        members = Members(kafka_server)
+        await members.start()
+        deadline_s = time.monotonic() + PATIENCE_S
+        share = PARTITIONS // (3 + len(franz))
+
+        def owned() -> list[list[int]]:
+            return [*members.owned(), *(each.owned for each in franz)]
+
+        def values() -> list[bytes]:
+            return members.values + [value for each in franz for value in each.values]
+
+        while [len(each) for each in owned()] != [share] * (3 + len(franz)):
+            assert time.monotonic() < deadline_s, owned()
+            await members.poll()
+        assert sorted(chain.from_iterable(owned())) == list(range(PARTITIONS))
+        numbers = [b"%d" % number for number in range(COUNT)]
+        produce(kafka_server.bootstrap, "t", numbers)
+        while len(values()) < COUNT:
+            assert time.monotonic() < deadline_s, len(values())
+            await members.poll()
+        await members.poll()
+        assert sorted(values(), key=int) == numbers, profile
+        await members.close()
+        for each in franz:
+            each.close()
+
+    asyncio.run(asyncio.wait_for(program(), PATIENCE_S))
