@@ -67,3 +67,29 @@ def test_page_shows_what_its_commands_print(
         assert pytestconfig.getoption("--rewrite"), f"$ {match[1]}\nprints now:\n{printed}"
         text = text.replace(match[0], f"```\n$ {match[1]}\n{printed}\n```")
     page.write_text(text, encoding="utf-8")
+
+
+SERVED = re.compile(r"(?:^|`|\n\$ )coordinator-sim (serve|ctl)((?:[^\n`]|\\\n)*)", re.MULTILINE)
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+WORD = re.compile(r"\s+([a-z-]+)")
+
+
+def help_of(words: list[str]) -> str:
+    """What a command says of itself."""
+    command = [sys.executable, "-m", "coordinator_sim", *words, "--help"]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": WIDTH}
+    ).stdout
+
+
+def test_documented_commands_of_serve_and_ctl_exist() -> None:
+    """Every option of `serve`, and every command of `ctl`, that a page names is one."""
+    options = set(OPTION.findall(help_of(["serve"])))
+    commands = {line.split()[0] for line in help_of(["ctl"]).splitlines() if line.startswith("  ")}
+    for page in PAGES:
+        for name, rest in SERVED.findall(page.read_text(encoding="utf-8")):
+            if name == "serve":
+                used = set(OPTION.findall(rest))
+                assert used <= options, f"{page.name}: serve has no {sorted(used - options)}"
+            elif word := WORD.match(rest):
+                assert word[1] in commands, f"{page.name}: ctl has no {word[1]}"
