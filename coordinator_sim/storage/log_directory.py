@@ -69,6 +69,7 @@ class RecoveryReport(Struct, kw_only=True):
         cuts: What segments lost, by partition and offset.
         rebuilt: Segments whose indexes were missing or damaged.
         removed: Files and folders of work that had not been finished.
+        strays: Folders of partitions that no topic knows, by their new names.
         journal_cut: What the journal lost; None when it was whole.
     """
 
@@ -80,6 +81,7 @@ class RecoveryReport(Struct, kw_only=True):
     cuts: list[SegmentCut] = []
     rebuilt: list[str] = []
     removed: list[str] = []
+    strays: list[str] = []
     journal_cut: JournalCut | None = None
 
     def add(self, recovery: FolderRecovery) -> None:
@@ -98,6 +100,7 @@ class RecoveryReport(Struct, kw_only=True):
                 f"{self.scanned_bytes} bytes checked in {self.elapsed_ms} ms"
             )
         found += [f"{path}: unfinished work, removed" for path in self.removed]
+        found += [f"{path}: kept under this name, no topic knows it" for path in self.strays]
         found += [f"{path}: indexes made anew" for path in self.rebuilt]
         found += [
             f"{cut.path}: {cut.reason}; cut at byte {cut.position}, {cut.cut_bytes} bytes are gone"
@@ -315,7 +318,7 @@ class LogDirectory:
 
         Source: LogManager (stray logs).
         """
-        self.report.removed.append(self._renamed(topic, partition, _STRAY))
+        self.report.strays.append(self._renamed(topic, partition, _STRAY))
 
     def _renamed(self, topic: str, partition: int, suffix: str) -> str:
         place = (topic, partition)

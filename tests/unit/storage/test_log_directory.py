@@ -141,7 +141,9 @@ def test_a_topic_of_the_same_name_begins_anew(tmp_path: Path) -> None:
     again = directory(tmp_path)
     store = again.store("orders", 0, bytes(16))
     assert store.segments()[-1].next_offset == 0
-    assert (tmp_path / f"orders-0.{TOPIC_ID.hex()}-stray").is_dir()
+    stray = tmp_path / f"orders-0.{TOPIC_ID.hex()}-stray"
+    assert stray.is_dir()
+    assert f"{stray}: kept under this name, no topic knows it" in again.report.lines()
     again.close()
 
 
