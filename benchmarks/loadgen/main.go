@@ -20,6 +20,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -255,8 +256,10 @@ func rebalance(address string, size, rounds int) map[string]any {
 	for index := range members {
 		members[index] = &member{group: group}
 	}
+	var whole atomic.Int32 // The generation that has all members.
 	round := func(number int) time.Duration {
 		start := time.Now()
+		whole.Store(-1)
 		metadata := binary.BigEndian.AppendUint32(make([]byte, 28), uint32(number))
 		each(conns, func(index int, c *conn) {
 			m := members[index]
@@ -265,15 +268,23 @@ func rebalance(address string, size, rounds int) map[string]any {
 				var assigned []string
 				if j.leader == m.id {
 					assigned = j.members
+					if len(assigned) == size {
+						whole.Store(m.generation)
+					}
 				}
 				a := c.ask(syncFrame(group, m.generation, m.id, assigned))
 				a.at += 4
 				code := a.int16()
-				if code == noError {
-					return
+				for code == noError {
+					if whole.Load() == m.generation {
+						return
+					}
+					// Others are still to come: a heartbeat says when to join with them.
+					time.Sleep(5 * time.Millisecond)
+					code = (&answer{c.receive(c.send(heartbeatFrame(m))), 8}).int16()
 				}
 				if code != rebalancing {
-					log.Fatalf("SyncGroup: error code %d", code)
+					log.Fatalf("SyncGroup or Heartbeat: error code %d", code)
 				}
 			}
 		})
