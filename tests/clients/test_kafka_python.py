@@ -129,32 +129,6 @@ def test_position_moves_as_told(
 
 
 @pytest.mark.parametrize("profile", MODERN)
-def test_static_member_that_restarts_disturbs_nobody(
-    kafka: Any,  # noqa: ANN401 - without types
-    kafka_server: ServedKafka,
-    profile: str,
-) -> None:
-    """It has the same partitions, in the same generation."""
-    kafka_server.create_topic("t", PARTITIONS)
-    first = consumer(kafka, kafka_server, group_instance_id="a")
-    second = consumer(kafka, kafka_server, group_instance_id="b")
-    for each in (first, second):
-        each.subscribe(["t"])
-    poll_until([first, second], lambda _: owns_all([first, second]))
-    before = kafka_server.wait_for_group("g", "Stable", members=2)
-    owned = first.assignment()
-    first.close()
-    again = consumer(kafka, kafka_server, group_instance_id="a")
-    again.subscribe(["t"])
-    poll_until([again, second], lambda _: owns_all([again, second]))
-    after = kafka_server.wait_for_group("g", "Stable", members=2)
-    assert again.assignment() == owned, profile
-    assert after["generation"] == before["generation"]
-    again.close()
-    second.close()
-
-
-@pytest.mark.parametrize("profile", MODERN)
 def test_committed_records_alone_are_read(
     kafka: Any,  # noqa: ANN401 - without types
     kafka_server: ServedKafka,
