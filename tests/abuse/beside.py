@@ -144,6 +144,7 @@ class Ordeal:
         self.slowest_healthy_s = 0.0
         self.left: Counter[str] = Counter()
         self.bugs: list[str] = []
+        self._others = _alive()
 
     def run(self, count: int) -> None:
         """Send that many frames."""
@@ -198,10 +199,16 @@ class Ordeal:
         for step in range(4):
             at_ms = now_ms + WINDOW_MS * (step + 1)
             cluster.expire(Instants(at_ms, at_ms))
-        gc.collect()
-        found = Counter(type(each) for each in gc.get_objects())
-        for kind in (Slot, Connection):
-            self.left[kind.__name__] = max(self.left[kind.__name__], found[kind])
+        for kind, count in _alive().items():
+            others = self._others[kind]
+            self.left[kind.__name__] = max(self.left[kind.__name__], count - others)
+
+
+def _alive() -> dict[type, int]:
+    """How many requests and connections there are in this process."""
+    gc.collect()
+    found = Counter(type(each) for each in gc.get_objects())
+    return {kind: found[kind] for kind in (Slot, Connection)}
 
 
 def make_cluster() -> ServedCluster:
