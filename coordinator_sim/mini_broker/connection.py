@@ -56,6 +56,7 @@ class Connection:
         "_is_muted",
         "_max_request_bytes",
         "_output",
+        "_token",
         "_waiting",
         "_waiting_bytes",
         "broker_id",
@@ -82,6 +83,7 @@ class Connection:
         self._waiting: deque[bytes] = deque()
         self._waiting_bytes = 0
         self._is_muted = False
+        self._token = 0
         largest = cluster.configs.broker_value("socket.request.max.bytes", broker_id)
         self._max_request_bytes = largest if isinstance(largest, int) else MAX_REQUEST_BYTES
         self.is_choked = False
@@ -147,6 +149,7 @@ class Connection:
         """The client is gone: what waits is dropped. What is at work goes on without it."""
         self._waiting.clear()
         self._waiting_bytes = 0
+        self._cluster.forget(self._token)
         self._cluster.disconnected(self.number)
 
     def ended(self, reason: str) -> None:
@@ -224,11 +227,13 @@ class Connection:
         if slot.api in GROUP_COORDINATOR_APIS:
             client_id, request = decode_group_request(slot.api, slot.version, frame)
             slot.request = request
-            context = self._context(slot, cluster.admit(slot), client_id)
+            self._token = cluster.admit(slot)
+            context = self._context(slot, self._token, client_id)
             cluster.handle_group(self.broker_id, cast("GroupRequest", request), context, now)
             return
         header, data = read_request_frame(frame)
-        context = self._context(slot, cluster.admit(slot), header.client_id)
+        self._token = cluster.admit(slot)
+        context = self._context(slot, self._token, header.client_id)
         call = Call(
             broker_id=self.broker_id,
             api=slot.api,

@@ -123,13 +123,13 @@ class Operations:
         """
         others = (BrokerStatus.STOPPED, BrokerStatus.PAUSED, BrokerStatus.PARTITIONED)
         was = self._expect(broker_id, *others)
-        self._status[broker_id] = BrokerStatus.RUNNING
         cluster = self._cluster
-        cluster.groups.frozen.pop(broker_id, None)
         if was is BrokerStatus.STOPPED:
             epoch = max(cluster.image.broker_epochs.values(), default=0) + 1
             cluster.change(BrokerStarted(broker_id, epoch))
             cluster.groups.start(broker_id)
+        self._status[broker_id] = BrokerStatus.RUNNING
+        cluster.groups.frozen.pop(broker_id, None)
         if was is not BrokerStatus.PARTITIONED:
             cluster.fenced.pop(broker_id, None)
             self._return(broker_id, now)

@@ -6,6 +6,7 @@ Source: kafka trunk, core/.../log/LogManager.scala; ReplicaManager.applyDelta.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from coordinator_sim.mini_broker.contract import Instants
@@ -102,11 +103,15 @@ class PartitionLogs:
                 self.broken(topic, partition)
 
     def topic_deleted(self, topic: str, _topic_id: bytes, partitions: int, _now: Instants) -> None:
-        """A topic is gone, with the records of that many partitions."""
+        """A topic is gone, with the records of that many partitions.
+
+        What a failing medium keeps of them is taken away by the next start.
+        """
         for partition in range(partitions):
             kept = self._kept.pop((topic, partition), None)
             if kept is not None:
-                kept.log.delete()
+                with suppress(OSError):
+                    kept.log.delete()
 
     def close(self) -> None:
         """Leave everything as a later opening wants it."""

@@ -85,7 +85,16 @@ class Purgatory:
             return
         for number in tuple(numbers):
             watched = self._watched.get(number)
-            if watched is not None and watched.delayed.try_complete():
+            if watched is not None:
+                self._try(number, watched.delayed)
+
+    def _try(self, number: int, delayed: Delayed) -> None:
+        """Complete a request if it can be; one that meets a bug does not meet it again."""
+        is_over = True
+        try:
+            is_over = delayed.try_complete()
+        finally:
+            if is_over:
                 self._forget(number)
 
     def closed(self, connection: int) -> None:

@@ -331,6 +331,15 @@ class ServedCluster:
         self._slots[token] = slot
         return token
 
+    @property
+    def waiting_count(self) -> int:
+        """Requests that have not been answered."""
+        return len(self._slots)
+
+    def forget(self, token: int) -> None:
+        """Nobody waits for the answer to that request any more."""
+        self._slots.pop(token, None)
+
     def handle_group(
         self, broker_id: int, request: GroupRequest, context: RequestContext, now: Instants
     ) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 
 from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
 from coordinator_sim.broker.topics import Topic, Topics, topic_id_for
+from coordinator_sim.errors import ConfigError
 from coordinator_sim.mini_broker.changes import (
     Change,
     PartitionsAdded,
@@ -77,8 +78,18 @@ class TopicVerbs:
     def create_spread(
         self, name: str, partitions: int, now: Instants, replication_factor: int | None = None
     ) -> bytes:
-        """Create a topic with the brokers' default settings; its id."""
+        """Create a topic with the brokers' default settings; its id.
+
+        Raises:
+            ConfigError: it would have more replicas than there are living brokers.
+        """
         factor = replication_factor or self._settings.default_replication_factor
+        living_count = len(self._living())
+        if factor > living_count:
+            raise ConfigError(
+                f"topic {name!r}: {factor} replicas on {living_count} living brokers; "
+                "lower default.replication.factor or start more brokers"
+            )
         return self.create(name, self.spread(partitions, factor), now)
 
     def create_asked_for(self, name: str, now: Instants) -> None:

@@ -132,3 +132,18 @@ def test_what_waited_for_its_turn_waits_for_a_client_that_reads(
     other.connection.resume(NOW)
 
     assert [number for number, _ in other.answers()] == sent
+
+
+def test_nobody_is_kept_who_waited_and_went(cluster: ServedCluster, client: FramesClient) -> None:
+    """A parked JoinGroup of a client that is gone leaves nothing behind, its answer is dropped."""
+    first = client.send(join(), 3)
+    leader = client.answers()[first][1].member_id
+    other = FramesClient(cluster, number=2)
+    other.send(join(), 3)
+    assert cluster.waiting_count == 1
+
+    other.connection.closed()
+
+    assert cluster.waiting_count == 0
+    client.send(join(leader), 3, at_ms=1_000_010)
+    assert other.frames == []
