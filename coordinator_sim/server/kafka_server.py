@@ -222,8 +222,7 @@ class KafkaServer:
         """Start a stopped broker on its old ports, or let a held one go on.
 
         Raises:
-            ConfigError: it runs.
-            OSError: its port is taken by now.
+            ConfigError: it runs, or its port is taken by now.
         """
         was_stopped = self.cluster.operations.status(broker_id) is BrokerStatus.STOPPED
         self.cluster.operations.resume(broker_id, self.now())
@@ -231,7 +230,7 @@ class KafkaServer:
             for listen in self._listens:
                 if was_stopped and listen.broker_id == broker_id:
                     await self._bind(listen, self._ports[broker_id, listen.name])
-        except OSError:
+        except ConfigError:
             await self.stop_broker(broker_id)
             raise
         for protocol in self._of(broker_id):

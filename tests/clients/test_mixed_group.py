@@ -53,6 +53,7 @@ class Members:
         """Join. aiokafka first: it waits for its partitions, and the others join when polled."""
         await self.aiokafka.start()
         self.librdkafka.subscribe(["t"])
+        self.kafka_python.partitions_for_topic("t")
         self.kafka_python.subscribe(["t"])
 
     async def poll(self) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from coordinator_sim.errors import ConfigError
 from coordinator_sim.mini_broker.operations import BrokerStatus
 from coordinator_sim.mini_broker.settings import ClusterSettings
 from coordinator_sim.server.clocks import WallClock
@@ -50,7 +51,7 @@ def test_broker_whose_port_is_taken_stays_stopped() -> None:
 
     async def story(server: KafkaServer, port: int) -> None:
         other = await asyncio.start_server(lambda _reader, _writer: None, "127.0.0.1", port)
-        with pytest.raises(OSError, match="address already in use"):
+        with pytest.raises(ConfigError, match=f"cannot listen on 127.0.0.1:{port}"):
             await server.resume_broker(2)
         assert server.cluster.operations.status(2) is BrokerStatus.STOPPED
         other.close()
