@@ -21,7 +21,7 @@ const (
 	rebalancing      = 27
 	topicName        = "bench"
 	topicPartitions  = 10
-	sessionTimeout   = 45_000
+	sessionTimeout   = 300_000 // The most that kfake takes.
 	rebalanceTimeout = 60_000
 )
 

@@ -8,7 +8,6 @@ Source: kafka trunk, GroupCoordinatorService.java.
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Final
 
 from coordinator_sim.clock.timer_queue import Timer
@@ -60,7 +59,6 @@ from coordinator_sim.protocol.messages import (
     RequestContext,
     SyncGroupRequest,
 )
-from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.records import LogBatch
 from coordinator_sim.protocol.requests import (
@@ -79,8 +77,6 @@ _REQUEST_ERRORS: Final = (ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_
 _NAMELESS: Final = (OffsetCommitRequest,)
 _NAMELESS_BUT_JOIN: Final = (*_NAMELESS, SyncGroupRequest, HeartbeatRequest, LeaveGroupRequest)
 """Requests that may be of the group without a name."""
-
-_partition_of: Final = lru_cache(maxsize=65_536)(partition_for)
 
 
 class GroupCoordinator:
@@ -127,7 +123,7 @@ class GroupCoordinator:
         """
         runtime = self._runtime
         runtime.now_ms = now_ms
-        if type(request) is HeartbeatRequest and not runtime.tells_heartbeats:
+        if type(request) is HeartbeatRequest:
             result = self._heartbeat_at_once(request, context)
             if result is not None:
                 return result
@@ -145,7 +141,7 @@ class GroupCoordinator:
         """Check a request of one group, and give it to its handler."""
         runtime = self._runtime
         parked = Parked(request, context)
-        partition = runtime.partitions.get(self._partition_index(request.group_id))
+        partition = runtime.partitions.get(runtime.partition_index(request.group_id))
         error = self._check(request, context.api_version, partition)
         if partition is None or error is not NO_ERROR:
             self._refuse(parked, request, error)
@@ -178,13 +174,13 @@ class GroupCoordinator:
         match request:
             case OffsetFetchRequest():
                 fetch = FetchUnderWay(runtime, request, context, self._handlers.fetch_group)
-                fetch.start(self._partition_index)
+                fetch.start()
             case DescribeGroupsRequest():
-                describe_groups(runtime, request, context, self._partition_index)
+                describe_groups(runtime, request, context)
             case ListGroupsRequest():
                 list_groups(runtime, request, context)
             case DeleteGroupsRequest():
-                delete_groups(runtime, request, context, self._partition_index)
+                delete_groups(runtime, request, context)
 
     def complete_transaction(
         self, request: CompleteTransaction, context: RequestContext, now_ms: int
@@ -231,7 +227,10 @@ class GroupCoordinator:
             return None
         answer = handle_heartbeat(runtime, group, request)
         if isinstance(answer, HeartbeatResponse):
-            return CoordinatorResult((Reply(context.token, answer),))
+            if not runtime.tells_heartbeats:
+                return CoordinatorResult((Reply(context.token, answer),))
+            runtime.answer(Parked(request, context), answer)
+            return runtime.take()
         runtime.refuse(Parked(request, context), answer)
         return runtime.take()
 
@@ -266,9 +265,6 @@ class GroupCoordinator:
             config.group_min_session_timeout_ms <= timeout_ms <= config.group_max_session_timeout_ms
         )
 
-    def _partition_index(self, group_id: str) -> int:
-        return _partition_of(group_id, self._runtime.config.offsets_topic_num_partitions)
-
     # -- time ------------------------------------------------------------------------------
 
     def expire(self, now_ms: int) -> CoordinatorResult:
@@ -280,7 +276,7 @@ class GroupCoordinator:
         runtime = self._runtime
         runtime.now_ms = now_ms
         while (timer := runtime.timers.pop_due(now_ms)) is not None:
-            fire(runtime, timer, self._partition_index)
+            fire(runtime, timer)
             runtime.run_scheduled()
         return runtime.take()
 

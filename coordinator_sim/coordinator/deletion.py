@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from coordinator_sim.coordinator.expiry import RemoveGroups
 from coordinator_sim.coordinator.group import Group
-from coordinator_sim.coordinator.inspection import PartitionOf, by_partition
+from coordinator_sim.coordinator.inspection import by_partition
 from coordinator_sim.coordinator.offset_records import group_tombstone, offset_tombstones
 from coordinator_sim.coordinator.refusals import operation_error
 from coordinator_sim.coordinator.runtime import (
@@ -45,20 +45,15 @@ from coordinator_sim.protocol.states import GroupState
 Outcomes = tuple[DeletedGroup, ...]
 
 
-def delete_groups(
-    runtime: Runtime,
-    request: DeleteGroupsRequest,
-    context: RequestContext,
-    partition_of: PartitionOf,
-) -> None:
+def delete_groups(runtime: Runtime, request: DeleteGroupsRequest, context: RequestContext) -> None:
     """Delete groups; a name given twice counts once."""
     names = tuple(dict.fromkeys(request.groups_names))
     if runtime.profile.answers_by_partition:
-        DeletionUnderWay(runtime, context).start(by_partition(names, partition_of))
+        DeletionUnderWay(runtime, context).start(by_partition(runtime, names))
         return
     gone: list[tuple[str, int]] = []
     outcomes = {
-        name: _delete_at_once(runtime, name, partition_of(name), gone)
+        name: _delete_at_once(runtime, name, runtime.partition_index(name), gone)
         for name in scala_set_order(names)
     }
     if gone and runtime.tracing:

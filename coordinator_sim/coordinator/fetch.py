@@ -5,7 +5,6 @@ Each group is read alone, and may fail alone; the request is answered when all a
 Source: kafka trunk, KafkaApis.handleOffsetFetchRequest and GroupCoordinatorService.fetchOffsets.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -61,13 +60,13 @@ class FetchUnderWay:
         self._found: list[FetchedGroup | None] = [None] * len(request.groups)
         self._missing_count = len(request.groups)
 
-    def start(self, partition_of: Callable[[str], int]) -> None:
+    def start(self) -> None:
         """Read every group; in Java a require-stable read waits for the writes before it."""
         runtime = self._runtime
         stable = self._request.require_stable
         waits = stable and runtime.profile.has_coordinator_runtime
         for index, wanted in enumerate(self._request.groups):
-            partition = runtime.partitions.get(partition_of(wanted.group_id))
+            partition = runtime.partitions.get(runtime.partition_index(wanted.group_id))
             if partition is None or partition.state is not PartitionState.ACTIVE:
                 error = partition_error(partition)
                 self.found(index, FetchedGroup(group_id=wanted.group_id, error_code=error))

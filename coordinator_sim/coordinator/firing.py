@@ -3,8 +3,6 @@
 Source: kafka trunk, CoordinatorTimerImpl.java; kafka 3.9, DelayedOperation.scala.
 """
 
-from collections.abc import Callable
-
 from coordinator_sim.clock.timer_queue import Timer, TimerKind
 from coordinator_sim.coordinator.expiry import expire_offsets
 from coordinator_sim.coordinator.gauges import Gauge, expire_gauge
@@ -34,14 +32,8 @@ from coordinator_sim.coordinator.sessions import OwnSession
 from coordinator_sim.errors import OperationAborted
 
 
-def fire(runtime: Runtime, timer: Timer, partition_of: Callable[[str], int]) -> None:
-    """Do what a timer that came due was armed for.
-
-    Args:
-        runtime: The workbench.
-        timer: Taken out of the queue.
-        partition_of: The offsets partition of a group id.
-    """
+def fire(runtime: Runtime, timer: Timer) -> None:
+    """Do what a timer that came due, and is out of the queue, was armed for."""
     key, data = timer.key, timer.data
     if isinstance(data, Write):
         runtime.expire_write(data)
@@ -62,7 +54,7 @@ def fire(runtime: Runtime, timer: Timer, partition_of: Callable[[str], int]) -> 
         expire_gauge(runtime, data)
         return
     group = runtime.groups.get(key.group_id)
-    index = partition_of(key.group_id)
+    index = runtime.partition_index(key.group_id)
     if group is not None and runtime.profile.has_coordinator_runtime:
         # A foreign record may have brought a group whose id belongs elsewhere; Java keeps it there.
         index = group.offsets_partition

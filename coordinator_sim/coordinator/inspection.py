@@ -8,7 +8,6 @@ GroupMetadataManager.describeGroups and listGroups; in the Scala coordinator
 GroupCoordinator.handleDescribeGroup and handleListGroups.
 """
 
-from collections.abc import Callable
 from typing import Final
 
 from coordinator_sim.coordinator.group import Group, Member
@@ -40,9 +39,6 @@ from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.protocol.states import GroupState
 
-PartitionOf = Callable[[str], int]
-"""The offsets partition of a group id."""
-
 _NOT_FOUND_VERSION: Final = 6
 _CLASSIC: Final = "classic"
 
@@ -52,11 +48,11 @@ def state_name(state: GroupState, profile: Profile) -> str:
     return profile.awaiting_sync_name if state is GroupState.AWAITING_SYNC else state.value
 
 
-def by_partition(group_ids: tuple[str, ...], partition_of: PartitionOf) -> dict[int, list[str]]:
+def by_partition(runtime: Runtime, group_ids: tuple[str, ...]) -> dict[int, list[str]]:
     """Group ids by offsets partition, the partitions in the order of Java's HashMap."""
     found: dict[int, list[str]] = {}
     for group_id in group_ids:
-        found.setdefault(partition_of(group_id), []).append(group_id)
+        found.setdefault(runtime.partition_index(group_id), []).append(group_id)
     keys = (TopicPartition(OFFSETS_TOPIC, index) for index in found)
     ordered = computed_hash_order(keys, hash_of=topic_partition_hash)
     return {key.partition: found[key.partition] for key in ordered}
@@ -71,24 +67,19 @@ def _read_position(runtime: Runtime, partition: Partition) -> int:
 
 
 def describe_groups(
-    runtime: Runtime,
-    request: DescribeGroupsRequest,
-    context: RequestContext,
-    partition_of: PartitionOf,
+    runtime: Runtime, request: DescribeGroupsRequest, context: RequestContext
 ) -> None:
     """Describe groups: partition by partition, or in the order asked for."""
     names = request.groups
     if runtime.profile.answers_by_partition:
-        batches = by_partition(names, partition_of)
+        batches = by_partition(runtime, names)
         names = tuple(name for batch in batches.values() for name in batch)
-    described = tuple(_describe(runtime, name, context, partition_of(name)) for name in names)
+    described = tuple(_describe(runtime, name, context) for name in names)
     runtime.reply(context.token, DescribeGroupsResponse(groups=described))
 
 
-def _describe(
-    runtime: Runtime, group_id: str, context: RequestContext, index: int
-) -> DescribedGroup:
-    partition = runtime.partitions.get(index)
+def _describe(runtime: Runtime, group_id: str, context: RequestContext) -> DescribedGroup:
+    partition = runtime.partitions.get(runtime.partition_index(group_id))
     if partition is None or partition.state is not PartitionState.ACTIVE:
         return DescribedGroup(group_id=group_id, error_code=partition_error(partition))
     group = partition.group_as_of(group_id, _read_position(runtime, partition))

@@ -25,7 +25,6 @@ from coordinator_sim.protocol.messages import (
     JoinGroupResponse,
     SyncGroupResponse,
 )
-from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.records import (
     GroupMetadataKey,
     GroupMetadataMember,
@@ -259,12 +258,11 @@ def _orphan_timers(runtime: Runtime, partition: Partition) -> None:
 
 def _group_timers(runtime: Runtime, partition: Partition) -> list[Timer]:
     """The armed timers of the partition's groups."""
-    count = runtime.config.offsets_topic_num_partitions
     return [
         timer
         for timer in runtime.timers
         if timer.key.kind in _GROUP_TIMERS
-        and partition_for(timer.key.group_id, count) == partition.index
+        and runtime.partition_index(timer.key.group_id) == partition.index
     ]
 
 

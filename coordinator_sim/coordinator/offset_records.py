@@ -5,6 +5,7 @@ GroupCoordinatorRecordHelpers.newOffsetCommitRecord and newOffsetCommitTombstone
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
@@ -53,6 +54,7 @@ def commit_records(
     results: list[OffsetCommitTopicResult] = []
     for topic in topics:
         name = topic.name
+        keys = _keys_of(group_id, name)
         topic_id = topic.topic_id if keeps_ids else None
         outcomes: list[PartitionError] = []
         for p in topic.partitions:
@@ -65,11 +67,20 @@ def commit_records(
             value = OffsetCommitValue(
                 p.offset, p.leader_epoch, metadata, now_ms, expires_ms, topic_id
             )
-            records.append(LogRecord(OffsetCommitKey(group_id, name, index), value, version))
+            key = keys.get(index)
+            if key is None:
+                key = keys[index] = OffsetCommitKey(group_id, name, index)
+            records.append(LogRecord(key, value, version))
         results.append(OffsetCommitTopicResult(name, tuple(outcomes), topic.topic_id))
     by_offset = runtime.profile.counts_committed_offsets
     runtime.counters.offset_commits += len(records) if by_offset else bool(records)
     return tuple(records), tuple(results)
+
+
+@lru_cache(maxsize=16_384)
+def _keys_of(group_id: str, topic: str) -> dict[int, OffsetCommitKey]:  # noqa: ARG001 - by them
+    """The keys made before, by partition: a group commits the same ones again and again."""
+    return {}
 
 
 def offset_value_version(runtime: Runtime, expires_ms: int) -> int:

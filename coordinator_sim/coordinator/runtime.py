@@ -10,6 +10,7 @@ Source: kafka trunk, coordinator-common/.../runtime/CoordinatorRuntime.java: Coo
 from collections import deque
 from dataclasses import dataclass, field
 from enum import Enum, unique
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind, TimerQueue
@@ -33,7 +34,7 @@ from coordinator_sim.coordinator.writes import settle_by_batch, settle_by_positi
 from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
 from coordinator_sim.protocol.iteration_order import ConcurrentHashTable
 from coordinator_sim.protocol.messages import JoinGroupResponse
-from coordinator_sim.protocol.partitioning import java_string_hash
+from coordinator_sim.protocol.partitioning import java_string_hash, partition_for
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.records import LogBatch, LogRecord
 from coordinator_sim.protocol.requests import Response
@@ -73,6 +74,8 @@ class PartitionState(Enum):
     FAILED = "failed"
     CLOSED = "closed"
 
+
+_partition_of: Final = lru_cache(maxsize=65_536)(partition_for)
 
 ACTIVE: Final = PartitionState.ACTIVE
 """The usual state, under a name of its own for hot paths."""
@@ -217,6 +220,10 @@ class Runtime:
         Source: GroupMetadataManager.groupMetadataCache.
         """
         return [self.groups[group_id] for group_id in self._group_order]
+
+    def partition_index(self, group_id: str) -> int:
+        """The partition of the offsets topic that a group belongs to."""
+        return _partition_of(group_id, self.config.offsets_topic_num_partitions)
 
     # -- what leaves -----------------------------------------------------------------------
 

@@ -13,7 +13,6 @@ from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.offset_records import group_tombstone, offset_tombstones
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.coordinator.scala_offsets import Place
-from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.records import LogRecord, OffsetCommitKey
 from coordinator_sim.protocol.states import GroupState
 
@@ -36,8 +35,7 @@ def clean_up(
         partition = runtime.partitions[group.offsets_partition]
         group_id = group.group_id
         # QUIRK: tombstones go where the id belongs, also when a foreign record brought the group.
-        count_of_partitions = runtime.config.offsets_topic_num_partitions
-        home = runtime.partitions.get(partition_for(group_id, count_of_partitions))
+        home = runtime.partitions.get(runtime.partition_index(group_id))
         removed = selector(group)
         count += len(removed)
         records: list[LogRecord] = list(

@@ -3,12 +3,13 @@
 Called only while the trace is on.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
-    FetchedGroup,
+    FetchedTopic,
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -17,14 +18,14 @@ from coordinator_sim.protocol.messages import (
     LeavingMember,
     OffsetCommitRequest,
     OffsetCommitResponse,
+    OffsetCommitTopic,
     OffsetFetchResponse,
     RequestContext,
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.records import OffsetCommitKey
-from coordinator_sim.protocol.requests import GroupRequest, OneGroupRequest, Response
+from coordinator_sim.protocol.requests import GroupRequest, Response
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.protocol.states import (
     AWAITING_SYNC,
@@ -33,29 +34,36 @@ from coordinator_sim.protocol.states import (
     PREPARING_REBALANCE,
     STABLE,
 )
-from coordinator_sim.protocol.transaction_messages import CompleteTransaction
 from coordinator_sim.trace.events import Event, OffsetEntry, RebalanceReason
 
 if TYPE_CHECKING:
     from coordinator_sim.coordinator.group import Group, Member
     from coordinator_sim.coordinator.runtime import Parked, Partition, Runtime
 
+_JOIN_GROUP: Final = int(ApiKey.JOIN_GROUP)
+_SYNC_GROUP: Final = int(ApiKey.SYNC_GROUP)
+_HEARTBEAT: Final = int(ApiKey.HEARTBEAT)
+_OFFSET_COMMIT: Final = int(ApiKey.OFFSET_COMMIT)
+
 
 def trace_request(runtime: "Runtime", request: GroupRequest, context: RequestContext) -> None:
     """Tell of a request that asks for a change of membership; commits are told when answered."""
+    if not isinstance(request, JoinGroupRequest | SyncGroupRequest | LeaveGroupRequest):
+        return
     common: dict[str, Any] = {
         "api_key": int(request.api_key),
         "api_version": context.api_version,
         "correlation_id": context.token,
         "client_id": context.client_id,
         "client_host": context.client_host,
+        "group_id": request.group_id,
+        "offsets_partition": runtime.partition_index(request.group_id),
     }
     match request:
         case JoinGroupRequest():
             runtime.emit(
                 Event.JOIN_REQ,
                 **common,
-                **_place(runtime, request.group_id),
                 member_id=request.member_id,
                 group_instance_id=request.group_instance_id,
                 protocol_type=request.protocol_type,
@@ -69,7 +77,6 @@ def trace_request(runtime: "Runtime", request: GroupRequest, context: RequestCon
             runtime.emit(
                 Event.SYNC_REQ,
                 **common,
-                **_place(runtime, request.group_id),
                 member_id=request.member_id,
                 group_instance_id=request.group_instance_id,
                 generation=request.generation_id,
@@ -81,94 +88,126 @@ def trace_request(runtime: "Runtime", request: GroupRequest, context: RequestCon
                 runtime.emit(
                     Event.LEAVE_REQ,
                     **common,
-                    **_place(runtime, request.group_id),
                     member_id=member.member_id,
                     group_instance_id=member.group_instance_id,
                     client_reason=member.reason,
                 )
-        case _:
-            return
 
 
 def trace_response(runtime: "Runtime", parked: "Parked", response: Response) -> None:
-    """Tell of an answer."""
-    request = parked.request
-    if isinstance(request, CompleteTransaction):
-        return
-    common: dict[str, Any] = {
-        "api_key": int(request.api_key),
-        "api_version": parked.context.api_version,
-        "correlation_id": parked.context.token,
-    }
-    common |= _fencing(runtime, request, response)
-    match request, response:
-        case JoinGroupRequest(), JoinGroupResponse():
-            runtime.emit(
-                Event.JOIN_RESP,
-                **common,
-                **_place(runtime, request.group_id),
-                member_id=response.member_id or request.member_id,
-                group_instance_id=request.group_instance_id,
-                error_code=response.error_code,
-                generation=response.generation_id,
-                leader_id=response.leader,
-                members=len(response.members),
-                protocol_type=response.protocol_type,
-                protocol_name=response.protocol_name,
-            )
-        case SyncGroupRequest(), SyncGroupResponse():
-            runtime.emit(
-                Event.SYNC_RESP,
-                **common,
-                **_place(runtime, request.group_id),
-                member_id=request.member_id,
-                group_instance_id=request.group_instance_id,
-                generation=request.generation_id,
-                error_code=response.error_code,
-                protocol_type=response.protocol_type,
-                protocol_name=response.protocol_name,
-                assignment=response.assignment,
-            )
-        case HeartbeatRequest(), HeartbeatResponse():
-            runtime.emit(
-                Event.HEARTBEAT,
-                **common,
-                **_place(runtime, request.group_id),
-                member_id=request.member_id,
-                group_instance_id=request.group_instance_id,
-                generation=request.generation_id,
-                error_code=response.error_code,
-            )
-        case OffsetCommitRequest(), OffsetCommitResponse():
-            runtime.emit(
-                Event.OFFSET_COMMIT,
-                **common,
-                **_place(runtime, request.group_id),
-                member_id=request.member_id,
-                group_instance_id=request.group_instance_id,
-                generation=request.generation_id,
-                error_code=_first_error(response),
-                offsets=_committed(request),
-            )
-        case _:
-            return
+    """Tell of an answer, if there is an event for it."""
+    tell = _ANSWERS.get(type(response))
+    if tell is not None:
+        tell(runtime, parked.request, parked.context, response)
 
 
-def _fencing(runtime: "Runtime", request: OneGroupRequest, response: Response) -> dict[str, Any]:
+def _trace_joined(
+    runtime: "Runtime",
+    request: JoinGroupRequest,
+    context: RequestContext,
+    response: JoinGroupResponse,
+) -> None:
+    runtime.emit(
+        Event.JOIN_RESP,
+        api_key=_JOIN_GROUP,
+        api_version=context.api_version,
+        correlation_id=context.token,
+        group_id=request.group_id,
+        offsets_partition=runtime.partition_index(request.group_id),
+        member_id=response.member_id or request.member_id,
+        group_instance_id=request.group_instance_id,
+        error_code=response.error_code,
+        generation=response.generation_id,
+        leader_id=response.leader,
+        members=len(response.members),
+        protocol_type=response.protocol_type,
+        protocol_name=response.protocol_name,
+        attrs=_fencing(runtime, request, response.error_code),
+    )
+
+
+def _trace_synced(
+    runtime: "Runtime",
+    request: SyncGroupRequest,
+    context: RequestContext,
+    response: SyncGroupResponse,
+) -> None:
+    runtime.emit(
+        Event.SYNC_RESP,
+        api_key=_SYNC_GROUP,
+        api_version=context.api_version,
+        correlation_id=context.token,
+        group_id=request.group_id,
+        offsets_partition=runtime.partition_index(request.group_id),
+        member_id=request.member_id,
+        group_instance_id=request.group_instance_id,
+        generation=request.generation_id,
+        error_code=response.error_code,
+        protocol_type=response.protocol_type,
+        protocol_name=response.protocol_name,
+        assignment=response.assignment,
+        attrs=_fencing(runtime, request, response.error_code),
+    )
+
+
+def _trace_heartbeat(
+    runtime: "Runtime",
+    request: HeartbeatRequest,
+    context: RequestContext,
+    response: HeartbeatResponse,
+) -> None:
+    runtime.emit(
+        Event.HEARTBEAT,
+        api_key=_HEARTBEAT,
+        api_version=context.api_version,
+        correlation_id=context.token,
+        group_id=request.group_id,
+        offsets_partition=runtime.partition_index(request.group_id),
+        member_id=request.member_id,
+        group_instance_id=request.group_instance_id,
+        generation=request.generation_id,
+        error_code=response.error_code,
+        attrs=_fencing(runtime, request, response.error_code),
+    )
+
+
+def _trace_committed(
+    runtime: "Runtime",
+    request: OffsetCommitRequest,
+    context: RequestContext,
+    response: OffsetCommitResponse,
+) -> None:
+    runtime.emit(
+        Event.OFFSET_COMMIT,
+        api_key=_OFFSET_COMMIT,
+        api_version=context.api_version,
+        correlation_id=context.token,
+        group_id=request.group_id,
+        offsets_partition=runtime.partition_index(request.group_id),
+        member_id=request.member_id,
+        group_instance_id=request.group_instance_id,
+        generation=request.generation_id,
+        error_code=_first_error(response),
+        offsets=_entries(request.topics),
+    )
+
+
+_Fencing = JoinGroupRequest | SyncGroupRequest | HeartbeatRequest
+
+
+def _fencing(runtime: "Runtime", request: _Fencing, error: ErrorCode) -> dict[str, str]:
     """Who has the instance id of a request that was fenced."""
-    if not isinstance(request, JoinGroupRequest | SyncGroupRequest | HeartbeatRequest):
-        return {}
-    if not isinstance(response, JoinGroupResponse | SyncGroupResponse | HeartbeatResponse):
+    if error is not ErrorCode.FENCED_INSTANCE_ID:
         return {}
     group = runtime.groups.get(request.group_id)
     instance_id = request.group_instance_id
-    if response.error_code is not ErrorCode.FENCED_INSTANCE_ID or group is None:
-        return {}
-    current = None if instance_id is None else group.static_members.get(instance_id)
+    current = None
+    if group is not None and instance_id is not None:
+        current = group.static_members.get(instance_id)
     is_returning = isinstance(request, JoinGroupRequest) and not request.member_id
     if current is None or is_returning or current == request.member_id:
         return {}
-    return {"attrs": {"current_member_id": current}}
+    return {"current_member_id": current}
 
 
 def trace_fetch(runtime: "Runtime", context: RequestContext, response: OffsetFetchResponse) -> None:
@@ -179,9 +218,10 @@ def trace_fetch(runtime: "Runtime", context: RequestContext, response: OffsetFet
             api_key=int(ApiKey.OFFSET_FETCH),
             api_version=context.api_version,
             correlation_id=context.token,
-            **_place(runtime, group.group_id),
+            group_id=group.group_id,
+            offsets_partition=runtime.partition_index(group.group_id),
             error_code=group.error_code,
-            offsets=_fetched(group),
+            offsets=_entries(group.topics),
         )
 
 
@@ -314,24 +354,14 @@ def trace_transition(group: "Group", reason: RebalanceReason | None, text: str |
     )
 
 
-def _place(runtime: "Runtime", group_id: str) -> dict[str, Any]:
-    count = runtime.config.offsets_topic_num_partitions
-    return {"group_id": group_id, "offsets_partition": partition_for(group_id, count)}
-
-
-def _committed(request: OffsetCommitRequest) -> tuple[OffsetEntry, ...]:
+def _entries(
+    topics: tuple[OffsetCommitTopic, ...] | tuple[FetchedTopic, ...],
+) -> tuple[OffsetEntry, ...]:
+    """The offsets of a commit or fetch, in their order."""
     return tuple(
-        OffsetEntry(topic.name, p.partition, p.offset, p.leader_epoch, p.metadata)
-        for topic in request.topics
-        for p in topic.partitions
-    )
-
-
-def _fetched(group: FetchedGroup) -> tuple[OffsetEntry, ...]:
-    return tuple(
-        OffsetEntry(topic.name, p.partition, p.offset, p.leader_epoch, p.metadata)
-        for topic in group.topics
-        for p in topic.partitions
+        OffsetEntry(topic.name, each.partition, each.offset, each.leader_epoch, each.metadata)
+        for topic in topics
+        for each in topic.partitions
     )
 
 
@@ -342,3 +372,11 @@ def _first_error(response: OffsetCommitResponse) -> ErrorCode:
             if partition.error_code is not ErrorCode.NONE:
                 return partition.error_code
     return ErrorCode.NONE
+
+
+_ANSWERS: Final[dict[type[Response], Callable[["Runtime", Any, RequestContext, Any], None]]] = {
+    JoinGroupResponse: _trace_joined,
+    SyncGroupResponse: _trace_synced,
+    HeartbeatResponse: _trace_heartbeat,
+    OffsetCommitResponse: _trace_committed,
+}

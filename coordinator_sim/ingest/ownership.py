@@ -126,6 +126,11 @@ class OwnershipTracker:
         for group in self._groups.values():
             self._complete(group)
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether `take` would give any."""
+        return bool(self._generations or self._resources)
+
     def take(self) -> tuple[list[GenerationRow], list[ResourceRow]]:
         """The rows completed since the last call, in order of completion."""
         taken = self._generations, self._resources

@@ -5,6 +5,7 @@
 
 import shutil
 from collections.abc import Iterator
+from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +17,13 @@ from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim.ingest.ownership import OwnershipTracker
 from coordinator_sim.trace.digest import TraceDigest
 from coordinator_sim.trace.events import RunInfo, TraceEvent
-from coordinator_sim.trace.jsonl import JsonLinesTable, read_lines
+from coordinator_sim.trace.jsonl import (
+    JsonLinesEvents,
+    JsonLinesTable,
+    OpenFile,
+    open_at_once,
+    read_lines,
+)
 from coordinator_sim.trace.parquet import (
     ParquetEvents,
     ParquetTable,
@@ -38,7 +45,6 @@ from coordinator_sim.trace.schema import (
     event_schema,
     generation_schema,
     resource_schema,
-    rows_of,
 )
 
 TraceFormat = Literal["parquet", "jsonl"]
@@ -57,6 +63,7 @@ class RunDirectoryWriter:
         info: What the whole run shares.
         format: `parquet`, or `jsonl` to read it without tools.
         keep_raw: Whether the original text of ingested lines is kept.
+        open_file: Makes the files of JSON Lines.
 
     Raises:
         ConfigError: The directory holds something that is not a trace.
@@ -69,6 +76,7 @@ class RunDirectoryWriter:
         *,
         format: TraceFormat = "parquet",  # noqa: A002 - the option's name on the command line
         keep_raw: bool = False,
+        open_file: OpenFile = open_at_once,
     ) -> None:
         self._path = path
         self._info = info
@@ -79,11 +87,11 @@ class RunDirectoryWriter:
         self._first_ts_us: int | None = None
         self._last_ts_us: int | None = None
         _clear(path)
-        self._events: ParquetEvents | JsonLinesTable
+        self._events: ParquetEvents | JsonLinesEvents
         self._generations: ParquetTable | JsonLinesTable
         self._resources: ParquetTable | JsonLinesTable
         if format == "parquet":
-            self._events = ParquetEvents(path / EVENTS_DIR, info.cluster_id, event_schema())
+            self._events = ParquetEvents(path / EVENTS_DIR, info, event_schema())
             self._generations = ParquetTable(
                 path / GENERATIONS_DIR, generation_schema(), lambda row: len(row.owners)
             )
@@ -91,9 +99,9 @@ class RunDirectoryWriter:
                 path / RESOURCES_DIR, resource_schema(), lambda row: len(row.resources)
             )
         else:
-            self._events = JsonLinesTable(path / EVENTS_DIR, {"cluster_id": info.cluster_id})
-            self._generations = JsonLinesTable(path / GENERATIONS_DIR)
-            self._resources = JsonLinesTable(path / RESOURCES_DIR)
+            self._events = JsonLinesEvents(path / EVENTS_DIR, info, open_file)
+            self._generations = JsonLinesTable(path / GENERATIONS_DIR, open_file)
+            self._resources = JsonLinesTable(path / RESOURCES_DIR, open_file)
 
     def __enter__(self) -> Self:
         return self
@@ -107,8 +115,9 @@ class RunDirectoryWriter:
         if error_type is None:
             self._ownership.finish()
             self._write_dense()
-        for table in (self._events, self._generations, self._resources):
-            table.close()
+        with ExitStack() as closing:
+            for table in (self._events, self._generations, self._resources):
+                closing.callback(table.close)
         if error_type is None:
             self._write_manifest()
 
@@ -121,16 +130,14 @@ class RunDirectoryWriter:
         self._digest.add(event)
         if event.raw is not None and not self._keep_raw:
             event = msgspec.structs.replace(event, raw=None)
-        for row in rows_of(event, ordinal, self._info):
-            self._events.write(row)
-        if isinstance(self._events, ParquetEvents):
-            self._events.flush_if_full()
+        self._events.take(event, ordinal)
         if self._first_ts_us is None or event.ts_us < self._first_ts_us:
             self._first_ts_us = event.ts_us
         if self._last_ts_us is None or event.ts_us > self._last_ts_us:
             self._last_ts_us = event.ts_us
         self._ownership.record(event)
-        self._write_dense()
+        if self._ownership.has_rows:
+            self._write_dense()
 
     def _write_dense(self) -> None:
         generations, resources = self._ownership.take()

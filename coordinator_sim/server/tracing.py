@@ -1,74 +1,64 @@
 """What is served, recorded as a trace on disk: the same as a simulated run leaves.
 
-Events go through a bounded buffer to a thread that writes. When the buffer is full the cluster
-waits: nothing is dropped, and the waits are counted.
+Events become lines at once, and a thread writes them. When it is too far behind the cluster waits:
+nothing is dropped, and the waits are counted.
 """
 
 import asyncio
 import logging
-import queue
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from coordinator_sim.errors import described
+from coordinator_sim.errors import ConfigError, described
 from coordinator_sim.server.control.models import TraceView
+from coordinator_sim.server.write_behind import WriteBehind
 from coordinator_sim.trace.events import RunInfo, TraceEvent
 from coordinator_sim.trace.schema import EVENTS_DIR
-
-if TYPE_CHECKING:
-    from coordinator_sim.ingest.run_directory import RunDirectoryWriter
-
-BUFFERED: Final = 1_000
-"""Verbs whose events may wait to be written."""
 
 _LOG: Final = logging.getLogger(__name__)
 _Events = tuple[TraceEvent, ...]
 
 
 class _Recording:
-    """One trace under way.
+    """One trace under way."""
 
-    Args:
-        writer: Writes it.
-        buffered: Bound of the buffer.
-    """
+    def __init__(self, directory: Path, info: RunInfo) -> None:
+        from coordinator_sim.ingest.run_directory import RunDirectoryWriter
 
-    def __init__(self, directory: Path, writer: "RunDirectoryWriter", buffered: int) -> None:
         self.directory = directory
         self.count = 0
-        self.stalls = 0
-        self.failure: BaseException | None = None
-        self._writer = writer
-        self._buffer: queue.Queue[_Events | None] = queue.Queue(buffered)
-        self._thread = threading.Thread(target=self._write, name="trace", daemon=True)
-        self._thread.start()
+        self.behind = WriteBehind()
+        self.failure: Exception | None = None
+        self._writer = RunDirectoryWriter(
+            directory, info, format="jsonl", open_file=self.behind.open
+        )
 
     def take(self, events: _Events) -> None:
-        self.count += len(events)
+        """Record them; what goes wrong ends the trace, and nobody else hears of it."""
+        if self.failure is not None:
+            return
         try:
-            self._buffer.put_nowait(events)
-        except queue.Full:
-            self.stalls += 1
-            self._buffer.put(events)
+            for event in events:
+                self._writer.record(event)
+            self.count += len(events)
+        except Exception as error:  # noqa: BLE001 - else the brokers would stop
+            self._failed(error)
 
     def end(self) -> None:
-        """Return when all is written."""
-        self._buffer.put(None)
-        self._thread.join()
-
-    def _write(self) -> None:
+        """Return when all is written; a trace that failed is none."""
         try:
             with self._writer:
-                while (events := self._buffer.get()) is not None:
-                    for event in events:
-                        self._writer.record(event)
-        except Exception as error:  # noqa: BLE001 - else a full buffer would stop the brokers
-            _LOG.error("the trace in %s ends here: %s", self.directory, described(error))
-            self.failure = error
-            while self._buffer.get() is not None:
-                self.count -= 1
+                if self.failure is not None:
+                    raise self.failure  # noqa: TRY301 - for the writer, which leaves no trace then
+        except Exception as error:  # noqa: BLE001 - else the trace could not be stopped
+            if self.failure is None:
+                self._failed(error)
+        self.behind.end()
+
+    def _failed(self, error: Exception) -> None:
+        _LOG.error("the trace in %s ends here: %s", self.directory, described(error))
+        self.failure = error
 
 
 class Tracing:
@@ -77,29 +67,22 @@ class Tracing:
     Args:
         info: What the whole run shares, asked when a trace begins.
         scratch: Makes a directory for a trace that names none.
-        buffered: Bound of the buffer.
 
     Attributes:
         changed: Called when a recording begins or ends.
     """
 
-    __slots__ = ("_buffered", "_info", "_last", "_recording", "_scratch", "changed")
+    __slots__ = ("_info", "_last", "_recording", "_scratch", "changed")
 
-    def __init__(
-        self,
-        info: Callable[[], RunInfo],
-        scratch: Callable[[], Path],
-        buffered: int = BUFFERED,
-    ) -> None:
+    def __init__(self, info: Callable[[], RunInfo], scratch: Callable[[], Path]) -> None:
         self._info = info
         self._scratch = scratch
-        self._buffered = buffered
         self._recording: _Recording | None = None
         self._last = TraceView(recording=False)
         self.changed: Callable[[], None] = lambda: None
 
     def take(self, events: _Events) -> None:
-        """Record events, if anything is recorded; waits while the buffer is full."""
+        """Record events, if anything is recorded; waits when the disk cannot keep up."""
         if self._recording is not None:
             self._recording.take(events)
 
@@ -109,14 +92,10 @@ class Tracing:
         Raises:
             ConfigError: the directory holds something that is no trace, or one is under way.
         """
-        from coordinator_sim.errors import ConfigError
-        from coordinator_sim.ingest.run_directory import RunDirectoryWriter
-
         if self._recording is not None:
             raise ConfigError(f"a trace is under way in {self._recording.directory}: stop it first")
         path = self._scratch() if directory is None else Path(directory)
-        writer = RunDirectoryWriter(path, self._info(), format="jsonl")
-        self._recording = _Recording(path, writer, self._buffered)
+        self._recording = _Recording(path, self._info())
         self.changed()
 
     async def stop(self) -> TraceView:
@@ -154,5 +133,5 @@ def _view(recording: _Recording, *, is_on: bool) -> TraceView:
         recording=is_on and recording.failure is None,
         directory=str(recording.directory),
         events=recording.count,
-        stalls=recording.stalls,
+        stalls=recording.behind.stalls,
     )

@@ -4,7 +4,7 @@
 segments of whole record batches and finds them again. There is one in memory and one in files.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -38,8 +38,8 @@ class LaterBatch(Protocol):
         """The whole batch; the same each time."""
         ...
 
-    def keys(self) -> Iterable[Hashable]:
-        """Of its records, as compaction compares them; empty where it may never go."""
+    def keys(self) -> tuple[Hashable, ...]:
+        """Of its records, as compaction compares them; none where it may never go."""
         ...
 
 

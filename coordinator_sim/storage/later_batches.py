@@ -1,6 +1,5 @@
 """A group coordinator's batches, kept as they came until somebody wants bytes."""
 
-from collections.abc import Iterable
 from typing import Final
 
 from coordinator_sim.protocol.records import LogBatch, LogKey
@@ -30,7 +29,7 @@ class LaterLogBatch:
         """The whole batch."""
         return encode_batch(self._batch, self.form)
 
-    def keys(self) -> Iterable[LogKey]:
+    def keys(self) -> tuple[LogKey, ...]:
         """Of its records; none where a transaction's fate decides what stays."""
         if self._batch.producer_id >= 0:
             return ()

@@ -28,6 +28,9 @@ _MAX_OFFSET_SPAN: Final = 2**31 - 1
 """Of one segment. Source: LogSegment.canConvertToRelativeOffset."""
 
 
+_Seen = dict[Hashable, tuple[Hashable, ...]]
+
+
 class _Segment:
     """Batches in order, with columns to find them by."""
 
@@ -122,8 +125,15 @@ class _Segment:
         self.next_offset = self.lasts[-1] + 1 if count else self.base_offset
         self.max_timestamp_ms = max(self.timestamps, default=-1)
 
-    def forget_superseded(self, seen: set[Hashable], before_offset: int) -> int:
-        """Drop later batches whose keys were all seen behind; how many are left of the others."""
+    def forget_superseded(
+        self, seen: dict[Hashable, tuple[Hashable, ...]], before_offset: int
+    ) -> int:
+        """Drop later batches whose keys were all seen behind; how many are left of the others.
+
+        Args:
+            seen: By key, the keys of the oldest batch with it that was kept; grows.
+            before_offset: Batches from there on stay.
+        """
         kept: list[int] = []
         left = 0
         newest = len(self.batches) - 1
@@ -131,9 +141,11 @@ class _Segment:
             later = self.laters[index]
             keys = () if later is None else later.keys()
             if self.lasts[index] < before_offset and keys:
-                if index < newest and seen.issuperset(keys):
+                # Mostly a batch has just the keys of a newer one.
+                is_known = seen.get(keys[0]) == keys or seen.keys() >= set(keys)
+                if index < newest and is_known:
                     continue
-                seen.update(keys)
+                seen.update(dict.fromkeys(keys, keys))
             left += later is not None
             kept.append(index)
         if len(kept) <= newest:
@@ -212,7 +224,7 @@ class MemoryStore:
 
     def forget_superseded(self, before_offset: int) -> int:
         """As `SegmentStore.forget_superseded`; the newest batch of each segment stays."""
-        seen: set[Hashable] = set()
+        seen: _Seen = {}
         return sum(
             segment.forget_superseded(seen, before_offset) for segment in reversed(self._segments)
         )

@@ -1,15 +1,38 @@
 """Traces as JSON Lines: one row a line, columns that are not known left out, bytes as base64."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from coordinator_sim.errors import DataError
-from coordinator_sim.trace.schema import EventRow, day_of
+from coordinator_sim.trace.events import OffsetEntry, RunInfo, TraceEvent
+from coordinator_sim.trace.schema import DAY_US, day_of
 
 _RowT = TypeVar("_RowT", bound=msgspec.Struct)
+
+
+class LinesFile(Protocol):
+    """What a table needs of its file."""
+
+    def write(self, data: bytes, /) -> object:
+        """Append bytes."""
+        ...
+
+    def close(self) -> None:
+        """Write what is left."""
+        ...
+
+
+OpenFile = Callable[[Path], LinesFile]
+"""Opens a file to write it from its beginning."""
+
+
+def open_at_once(path: Path) -> LinesFile:
+    """A file as Python has it."""
+    return path.open("wb")
 
 
 class JsonLinesTable:
@@ -17,35 +40,96 @@ class JsonLinesTable:
 
     Args:
         directory: Of the table; created with the first row.
-        constants: Columns that every line starts with.
+        open_file: Makes its file.
     """
 
-    def __init__(self, directory: Path, constants: dict[str, str] | None = None) -> None:
+    def __init__(self, directory: Path, open_file: OpenFile = open_at_once) -> None:
         self._directory = directory
-        self._constants = constants or {}
         self._encoder = msgspec.json.Encoder(order="deterministic")
-        self._file: IO[bytes] | None = None
+        self._open_file = open_file
+        self._file: LinesFile | None = None
         self.count = 0
         """Rows written."""
 
     def write(self, row: msgspec.Struct) -> None:
         """Append a row."""
-        if self._file is None:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            self._file = (self._directory / f"{self._directory.name}.jsonl").open("wb")
-        if isinstance(row, EventRow):
-            values = dict(self._constants)
-            values["day"] = day_of(row.ts_us)
-            head = self._encoder.encode(values)[:-1] + b","
-        else:
-            head = b"{"
-        self._file.write(head + self._encoder.encode(row)[1:] + b"\n")
-        self.count += 1
+        self._put(self._encoder.encode(row) + b"\n", 1)
 
     def close(self) -> None:
         """Write what is buffered and close the file."""
         if self._file is not None:
             self._file.close()
+
+    def _put(self, lines: bytes, count: int) -> None:
+        if self._file is None:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            self._file = self._open_file(self._directory / f"{self._directory.name}.jsonl")
+        self._file.write(lines)
+        self.count += count
+
+
+class _OffsetColumns(msgspec.Struct, omit_defaults=True, gc=False):
+    """The columns that differ between the rows of one offset event; see `EventRow`."""
+
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int
+    commit_ts_us: int | None = None
+    metadata: str | None = None
+    expire_ts_us: int | None = None
+
+
+class JsonLinesEvents(JsonLinesTable):
+    """Writes `events`: the columns of the run in front, then the event's, then an offset's.
+
+    A line is put together from the event's own, without a row in between: a server that records
+    what it serves has no time for one.
+
+    Args:
+        directory: Of the table; created with the first event.
+        info: What the whole run shares.
+        open_file: Makes its file.
+    """
+
+    def __init__(self, directory: Path, info: RunInfo, open_file: OpenFile = open_at_once) -> None:
+        super().__init__(directory, open_file)
+        self._info = info
+        self._day: int | None = None
+        self._head = self._head_from_elsewhere = b""
+
+    def take(self, event: TraceEvent, ordinal: int) -> None:
+        """Append the rows of the event at that position in the run."""
+        if event.ts_us // DAY_US != self._day:
+            self._begin_day(event.ts_us)
+        head = self._head if event.source is None else self._head_from_elsewhere
+        encode = self._encoder.encode
+        if not event.offsets:
+            self._put(b"%b%d,%b\n" % (head, ordinal, encode(event)[1:]), 1)
+            return
+        shared = b"%b%d,%b," % (head, ordinal, encode(replace(event, offsets=()))[1:-1])
+        lines = [b"%b%b\n" % (shared, encode(_columns(each))[1:]) for each in event.offsets]
+        self._put(b"".join(lines), len(lines))
+
+    def _begin_day(self, ts_us: int) -> None:
+        info = self._info
+        names = {"cluster_id": info.cluster_id, "day": day_of(ts_us), "trace_id": info.trace_id}
+        head = self._encoder.encode(names)[:-1]
+        self._day = ts_us // DAY_US
+        self._head = b'%b,"source":%b,"ordinal":' % (head, self._encoder.encode(info.source))
+        self._head_from_elsewhere = head + b',"ordinal":'
+
+
+def _columns(entry: OffsetEntry) -> _OffsetColumns:
+    return _OffsetColumns(
+        entry.topic,
+        entry.partition,
+        entry.offset,
+        entry.leader_epoch,
+        entry.commit_ts_us,
+        entry.metadata,
+        entry.expire_ts_us,
+    )
 
 
 def read_lines(path: Path, row_type: type[_RowT]) -> Iterator[_RowT]:

@@ -12,7 +12,8 @@ from urllib.parse import quote
 import msgspec
 
 from coordinator_sim.errors import DataError
-from coordinator_sim.trace.schema import EventRow, day_of, plain
+from coordinator_sim.trace.events import RunInfo, TraceEvent
+from coordinator_sim.trace.schema import EventRow, day_of, plain, rows_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,7 +29,7 @@ class ParquetEvents:
 
     Args:
         directory: The `events` directory of the run.
-        cluster_id: Value of the first partition column.
+        info: What the whole run shares; its cluster is the first partition column.
         schema: Arrow schema of the rows.
         rows_per_file: Rows gathered before they are written.
     """
@@ -36,12 +37,13 @@ class ParquetEvents:
     def __init__(
         self,
         directory: Path,
-        cluster_id: str,
+        info: RunInfo,
         schema: "pa.Schema",
         *,
         rows_per_file: int = ROWS_PER_FILE,
     ) -> None:
-        self._directory = directory / f"cluster_id={quote(cluster_id, safe='')}"
+        self._directory = directory / f"cluster_id={quote(info.cluster_id, safe='')}"
+        self._info = info
         self._schema = schema
         self._rows_per_file = rows_per_file
         self._rows: list[EventRow] = []
@@ -49,13 +51,11 @@ class ParquetEvents:
         self.count = 0
         """Rows taken."""
 
-    def write(self, row: EventRow) -> None:
-        """Append a row."""
-        self._rows.append(row)
-        self.count += 1
-
-    def flush_if_full(self) -> None:
-        """Write the gathered rows once there are enough; call it between events."""
+    def take(self, event: TraceEvent, ordinal: int) -> None:
+        """Append the rows of the event at that position in the run, all to one file."""
+        before = len(self._rows)
+        self._rows += rows_of(event, ordinal, self._info)
+        self.count += len(self._rows) - before
         if len(self._rows) >= self._rows_per_file:
             self._flush()
 

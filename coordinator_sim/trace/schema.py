@@ -37,7 +37,7 @@ MANIFEST_NAME: Final = "run.json"
 METRICS_NAME: Final = "metrics.json"
 """Beside the events of a simulated run: the metrics of its brokers at the end."""
 
-_DAY_US: Final = 86_400_000_000
+DAY_US: Final = 86_400_000_000
 _EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
 
 
@@ -195,7 +195,7 @@ def event_of(rows: list[EventRow], info: RunInfo) -> TraceEvent:
 
 def day_of(ts_us: int) -> str:
     """The UTC date of an instant, as `YYYY-MM-DD`; simulated runs start on 1970-01-01."""
-    return date.fromordinal(_EPOCH_ORDINAL + ts_us // _DAY_US).isoformat()
+    return date.fromordinal(_EPOCH_ORDINAL + ts_us // DAY_US).isoformat()
 
 
 def plain(value: object) -> object:

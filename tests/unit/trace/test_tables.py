@@ -15,7 +15,7 @@ from coordinator_sim.trace.events import (
     Source,
     TraceEvent,
 )
-from coordinator_sim.trace.jsonl import JsonLinesTable, read_lines
+from coordinator_sim.trace.jsonl import JsonLinesEvents, JsonLinesTable, read_lines
 from coordinator_sim.trace.parquet import (
     CELLS_PER_FILE,
     ParquetEvents,
@@ -100,11 +100,9 @@ def test_event_comes_back_from_its_rows() -> None:
 
 def test_parquet_events_come_back_in_order_of_emission(tmp_path: Path) -> None:
     """Files are by cluster, day and flush, sorted by group; reading restores the order."""
-    table = ParquetEvents(tmp_path, "eu/1", event_schema(), rows_per_file=3)
-    for row in all_rows():
-        table.write(row)
-        table.flush_if_full()
-    table.flush_if_full()
+    table = ParquetEvents(tmp_path, INFO, event_schema(), rows_per_file=3)
+    for ordinal, event in enumerate(EVENTS):
+        table.take(event, ordinal)
     table.close()
     assert list(read_event_rows(tmp_path)) == all_rows()
     files = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.parquet"))
@@ -118,7 +116,7 @@ def test_parquet_events_come_back_in_order_of_emission(tmp_path: Path) -> None:
 
 def test_nothing_written_leaves_no_file(tmp_path: Path) -> None:
     """Closing an empty table makes neither files nor directories."""
-    ParquetEvents(tmp_path / "events", "c", event_schema()).close()
+    ParquetEvents(tmp_path / "events", INFO, event_schema()).close()
     ParquetTable(tmp_path / "resources", resource_schema(), lambda _: 1).close()
     JsonLinesTable(tmp_path / "lines").close()
     assert list(tmp_path.iterdir()) == []
@@ -151,21 +149,22 @@ def test_file_that_is_no_table_is_named(tmp_path: Path) -> None:
 
 
 def test_json_lines_come_back(tmp_path: Path) -> None:
-    """Each line is a row with the table's constant columns and the day in front."""
-    table = JsonLinesTable(tmp_path / "events", {"cluster_id": "eu/1"})
-    for row in all_rows():
-        table.write(row)
+    """Each line is a row, in front the columns of the run; what is not known is left out."""
+    table = JsonLinesEvents(tmp_path / "events", INFO)
+    for ordinal, event in enumerate(EVENTS):
+        table.take(event, ordinal)
     table.close()
     path = tmp_path / "events" / "events.jsonl"
     assert list(read_lines(path, EventRow)) == all_rows()
-    first = path.read_text(encoding="utf-8").splitlines()[0]
-    assert first.startswith('{"cluster_id":"eu/1","day":"1970-01-01","trace_id":"run-1"')
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith('{"cluster_id":"eu/1","day":"1970-01-01","trace_id":"run-1"')
+    assert not [line for line in lines if "null" in line]
     assert table.count == 4
 
 
 def test_json_lines_of_a_dense_table_have_their_columns_alone(tmp_path: Path) -> None:
     """Generations and resources carry no partition columns."""
-    table = JsonLinesTable(tmp_path / "generations", {"cluster_id": "eu/1"})
+    table = JsonLinesTable(tmp_path / "generations")
     table.write(GENERATION)
     table.close()
     path = tmp_path / "generations" / "generations.jsonl"
