@@ -26,21 +26,8 @@ class StoredSpan(Struct, frozen=True, kw_only=True, gc=False):
     leader_epoch: int
 
 
-class LaterBatch(Protocol):
-    """A batch whose bytes are made when somebody wants them."""
-
-    @property
-    def size_hint(self) -> int:
-        """About how many bytes it will have."""
-        ...
-
-    def encoded(self) -> bytes:
-        """The whole batch; the same each time."""
-        ...
-
-    def keys(self) -> tuple[Hashable, ...]:
-        """Of its records, as compaction compares them; none where it may never go."""
-        ...
+Keys = tuple[Hashable, ...]
+"""Of a batch's records, as compaction compares them."""
 
 
 class SegmentInfo(Struct, frozen=True, kw_only=True, gc=False):
@@ -160,8 +147,16 @@ class SegmentStore(Protocol):
         """
         ...
 
-    def append(self, data: bytes, spans: Sequence[StoredSpan], now_ms: int) -> int | None:
+    def append(
+        self, data: bytes, spans: Sequence[StoredSpan], now_ms: int, keys: Keys = ()
+    ) -> int | None:
         """Put whole batches at the end, one span each.
+
+        Args:
+            data: The batches.
+            spans: Of each.
+            now_ms: The present of the log's timestamps.
+            keys: Of a single batch that may be forgotten once they all came again.
 
         Returns:
             The base offset of the new segment, where one was due first, else None. Whoever owns
@@ -169,15 +164,11 @@ class SegmentStore(Protocol):
         """
         ...
 
-    def append_later(self, batch: LaterBatch, span: StoredSpan, now_ms: int) -> int | None:
-        """As `append`, of a batch whose bytes may be made later; a medium wants them at once."""
-        ...
-
     def forget_superseded(self, before_offset: int) -> int:
-        """Drop the batches put off whose keys all came again before that offset.
+        """Drop the batches whose keys all came again before that offset.
 
         Returns:
-            How many batches that were put off are left; 0 where none is ever put off.
+            How many batches with keys are left; 0 where a cleaner does that.
         """
         ...
 

@@ -22,7 +22,7 @@ from coordinator_sim.storage.contract import (
     AbortedTransaction,
     EpochStart,
     KeptState,
-    LaterBatch,
+    Keys,
     ProducerEntry,
     SegmentInfo,
     SegmentSettings,
@@ -159,7 +159,13 @@ class FileStore:
 
     # -- appending ---------------------------------------------------------------------------
 
-    def append(self, data: bytes, spans: Sequence[StoredSpan], now_ms: int) -> int | None:
+    def append(
+        self,
+        data: bytes,
+        spans: Sequence[StoredSpan],
+        now_ms: int,
+        keys: Keys = (),  # noqa: ARG002 - of the contract
+    ) -> int | None:
         """As `SegmentStore.append`.
 
         Raises:
@@ -188,10 +194,6 @@ class FileStore:
             return None
         self.roll(spans[0].base_offset)
         return spans[0].base_offset
-
-    def append_later(self, batch: LaterBatch, span: StoredSpan, now_ms: int) -> int | None:
-        """As `SegmentStore.append_later`: its bytes are written at once."""
-        return self.append(batch.encoded(), (span,), now_ms)
 
     def forget_superseded(self, before_offset: int) -> int:  # noqa: ARG002 - of the contract
         """Nothing to forget: every batch is in its file, where the cleaner finds it."""

@@ -14,11 +14,11 @@ from coordinator_sim.storage.arrivals import Arrival
 from coordinator_sim.storage.batch_checks import prepared, stamped
 from coordinator_sim.storage.contract import (
     EpochStart,
+    Keys,
     SegmentSettings,
     SegmentStore,
     StoredSpan,
 )
-from coordinator_sim.storage.later_batches import LaterLogBatch
 from coordinator_sim.storage.leader_epochs import LeaderEpochs
 from coordinator_sim.storage.log_config import LogConfig
 from coordinator_sim.storage.log_values import (
@@ -36,7 +36,7 @@ from coordinator_sim.wire.record_batches import CURRENT_MAGIC
 from coordinator_sim.wire.segments import EncodedBatch
 from coordinator_sim.wire.stored_batches import StoredBatch
 
-_LATER_BATCHES: Final = 4096
+_KEYED_BATCHES: Final = 4096
 """Of a coordinator that are kept without looking whether they still say anything."""
 _MAGIC_AT: Final = 16
 _EPOCH_BUMP_VERSION: Final = 12
@@ -64,8 +64,8 @@ class LogWriter:
         "_config",
         "_epochs",
         "_held",
-        "_later_count",
-        "_later_limit",
+        "_keyed_count",
+        "_keyed_limit",
         "_place",
         "_producers",
         "_store",
@@ -90,8 +90,8 @@ class LogWriter:
         self._producers = ProducerStates()
         self._epochs = LeaderEpochs()
         self._held: int | None = None
-        self._later_count = 0
-        self._later_limit = _LATER_BATCHES
+        self._keyed_count = 0
+        self._keyed_limit = _KEYED_BATCHES
         self.end_offset = self.high_watermark = self.log_start_offset = 0
         self.configure(LogConfig() if config is None else config)
 
@@ -274,7 +274,7 @@ class LogWriter:
     def append_batch(
         self, batch: LogBatch, *, now_ms: int, form: BatchForm = DEFAULT_FORM
     ) -> ErrorCode:
-        """Append a group coordinator's batch, whose bytes are made when somebody reads them.
+        """Append a group coordinator's batch.
 
         Args:
             batch: Its offsets begin at the log's end; with records, or a marker.
@@ -287,21 +287,19 @@ class LogWriter:
         Raises:
             InvariantViolation: its offsets begin elsewhere.
         """
+        data = encode_batch(batch, form)
         if batch.marker is not None or self._config.stamps:
-            encoded = EncodedBatch(batch.base_offset, batch.next_offset, encode_batch(batch, form))
+            encoded = EncodedBatch(batch.base_offset, batch.next_offset, data)
             return self.append_encoded(encoded, now_ms=now_ms)
-        base_offset = batch.base_offset
-        self._require_end(base_offset)
-        last_offset = base_offset + len(batch.records) - 1
-        leader_epoch = form.leader_epoch
-        later = LaterLogBatch(batch, form)
+        self._require_end(batch.base_offset)
+        last_offset = batch.base_offset + len(batch.records) - 1
         if batch.producer_id >= 0:
             span = BatchSpan(
-                base_offset=base_offset,
+                base_offset=batch.base_offset,
                 last_offset=last_offset,
                 max_timestamp_ms=batch.timestamp_ms,
-                leader_epoch=leader_epoch,
-                size_bytes=later.size_hint,
+                leader_epoch=form.leader_epoch,
+                size_bytes=len(data),
                 producer_id=batch.producer_id,
                 producer_epoch=batch.producer_epoch,
                 base_sequence=0,
@@ -310,36 +308,34 @@ class LogWriter:
             refused = self._producers.refusal_of(span, checks_sequence=False)
             if refused is not None:
                 return refused.error
-            self._put_later(later, span, now_ms)
+            self._put(data, span, (), form, now_ms)
             self._producers.take(span)
         else:
-            self._put_later(
-                later,
-                StoredSpan(
-                    base_offset=base_offset,
-                    last_offset=last_offset,
-                    max_timestamp_ms=batch.timestamp_ms,
-                    leader_epoch=leader_epoch,
-                ),
-                now_ms,
+            plain = StoredSpan(
+                base_offset=batch.base_offset,
+                last_offset=last_offset,
+                max_timestamp_ms=batch.timestamp_ms,
+                leader_epoch=form.leader_epoch,
             )
+            keys = tuple([record.key for record in batch.records])
+            self._put(data, plain, keys, form, now_ms)
         self.end_offset = last_offset + 1
         self._advance()
-        self._later_count += 1
-        if self._later_count >= self._later_limit:
+        self._keyed_count += 1
+        if self._keyed_count >= self._keyed_limit:
             self._forget_superseded()
         return ErrorCode.NONE
 
     def _forget_superseded(self) -> None:
         """Let go what later commits have made worthless, each time there is twice as much."""
         if self._config.is_compacted:
-            self._later_count = self._store.forget_superseded(self.last_stable_offset)
-        self._later_limit = max(_LATER_BATCHES, 2 * self._later_count)
+            self._keyed_count = self._store.forget_superseded(self.last_stable_offset)
+        self._keyed_limit = max(_KEYED_BATCHES, 2 * self._keyed_count)
 
-    def _put_later(self, later: LaterLogBatch, span: StoredSpan, now_ms: int) -> None:
-        if span.leader_epoch != self._epochs.latest and later.form.magic == CURRENT_MAGIC:
+    def _put(self, data: bytes, span: StoredSpan, keys: Keys, form: BatchForm, now_ms: int) -> None:
+        if span.leader_epoch != self._epochs.latest and form.magic == CURRENT_MAGIC:
             self._assign_epoch(span.leader_epoch, span.base_offset)
-        self._rolled(self._store.append_later(later, span, now_ms))
+        self._rolled(self._store.append(data, (span,), now_ms, keys))
 
     def append_encoded(self, batch: EncodedBatch, *, now_ms: int) -> ErrorCode:
         """Append one whole batch of a coordinator that has its offsets and leader epoch already.

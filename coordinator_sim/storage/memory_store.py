@@ -11,7 +11,7 @@ from coordinator_sim.storage.contract import (
     AbortedTransaction,
     EpochStart,
     KeptState,
-    LaterBatch,
+    Keys,
     ProducerEntry,
     SegmentInfo,
     SegmentSettings,
@@ -21,14 +21,11 @@ from coordinator_sim.storage.contract import (
 _LENGTH: Final = struct.Struct(">i")
 _LENGTH_AT: Final = 8
 _LOG_OVERHEAD: Final = 12
-_LATER_SEGMENT_BYTES: Final = 8 * 1024 * 1024
-"""Of batches that were put off and still say something: as objects they are several times as
-large, and only the cleaner, which leaves active segments alone, makes bytes of them."""
 _MAX_OFFSET_SPAN: Final = 2**31 - 1
 """Of one segment. Source: LogSegment.canConvertToRelativeOffset."""
 
 
-_Seen = dict[Hashable, tuple[Hashable, ...]]
+_Seen = dict[Hashable, Keys]
 
 
 class _Segment:
@@ -41,9 +38,8 @@ class _Segment:
         "begun_ms",
         "ends",
         "first_ms",
-        "is_packed",
+        "keys",
         "lasts",
-        "laters",
         "max_timestamp_ms",
         "next_offset",
         "size_bytes",
@@ -52,9 +48,9 @@ class _Segment:
 
     def __init__(self, base_offset: int) -> None:
         self.base_offset = self.next_offset = base_offset
-        self.batches: list[bytes | LaterBatch] = []
-        self.laters: list[LaterBatch | None] = []
-        """Those that were put off, also once they are bytes: they have keys."""
+        self.batches: list[bytes] = []
+        self.keys: list[Keys] = []
+        """Of each batch; none of those that may never go."""
         self.bases: list[int] = []
         self.lasts: list[int] = []
         self.ends: list[int] = []
@@ -65,17 +61,15 @@ class _Segment:
         self.first_ms = -1
         self.begun_ms = 0
         """What its age is counted from: the first batch's timestamp, or when it came."""
-        self.is_packed = True
-        """Whether every batch is bytes."""
 
-    def put(self, batch: bytes | LaterBatch, span: StoredSpan, size_bytes: int) -> None:
+    def put(self, batch: bytes, span: StoredSpan, keys: Keys = ()) -> None:
         if not self.batches:
             self.first_ms = span.max_timestamp_ms
         self.batches.append(batch)
-        self.laters.append(None if isinstance(batch, bytes) else batch)
+        self.keys.append(keys)
         self.bases.append(span.base_offset)
         self.lasts.append(span.last_offset)
-        self.size_bytes += size_bytes
+        self.size_bytes += len(batch)
         self.ends.append(self.size_bytes)
         self.timestamps.append(span.max_timestamp_ms)
         self.next_offset = span.last_offset + 1
@@ -86,25 +80,12 @@ class _Segment:
         for span in spans:
             (length,) = _LENGTH.unpack_from(data, start + _LENGTH_AT)
             end = start + _LOG_OVERHEAD + length
-            self.put(data[start:end], span, end - start)
+            self.put(data[start:end], span)
             start = end
-
-    def pack(self) -> list[bytes]:
-        """Make the bytes of the batches that were put off."""
-        if not self.is_packed:
-            size = 0
-            for index, batch in enumerate(self.batches):
-                data = batch if isinstance(batch, bytes) else batch.encoded()
-                self.batches[index] = data
-                size += len(data)
-                self.ends[index] = size
-            self.size_bytes = size
-            self.is_packed = True
-        return self.batches  # type: ignore[return-value] # packed: all are bytes
 
     def read(self, offset: int, max_bytes: int, before_offset: int) -> bytes:
         index = bisect_left(self.lasts, offset)
-        batches = self.pack()
+        batches = self.batches
         stop = len(batches)
         if self.bases and self.bases[-1] >= before_offset:
             stop = bisect_left(self.bases, before_offset)
@@ -118,9 +99,8 @@ class _Segment:
 
     def keep(self, count: int) -> None:
         """Keep that many batches, the oldest."""
-        self.pack()
         del self.batches[count:], self.bases[count:], self.lasts[count:]
-        del self.ends[count:], self.timestamps[count:], self.laters[count:]
+        del self.ends[count:], self.timestamps[count:], self.keys[count:]
         self.size_bytes = self.ends[-1] if count else 0
         self.next_offset = self.lasts[-1] + 1 if count else self.base_offset
         self.max_timestamp_ms = max(self.timestamps, default=-1)
@@ -128,7 +108,7 @@ class _Segment:
     def forget_superseded(
         self, seen: dict[Hashable, tuple[Hashable, ...]], before_offset: int
     ) -> int:
-        """Drop later batches whose keys were all seen behind; how many are left of the others.
+        """Drop batches whose keys were all seen behind; how many are left of those with keys.
 
         Args:
             seen: By key, the keys of the oldest batch with it that was kept; grows.
@@ -138,15 +118,14 @@ class _Segment:
         left = 0
         newest = len(self.batches) - 1
         for index in range(newest, -1, -1):
-            later = self.laters[index]
-            keys = () if later is None else later.keys()
+            keys = self.keys[index]
             if self.lasts[index] < before_offset and keys:
                 # Mostly a batch has just the keys of a newer one.
                 is_known = seen.get(keys[0]) == keys or seen.keys() >= set(keys)
                 if index < newest and is_known:
                     continue
                 seen.update(dict.fromkeys(keys, keys))
-            left += later is not None
+            left += bool(keys)
             kept.append(index)
         if len(kept) <= newest:
             self._keep_only(kept[::-1])
@@ -157,7 +136,7 @@ class _Segment:
         self.ends = list(accumulate(sizes))
         self.size_bytes = self.ends[-1] if sizes else 0
         self.batches = [self.batches[index] for index in kept]
-        self.laters = [self.laters[index] for index in kept]
+        self.keys = [self.keys[index] for index in kept]
         self.bases = [self.bases[index] for index in kept]
         self.lasts = [self.lasts[index] for index in kept]
         self.timestamps = [self.timestamps[index] for index in kept]
@@ -204,22 +183,15 @@ class MemoryStore:
         """As `SegmentStore.configure`."""
         self._settings = settings
 
-    def append(self, data: bytes, spans: Sequence[StoredSpan], now_ms: int) -> int | None:
+    def append(
+        self, data: bytes, spans: Sequence[StoredSpan], now_ms: int, keys: Keys = ()
+    ) -> int | None:
         """As `SegmentStore.append`."""
-        size = len(data)
-        rolled = self.make_room(size, spans, now_ms)
+        rolled = self.make_room(len(data), spans, now_ms)
         if len(spans) == 1:
-            self._active.put(data, spans[0], size)
+            self._active.put(data, spans[0], keys)
         else:
             self._active.put_all(data, spans)
-        return rolled
-
-    def append_later(self, batch: LaterBatch, span: StoredSpan, now_ms: int) -> int | None:
-        """As `SegmentStore.append_later`; the bytes are made when the segment is read."""
-        size = batch.size_hint
-        rolled = self.make_room(size, (span,), now_ms)
-        self._active.is_packed = False
-        self._active.put(batch, span, size)
         return rolled
 
     def forget_superseded(self, before_offset: int) -> int:
@@ -238,11 +210,8 @@ class MemoryStore:
         if not active.batches:
             active.begun_ms = now_ms
         age_ms = now_ms - active.begun_ms if active.first_ms < 0 else newest_ms - active.first_ms
-        limit = settings.segment_bytes
-        if not active.is_packed:
-            limit = min(limit, _LATER_SEGMENT_BYTES)
         if not active.batches or (
-            active.size_bytes <= limit - size_bytes
+            active.size_bytes <= settings.segment_bytes - size_bytes
             and age_ms <= settings.segment_ms
             and last.last_offset - active.base_offset <= _MAX_OFFSET_SPAN
         ):
@@ -267,7 +236,7 @@ class MemoryStore:
                 continue
             for index in range(bisect_left(segment.lasts, from_offset), len(segment.lasts)):
                 if segment.timestamps[index] >= timestamp_ms:
-                    return segment.pack()[index]
+                    return segment.batches[index]
         return b""
 
     def segments(self) -> Sequence[SegmentInfo]:

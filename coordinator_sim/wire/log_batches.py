@@ -19,13 +19,16 @@ from coordinator_sim.protocol.records import (
     OffsetCommitKey,
 )
 from coordinator_sim.wire.compression import Compression
+from coordinator_sim.wire.hot_batches import usual_commit_records
 from coordinator_sim.wire.offsets_records import decode_record, encode_key, encode_value
 from coordinator_sim.wire.record_batches import (
     CURRENT_MAGIC,
     NO_ID,
+    TRANSACTIONAL,
     RecordBatch,
     batch_of,
     encode_record_batch,
+    frame_records,
 )
 from coordinator_sim.wire.record_bytes import Record
 from coordinator_sim.wire.segments import EncodedBatch, SegmentReader
@@ -78,6 +81,10 @@ def encode_batch(batch: LogBatch, form: BatchForm = DEFAULT_FORM) -> bytes:
         return encode_record_batch(_marker_batch(batch, batch.marker, form))
     if not batch.records:
         raise ValueError(f"the batch at offset {batch.base_offset} has no record to write")
+    if form.magic == CURRENT_MAGIC and form.compression is Compression.NONE:
+        usual = usual_commit_records(batch)
+        if usual is not None:
+            return _framed(batch, form, usual)
     records = tuple(
         Record(
             offset=batch.base_offset + index,
@@ -100,6 +107,21 @@ def encode_batch(batch: LogBatch, form: BatchForm = DEFAULT_FORM) -> bytes:
         transactional=batch.transactional,
     )
     return encode_record_batch(stored)
+
+
+def _framed(batch: LogBatch, form: BatchForm, records: bytes) -> bytes:
+    """The bytes of offset commits, all of the batch's time, as their batch."""
+    about = (
+        TRANSACTIONAL if batch.transactional else 0,
+        len(batch.records) - 1,
+        batch.timestamp_ms,
+        batch.timestamp_ms,
+        batch.producer_id,
+        batch.producer_epoch,
+        0,
+        len(batch.records),
+    )
+    return frame_records(records, batch.base_offset, form.leader_epoch, about)
 
 
 def encode_log(

@@ -37,6 +37,7 @@ HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 """Base offset, length, leader epoch, magic, CRC, attributes, last offset delta, base and maximal
 timestamp, producer id, producer epoch, base sequence, record count."""
 _CHECKED_FROM: Final = 21
+_FRONT: Final = struct.Struct(">qiibI")
 _CHECKED_HEADER: Final = struct.Struct(">hiqqqhii")
 
 
@@ -123,28 +124,34 @@ def encode_record_batch(batch: RecordBatch) -> bytes:
     )
     # An emptied batch keeps no compressed stream of nothing. Source: writeEmptyHeader.
     body = compress(batch.compression, records) if batch.records else b""
-    checked = (
-        _CHECKED_HEADER.pack(
-            _attributes(batch),
-            batch.last_offset - batch.base_offset,
-            batch.base_timestamp_ms,
-            batch.max_timestamp_ms,
-            batch.producer_id,
-            batch.producer_epoch,
-            batch.base_sequence,
-            len(batch.records),
-        )
-        + body
+    about = (
+        _attributes(batch),
+        batch.last_offset - batch.base_offset,
+        batch.base_timestamp_ms,
+        batch.max_timestamp_ms,
+        batch.producer_id,
+        batch.producer_epoch,
+        batch.base_sequence,
+        len(batch.records),
     )
-    front = struct.pack(
-        ">qiibI",
-        batch.base_offset,
-        HEADER_SIZE - LOG_OVERHEAD + len(body),
-        batch.leader_epoch,
-        batch.magic,
-        crc32c.crc32c(checked),
-    )
-    return front + checked
+    return frame_records(body, batch.base_offset, batch.leader_epoch, about)
+
+
+def frame_records(
+    body: bytes, base_offset: int, leader_epoch: int, about: tuple[int, ...]
+) -> bytes:
+    """Records of magic 2 with the header of their batch.
+
+    Args:
+        body: The records, compressed if the attributes say so.
+        base_offset: Of the first.
+        leader_epoch: Of the leader that appends them.
+        about: The header from its attributes on.
+    """
+    checked = _CHECKED_HEADER.pack(*about) + body
+    length = HEADER_SIZE - LOG_OVERHEAD + len(body)
+    checksum = crc32c.crc32c(checked)
+    return _FRONT.pack(base_offset, length, leader_epoch, CURRENT_MAGIC, checksum) + checked
 
 
 def checksum_of(data: bytes | memoryview, magic: int) -> int:

@@ -5,6 +5,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.errors import WireFormatError
@@ -250,3 +251,40 @@ def test_hostile_bytes_raise_one_kind_of_error(
     for stored in SegmentReader(altered, check_crc=False):
         with suppress(WireFormatError):
             list(log_batches_of(stored, 0))
+
+
+@given(
+    st.lists(
+        st.builds(
+            LogRecord,
+            st.builds(OffsetCommitKey, names, st.sampled_from(("t", "u")), int32),
+            st.builds(
+                OffsetCommitValue,
+                offset=int64,
+                leader_epoch=int32,
+                metadata=st.sampled_from(("", "", "m")),
+                commit_timestamp_ms=int64,
+                topic_id=st.sampled_from((None, bytes(16), b"i" * 16)),
+            ),
+            st.integers(1, 4),
+        ),
+        min_size=1,
+        max_size=80,
+    ),
+    st.booleans(),
+)
+def test_commits_packed_by_hand_are_the_general_bytes(
+    records: list[LogRecord], transactional: bool
+) -> None:
+    """Whatever is committed; times of their own keep records from the packer."""
+    batch = LogBatch(
+        partition=0,
+        base_offset=5,
+        timestamp_ms=77,
+        records=tuple(records),
+        producer_id=3 if transactional else -1,
+        producer_epoch=1 if transactional else -1,
+        transactional=transactional,
+    )
+    in_general = replace(batch, record_times_ms=(77,) * len(records))
+    assert encode_batch(batch) == encode_batch(in_general)

@@ -84,7 +84,7 @@ def test_commit_is_in_the_topic_and_is_loaded_by_the_next_leader(profile: str) -
 class FullStore(MemoryStore):
     """A store whose medium takes nothing."""
 
-    def append_later(self, *_batch: object) -> int | None:
+    def append(self, *_batch: object) -> int | None:
         """Refuse."""
         raise OSError(28, "No space left on device")
 

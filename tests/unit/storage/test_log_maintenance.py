@@ -8,7 +8,6 @@ from coordinator_sim.protocol.records import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from coordinator_sim.storage.contract import StoredSpan
 from coordinator_sim.storage.log_config import LogConfig, config_of
 from coordinator_sim.storage.memory_store import MemoryStore
 from coordinator_sim.storage.partition_log import PartitionLog
@@ -195,31 +194,6 @@ def test_commits_do_not_fill_the_memory() -> None:
         assert isinstance(key, OffsetCommitKey)
         assert isinstance(value, OffsetCommitValue)
         assert value.offset == newest[key.group_id]
-
-
-class Later:
-    """A batch that is put off, of a megabyte."""
-
-    size_hint = 1 << 20
-
-    def encoded(self) -> bytes:
-        """Its bytes."""
-        return batch(b"k", b"v")
-
-    def keys(self) -> tuple[str, ...]:
-        """It may never go."""
-        return ()
-
-
-def test_batches_that_are_put_off_make_small_segments() -> None:
-    """The cleaner leaves the active segment alone: what still says something must get out of it."""
-    store = MemoryStore()
-    for offset in range(20):
-        span = StoredSpan(
-            base_offset=offset, last_offset=offset, max_timestamp_ms=NOW_MS, leader_epoch=0
-        )
-        store.append_later(Later(), span, NOW_MS)
-    assert [segment.base_offset for segment in store.segments()] == [0, 8, 16]
 
 
 def test_silent_producers_are_forgotten() -> None:
