@@ -78,7 +78,9 @@ class ServerProcess:
         line = cast("IO[bytes]", self._process.stdout).readline()
         watchdog.cancel()
         if not line.startswith(b"{"):
-            raise ServerDied(f"no {_FIRST_LINE}: {self._last_words()}")
+            words = self._last_words()
+            self.close()
+            raise ServerDied(f"no {_FIRST_LINE}: {words}")
         ready = msgspec.json.decode(line)
         self.bootstrap: str = ready["bootstrap"]
         self.control = ControlClient(ready["control"])

@@ -226,29 +226,18 @@ class PartitionLog(LogWriter):
         self._producers.on_high_watermark(offset)
         self._store.drop_before(offset)
 
-    def maintain(self, now_ms: int) -> bool:
-        """Let go what is too old, too much or superseded; a small step of it at a time.
-
-        Meant to be called every now and then, and at once again after True.
-
-        Args:
-            now_ms: The present of the log's timestamps.
-
-        Returns:
-            Whether more is to be done now.
-
-        Source: UnifiedLog.deleteOldSegments, removeExpiredProducers; LogCleaner.
-        """
-        self.expire_producers(now_ms)
-        self.maintain_retention(now_ms)
-        return self.clean_some(now_ms)
-
     def expire_producers(self, now_ms: int) -> None:
-        """Forget the producers that wrote nothing for `producer.id.expiration.ms`."""
+        """Forget the producers that wrote nothing for `producer.id.expiration.ms`.
+
+        Source: UnifiedLog.removeExpiredProducers.
+        """
         self._producers.expire(now_ms, self._config.producer_id_expiration_ms)
 
     def maintain_retention(self, now_ms: int) -> None:
-        """Delete the segments that are too old, too much, or before the log's start."""
+        """Delete the segments that are too old, too much, or before the log's start.
+
+        Source: UnifiedLog.deleteOldSegments.
+        """
         self._store.drop_before(self.log_start_offset)
         segments = self._store.segments()
         gone = expired_count(segments, self._config, self.high_watermark, now_ms)
@@ -261,7 +250,10 @@ class PartitionLog(LogWriter):
             self._start_at(segments[gone].base_offset)
 
     def clean_some(self, now_ms: int) -> bool:
-        """Do one step of the cleaner's work, if the topic is compacted; whether more is due."""
+        """Do one step of the cleaner's work, if the topic is compacted; whether more is due.
+
+        Meant to be called every now and then, and at once again after True. Source: LogCleaner.
+        """
         if self._cleaning is None and self._config.is_compacted:
             self._cleaning = self._pass(now_ms)
         if self._cleaning is None:

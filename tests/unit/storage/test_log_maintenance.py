@@ -50,8 +50,10 @@ def values(log: PartitionLog) -> list[tuple[int, bytes | None, bytes | None]]:
 
 
 def maintain(log: PartitionLog, now_ms: int = NOW_MS) -> None:
-    """All steps that are due."""
-    while log.maintain(now_ms):
+    """All that is due."""
+    log.expire_producers(now_ms)
+    log.maintain_retention(now_ms)
+    while log.clean_some(now_ms):
         pass
 
 
