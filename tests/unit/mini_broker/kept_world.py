@@ -11,9 +11,9 @@ from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.storage.files import FaultyFiles
 from coordinator_sim.storage.log_directory import DirectorySettings, LogDirectory
 from coordinator_sim.wire.schema import Data
+from tests.faulty_files import FaultyFiles
 from tests.unit.mini_broker.data_client import DataClient
 from tests.unit.mini_broker.data_world import batch_of, partition_of
 

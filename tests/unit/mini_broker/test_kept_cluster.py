@@ -28,7 +28,7 @@ from coordinator_sim.mini_broker.image import ClusterImage
 from coordinator_sim.mini_broker.image_changes import changes_of
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.storage.files import Fault
+from tests.faulty_files import Fault
 from tests.unit.mini_broker.kept_world import NOW, KeptWorld
 
 OK = ErrorCode.NONE

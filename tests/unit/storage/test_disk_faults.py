@@ -12,7 +12,7 @@ import pytest
 
 from coordinator_sim.storage.contract import SegmentSettings
 from coordinator_sim.storage.file_store import FileStore
-from coordinator_sim.storage.files import Fault, FaultyFiles
+from tests.faulty_files import Fault, FaultyFiles
 from tests.unit.storage.segment_worlds import contents, encoded, opened, put, span
 
 KIBIBYTE = 1024

@@ -8,8 +8,9 @@ from msgspec import Struct
 from msgspec.msgpack import Decoder
 
 from coordinator_sim.errors import DataError
-from coordinator_sim.storage.files import Fault, FaultyFiles, Files
+from coordinator_sim.storage.files import Files
 from coordinator_sim.storage.journal import Journal
+from tests.faulty_files import Fault, FaultyFiles
 
 
 class Set(Struct, frozen=True, tag=True):
