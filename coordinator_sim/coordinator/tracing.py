@@ -40,11 +40,6 @@ if TYPE_CHECKING:
     from coordinator_sim.coordinator.group import Group, Member
     from coordinator_sim.coordinator.runtime import Parked, Partition, Runtime
 
-_JOIN_GROUP: Final = int(ApiKey.JOIN_GROUP)
-_SYNC_GROUP: Final = int(ApiKey.SYNC_GROUP)
-_HEARTBEAT: Final = int(ApiKey.HEARTBEAT)
-_OFFSET_COMMIT: Final = int(ApiKey.OFFSET_COMMIT)
-
 
 def trace_request(runtime: "Runtime", request: GroupRequest, context: RequestContext) -> None:
     """Tell of a request that asks for a change of membership; commits are told when answered."""
@@ -107,16 +102,13 @@ def _trace_joined(
     context: RequestContext,
     response: JoinGroupResponse,
 ) -> None:
-    runtime.emit(
+    _tell(
+        runtime,
         Event.JOIN_RESP,
-        api_key=_JOIN_GROUP,
-        api_version=context.api_version,
-        correlation_id=context.token,
-        group_id=request.group_id,
-        offsets_partition=runtime.partition_index(request.group_id),
-        member_id=response.member_id or request.member_id,
-        group_instance_id=request.group_instance_id,
+        request,
+        context,
         error_code=response.error_code,
+        member_id=response.member_id or request.member_id,
         generation=response.generation_id,
         leader_id=response.leader,
         members=len(response.members),
@@ -132,17 +124,14 @@ def _trace_synced(
     context: RequestContext,
     response: SyncGroupResponse,
 ) -> None:
-    runtime.emit(
+    _tell(
+        runtime,
         Event.SYNC_RESP,
-        api_key=_SYNC_GROUP,
-        api_version=context.api_version,
-        correlation_id=context.token,
-        group_id=request.group_id,
-        offsets_partition=runtime.partition_index(request.group_id),
-        member_id=request.member_id,
-        group_instance_id=request.group_instance_id,
-        generation=request.generation_id,
+        request,
+        context,
         error_code=response.error_code,
+        member_id=request.member_id,
+        generation=request.generation_id,
         protocol_type=response.protocol_type,
         protocol_name=response.protocol_name,
         assignment=response.assignment,
@@ -156,17 +145,14 @@ def _trace_heartbeat(
     context: RequestContext,
     response: HeartbeatResponse,
 ) -> None:
-    runtime.emit(
+    _tell(
+        runtime,
         Event.HEARTBEAT,
-        api_key=_HEARTBEAT,
-        api_version=context.api_version,
-        correlation_id=context.token,
-        group_id=request.group_id,
-        offsets_partition=runtime.partition_index(request.group_id),
-        member_id=request.member_id,
-        group_instance_id=request.group_instance_id,
-        generation=request.generation_id,
+        request,
+        context,
         error_code=response.error_code,
+        member_id=request.member_id,
+        generation=request.generation_id,
         attrs=_fencing(runtime, request, response.error_code),
     )
 
@@ -177,18 +163,34 @@ def _trace_committed(
     context: RequestContext,
     response: OffsetCommitResponse,
 ) -> None:
-    runtime.emit(
+    _tell(
+        runtime,
         Event.OFFSET_COMMIT,
-        api_key=_OFFSET_COMMIT,
+        request,
+        context,
+        error_code=_first_error(response),
+        member_id=request.member_id,
+        generation=request.generation_id,
+        offsets=_entries(request.topics),
+    )
+
+
+def _tell(
+    runtime: "Runtime",
+    event: Event,
+    request: JoinGroupRequest | SyncGroupRequest | HeartbeatRequest | OffsetCommitRequest,
+    context: RequestContext,
+    **columns: Any,  # noqa: ANN401 - columns differ in type
+) -> None:
+    runtime.emit(
+        event,
+        api_key=int(request.api_key),
         api_version=context.api_version,
         correlation_id=context.token,
         group_id=request.group_id,
         offsets_partition=runtime.partition_index(request.group_id),
-        member_id=request.member_id,
         group_instance_id=request.group_instance_id,
-        generation=request.generation_id,
-        error_code=_first_error(response),
-        offsets=_entries(request.topics),
+        **columns,
     )
 
 

@@ -4,7 +4,6 @@ What a request means is decided elsewhere; every path is handed over as it came.
 """
 
 import asyncio
-import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -15,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from coordinator_sim.connect.effects import AnswerHttp, HttpRequest, HttpResponse
-from coordinator_sim.errors import ConfigError
+from coordinator_sim.listening import bound_socket
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 """What is handed over; Starlette itself refuses other methods."""
@@ -39,7 +38,7 @@ class RestServer:
     """
 
     def __init__(self, host: str, port: int, requested: Requested) -> None:
-        self._socket = _bound(host, port)
+        self._socket = bound_socket(host, port, "address in `listeners`")
         self._requested = requested
         self._waiting: dict[int, asyncio.Future[HttpResponse]] = {}
         self._exchange_count = 0
@@ -107,19 +106,3 @@ def _request_of(request: Request, body: bytes) -> HttpRequest:
         headers={name.lower(): value for name, value in request.headers.items()},
         body=body,
     )
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((host, port))
-        listening.listen()
-    except OSError as error:
-        listening.close()
-        raise ConfigError(
-            f"cannot listen on {host or '*'}:{port}: {error.strerror or error}; choose another "
-            "address in `listeners`"
-        ) from None
-    return listening

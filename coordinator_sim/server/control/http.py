@@ -1,12 +1,11 @@
 """The listener of the control surface: bound first, served when its application is imported."""
 
 import asyncio
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from coordinator_sim.errors import ConfigError
+from coordinator_sim.listening import bound_socket
 
 if TYPE_CHECKING:
     import uvicorn
@@ -35,7 +34,7 @@ class ControlServer:
         self._control = control
         self._host = host
         self._token = token
-        self._socket = _bound(host, port)
+        self._socket = bound_socket(host, port, "--control-port")
         self._server: uvicorn.Server | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -98,19 +97,3 @@ class ControlServer:
                 timeout_graceful_shutdown=1,
             )
         )
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((host, port))
-        listening.listen()
-    except OSError as error:
-        listening.close()
-        raise ConfigError(
-            f"cannot listen on {host}:{port}: {error.strerror or error}; choose another "
-            "--control-port"
-        ) from None
-    return listening

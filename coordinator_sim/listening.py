@@ -1,0 +1,31 @@
+"""Sockets that HTTP servers listen on, bound before anybody is told of them."""
+
+import socket
+
+from coordinator_sim.errors import ConfigError
+
+
+def bound_socket(host: str, port: int, remedy: str) -> socket.socket:
+    """A TCP socket that listens there.
+
+    Args:
+        host: IPv4 or IPv6; empty for every address.
+        port: 0 for any that is free.
+        remedy: What to choose another of where it is taken, for the error.
+
+    Raises:
+        ConfigError: it cannot be had.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen()
+    except OSError as error:
+        listening.close()
+        reason = error.strerror or error
+        raise ConfigError(
+            f"cannot listen on {host or '*'}:{port}: {reason}; choose another {remedy}"
+        ) from None
+    return listening
