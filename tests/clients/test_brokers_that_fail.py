@@ -71,28 +71,25 @@ def committed(each: Any) -> None:  # noqa: ANN401 - of any type
             return
 
 
-def test_group_follows_its_coordinator(kafka_server: ServedKafka) -> None:
-    """Members of librdkafka and kafka-python keep their partitions and commit at the new one."""
+def test_clients_follow_their_coordinator(kafka_server: ServedKafka) -> None:
+    """A member of librdkafka keeps its generation; it and kafka-python commit at the new one."""
     kafka_server.create_topic("t", 1)
     kafka = importlib.import_module("kafka")
+    place = kafka.TopicPartition("t", 0)
+    offsets = importlib.import_module("kafka.structs").OffsetAndMetadata
     first = consumer(kafka_server.bootstrap, "a")
-    second = kafka.KafkaConsumer(
-        "t", bootstrap_servers=kafka_server.bootstrap.split(","), group_id="b"
-    )
+    # By hand: as a leader this release of kafka-python may stop, see test_kafka_python.
+    second = kafka.KafkaConsumer(bootstrap_servers=kafka_server.bootstrap.split(","), group_id="b")
     first.subscribe(["t"])
     settle([first], 1)
-    while not second.assignment():
-        second.poll(50)
-    before = {name: kafka_server.wait_for_group(name) for name in "ab"}
+    second.assign([place])
+    second.commit({place: offsets(6, "", -1)})
+    before = kafka_server.wait_for_group("a")
     for name in "ab":
         kafka_server.move_coordinator(name)
-    committed_at = kafka.TopicPartition("t", 0)
-    offsets = importlib.import_module("kafka.structs").OffsetAndMetadata
-    second.commit({committed_at: offsets(7, "", -1)})
+    second.commit({place: offsets(7, "", -1)})
     committed(first)
-    assert second.committed(committed_at) == 7
-    for name in "ab":
-        after = kafka_server.wait_for_group(name)
-        assert after["generation"] == before[name]["generation"]
+    assert second.committed(place) == 7
+    assert kafka_server.wait_for_group("a")["generation"] == before["generation"]
     second.close()
     first.close()
