@@ -44,7 +44,8 @@ def main() -> None:
 
 
 def _end_with_stdin() -> None:
-    while sys.stdin.buffer.read(1024):
+    # Not through sys.stdin, whose lock a thread that waits would hold at the process's end.
+    while os.read(sys.stdin.fileno(), 1024):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
 

@@ -80,7 +80,7 @@ class ServerProcess:
         if not line.startswith(b"{"):
             words = self._last_words()
             self.close()
-            raise ServerDied(f"no {_FIRST_LINE}: {words}")
+            raise ServerDied(f"{_FIRST_LINE} did not come: {words}")
         ready = msgspec.json.decode(line)
         self.bootstrap: str = ready["bootstrap"]
         self.control = ControlClient(ready["control"])
@@ -101,7 +101,9 @@ class ServerProcess:
         self._process.wait(_END_S)
         self._log.seek(0)
         lines = self._log.read().decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else f"it ended with {self._process.returncode}"
+        errors = [line for line in lines if line.startswith("error: ")]
+        ended = f"it ended with {self._process.returncode}"
+        return (errors or lines or [ended])[-1]
 
 
 class ServedKafka:

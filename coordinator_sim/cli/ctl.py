@@ -260,10 +260,10 @@ def clockshow(context: typer.Context) -> None:
 @clock_app.command("set")
 def clock_set(
     context: typer.Context,
-    clock: Annotated[str, typer.Argument(help="wall, 'scaled F', virtual or 'virtual auto'.")],
+    clock: Annotated[list[str], typer.Argument(help="wall, scaled F, virtual or virtual auto.")],
 ) -> None:
     """Go on with another clock."""
-    show(call(context, "PUT", "/v1/clock", {"clock": clock}))
+    show(call(context, "PUT", "/v1/clock", {"clock": " ".join(clock)}))
 
 
 @clock_app.command("advance")

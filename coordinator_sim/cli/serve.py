@@ -105,7 +105,7 @@ def serve(
         trace=trace,
         pcap=pcap,
         log_dir=log_dir,
-        sync_always=_syncs(fsync),
+        sync_always=_syncs(fsync, log_dir),
     )
 
     _run(options, ready_file)
@@ -123,9 +123,11 @@ def _run(options: "ServeOptions", ready_file: Path | None) -> None:
             ready_file.unlink(missing_ok=True)
 
 
-def _syncs(text: str) -> bool:
+def _syncs(text: str, log_dir: Path | None) -> bool:
     if text not in {"always", "never"}:
         raise ConfigError(f"--fsync {text!r}: write always or never")
+    if text == "always" and log_dir is None:
+        raise ConfigError("--fsync always: nothing is on a disk without --log-dir DIR")
     return text == "always"
 
 
@@ -198,8 +200,11 @@ def _tell(ready: "Ready", file: Path | None) -> None:
     line = msgspec.json.encode(ready)
     if file is not None:
         partial = file.with_name(f"{file.name}.partial")
-        partial.write_bytes(line + b"\n")
-        partial.replace(file)
+        try:
+            partial.write_bytes(line + b"\n")
+            partial.replace(file)
+        except OSError as error:
+            raise ConfigError(f"--ready-file {file}: {error.strerror}") from None
     typer.echo(line.decode())
     sys.stdout.flush()
 

@@ -26,7 +26,7 @@ from coordinator_sim.replay.report import (
     ReplayResult,
     Tally,
 )
-from coordinator_sim.replay.settings import UNKNOWN, Settings
+from coordinator_sim.replay.settings import INITIAL_DELAY, UNKNOWN, Settings
 from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
 
 _DEFAULT_DELAY_MS: Final = 3_000
@@ -79,9 +79,12 @@ def replay_recording(
     recording = Recording(events, info.assignor)
     is_known = info.profile in PROFILES or info.profile in ALIASES
     profile = profile_named(info.profile) if is_known else DEFAULT_PROFILE
-    best = _best_attempt(recording, profile, _delays(events))
+    told_ms = _told_delay_ms(info)
+    best = _best_attempt(recording, profile, _delays(events) if told_ms is None else [told_ms])
     report = ReplayReport(trace_id=info.trace_id, settings=settings.given)
-    assumed = _assumed(best, recording)
+    assumed = recording.assumptions()
+    if told_ms is None:
+        assumed = [f"{INITIAL_DELAY}={best.delay_ms}, the guess that fits best", *assumed]
     for group_id, tallies in best.tallies.items():
         report.groups.append(
             GroupFidelity(
@@ -103,6 +106,12 @@ def replay_recording(
     report.what_if = changed.report.what_if
     report.conditions = changed.report.conditions
     return ReplayResult(report, changed.events)
+
+
+def _told_delay_ms(info: RunInfo) -> int | None:
+    """The initial delay that a trace of our own tells."""
+    told = info.options.get(INITIAL_DELAY, "")
+    return int(told) if told.isdecimal() else None
 
 
 def _delays(events: list[TraceEvent]) -> list[int]:
@@ -165,8 +174,3 @@ def _paired(
     """Both in order: a failover may give one generation number twice."""
     pairs = zip_longest(theirs, mine)
     return [(told, done) for told, done in pairs if told is not None]
-
-
-def _assumed(best: _Attempt, recording: Recording) -> list[str]:
-    delay = f"group.initial.rebalance.delay.ms={best.delay_ms}, the guess that fits best"
-    return [delay, *recording.assumptions()]

@@ -39,11 +39,13 @@ class Settings(Struct, frozen=True, kw_only=True):
 UNKNOWN: Final = Settings()
 """A replay of the trace as it is."""
 
+INITIAL_DELAY: Final = "group.initial.rebalance.delay.ms"
+
 _FIELDS: Final = {
     "session.timeout.ms": "session_timeout_ms",
     "max.poll.interval.ms": "rebalance_timeout_ms",
     "rebalance.timeout.ms": "rebalance_timeout_ms",
-    "group.initial.rebalance.delay.ms": "group_initial_rebalance_delay_ms",
+    INITIAL_DELAY: "group_initial_rebalance_delay_ms",
     "group.max.size": "group_max_size",
 }
 """Names of Kafka and ours; a consumer's rebalance timeout is its `max.poll.interval.ms`."""

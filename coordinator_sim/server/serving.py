@@ -230,7 +230,12 @@ class Serving:
             version=__version__,
             profile=settings.profile.name,
             seed=settings.seed,
-            options={"clock": self._present_clock().name},
+            options={
+                "clock": self._present_clock().name,
+                "group.initial.rebalance.delay.ms": str(
+                    settings.coordinator.group_initial_rebalance_delay_ms
+                ),
+            },
         )
 
 

@@ -114,6 +114,8 @@ def test_settings_come_from_a_file_and_from_the_command_line(tmp_path: Path) -> 
         (("--advertised-listeners", "X://h:1"), "advertised.listeners has X"),
         (("--control-host", "192.0.2.1"), "wants --control-token"),
         (("--clock", "sundial"), "clock 'sundial'"),
+        (("--fsync", "always"), "nothing is on a disk without --log-dir"),
+        (("--ready-file", "/nowhere/r"), "--ready-file /nowhere/r: No such file or directory"),
         (("--set", "num.partitions=none"), "num.partitions=none"),
         (("--port", "65535", "--brokers", "2"), "broker 2 would have port 65536"),
         (("--host", "192.0.2.1"), "cannot listen on 192.0.2.1:0: Cannot assign requested address"),
@@ -218,7 +220,11 @@ def test_ctl_operates_a_server(tmp_path: Path) -> None:
         run = tmp_path / "run"
         assert ctl(url, "trace", "start", str(run)) == f"{run}\n"
         assert ctl(url, "trace", "stop") == f"0 events in {run}\n"
-        assert read_run(run).info.options == {"clock": "virtual"}
+        assert read_run(run).info.options == {
+            "clock": "virtual",
+            "group.initial.rebalance.delay.ms": "3000",
+        }
+        assert "clock              scaled 10\n" in ctl(url, "clock", "set", "scaled", "10")
         assert json.loads(ctl(url, "get", "/v1/groups")) == []
         assert "which server?" in ctl("", "status", status=2)
 

@@ -117,6 +117,10 @@ def test_a_bug(kafka_server):
 @pytest.mark.kafka_bug("KAFKA-0")
 def test_no_such_bug(kafka_server):
     pass
+
+@pytest.mark.kafka_settings({"no.such.setting": 1})
+def test_no_such_setting(kafka_server):
+    pass
 """
 )
 
@@ -124,9 +128,10 @@ def test_no_such_bug(kafka_server):
 def test_markers_say_what_a_test_wants_of_it(run_pytest: RunPytest) -> None:
     """Profile, brokers, settings, faults, and a bug that the assertions find."""
     code, output = run_pytest(MARKED)
-    assert "4 passed, 1 error" in output, output
+    assert "4 passed, 2 errors" in output, output
     assert code == 1
     assert "no bug 'KAFKA-0' of the group coordinator" in output
+    assert "did not come: error: unknown broker setting 'no.such.setting'" in output
 
 
 FAILING = (

@@ -49,6 +49,14 @@ def test_told_protocols_need_no_assumption() -> None:
     ]
 
 
+def test_a_trace_that_tells_its_delay_needs_no_guess() -> None:
+    """As one that was served does."""
+    info = replace(INFO, options={"group.initial.rebalance.delay.ms": "3000"})
+    report = replay_recording(run_of("member-crash"), info).report
+    assert report.is_reproduced
+    assert [group.assumed for group in report.groups] == [[]]
+
+
 def test_protocols_that_are_not_told_are_assumed_and_said_so() -> None:
     """A trace without the attribute is replayed with what the run's label and answers tell."""
     events = [
