@@ -130,6 +130,10 @@ class Security:
             failure_delay_ms=_number(delay),
         )
 
+    def knows_users(self, listener: str) -> bool:
+        """Whether there is anybody who could log in on a listener with SASL."""
+        return bool(self._image.scram) or bool(self._users_of(listener))
+
     def authorizer(self) -> ImageAuthorizer | None:
         """Who decides on rights; None when `authorizer.class.name` names nobody."""
         if not self._configs.broker_value("authorizer.class.name"):

@@ -284,6 +284,11 @@ class KafkaServer:
         protocol = security.protocol_of(listener)
         if protocol.uses_sasl:
             security.sasl_of(listener)
+            if not security.knows_users(listener):
+                _LOG.warning(
+                    "nobody can log in on listener %s: give --user NAME:PASSWORD",
+                    listener,
+                )
         if protocol.uses_tls:
             self._tls[listener] = ListenerTls(self.cluster.configs, listener)
 

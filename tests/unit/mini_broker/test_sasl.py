@@ -220,3 +220,17 @@ def test_users_come_from_a_login_module_too() -> None:
 
     assert jaas_users(text) == {"admin": "x", "carol": 's;p a"ce'}
     assert "x" not in repr(PlainUsers({"admin": "x"}))
+
+
+def test_a_listener_that_nobody_can_use_is_known() -> None:
+    """A password from anywhere opens it: of the command line, or of the listener's own settings."""
+    jaas = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_carol="x";'
+    name = "listener.name.sasl_plaintext.plain.sasl.jaas.config"
+    for given, users, is_open in (
+        ({}, {}, False),
+        ({}, {"alice": "secret"}, True),
+        ({name: jaas}, {}, True),
+    ):
+        settings = ClusterSettings(given=MECHANISMS | given, users=PlainUsers(users))
+        cluster = ServedCluster(settings, endpoint=lambda _id, _name: Endpoint("h", 1))
+        assert cluster.security.knows_users("SASL_PLAINTEXT") is is_open
