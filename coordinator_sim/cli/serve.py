@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from coordinator_sim.server.kafka_server import Listen
     from coordinator_sim.server.serving import ControlOptions, Ready, ServeOptions
 
-_GARBAGE_THRESHOLDS: Final = (50_000, 50, 50)
+_GARBAGE_THRESHOLDS: Final = (10_000, 10, 10)
 """Next to nothing here is part of a cycle; to look for some more often cost a tenth of a commit."""
 
 

@@ -118,6 +118,8 @@ class WireProtocol(asyncio.Protocol):
         if self._tap is not None:
             self._tap.closed(self)
         self._host.closed(self)
+        # The two know each other: one lets go, so that both go at once.
+        self._connection = None
 
     def data_received(self, data: bytes) -> None:
         """Take what has come; whole requests are worked on at once."""

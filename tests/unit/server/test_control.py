@@ -433,7 +433,7 @@ def test_trace_begins_and_ends_on_demand(tmp_path: Path) -> None:
         lines = (await server.http.get("/v1/trace/events.jsonl")).text.splitlines()
         assert len(lines) == ended["events"]
         run = read_run(tmp_path / "run")
-        assert run.info.options == {"clock": "wall"}
+        assert run.info.options == {"clock": "wall", "group.initial.rebalance.delay.ms": "0"}
         told = [each.event for each in run.events()]
         assert told.index(Event.JOIN_COMPLETE) < told.index(Event.HEARTBEAT)
         assert told.index(Event.HEARTBEAT) < told.index(Event.GROUP_EMPTY)
