@@ -16,6 +16,9 @@ pytestmark = pytest.mark.real_kafka
 SLACK_MS = 250
 """A machine that also runs the broker is late at times."""
 FRESH = ("rejoin", "close", "slow-poll", "refused")
+TAKES = 3
+"""A recording that something else on the machine held up is made again; a model that is wrong fails
+at each."""
 
 
 def has_go() -> bool:
@@ -34,7 +37,22 @@ def test_a_model_still_sends_what_the_client_sends(tmp_path: Path, traits: Clien
     pytest.importorskip("confluent_kafka")
     if traits is FRANZ_GO and not has_go():
         pytest.skip("needs Go 1.21 or newer, which fetches the release that go.mod names")
-    record(traits.name, list(FRESH), tmp_path)
+    left = list(FRESH)
+    for take in range(TAKES):
+        folder = tmp_path / str(take)
+        folder.mkdir()
+        record(traits.name, left, folder)
+        differing = {each: difference(folder, traits, each) for each in left}
+        left = [each for each in left if differing[each] is not None]
+        if not left:
+            return
+    pytest.fail("\n".join(f"{each}: {differing[each]}" for each in left))
 
-    for situation in FRESH:
-        rehearse(tmp_path, traits, situation, "a", 0, slack_ms=SLACK_MS)
+
+def difference(folder: Path, traits: ClientTraits, situation: str) -> AssertionError | None:
+    """What the model does otherwise than the client in a recording; None for nothing."""
+    try:
+        rehearse(folder, traits, situation, "a", 0, slack_ms=SLACK_MS)
+    except AssertionError as error:
+        return error
+    return None

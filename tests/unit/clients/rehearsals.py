@@ -105,7 +105,8 @@ def rehearse(
         tolerance_ms=slack_ms + (_JITTER_MS if jittery else TOLERANCE_MS),
     )
 
-    assert rehearsal.play() == []
+    differences = rehearsal.play()
+    assert differences == [], differences
     recorded = [exchange for exchange in recording.exchanges if exchange.api in COMPARED]
     assert rehearsal.compared_count >= len(recorded) - 1
     assert rehearsal.compared_count >= 6
