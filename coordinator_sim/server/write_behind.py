@@ -49,7 +49,7 @@ class WriteBehind:
         Raises:
             OSError: earlier ones could not be written.
         """
-        self.check()
+        self._check()
         try:
             self._waiting.put_nowait((file, data))
         except queue.Full:
@@ -63,14 +63,9 @@ class WriteBehind:
             OSError: something could not be.
         """
         self._waiting.join()
-        self.check()
+        self._check()
 
-    def check(self) -> None:
-        """Say what could not be written.
-
-        Raises:
-            OSError: that.
-        """
+    def _check(self) -> None:
         if self._failure is not None:
             raise self._failure
 

@@ -168,7 +168,7 @@ class SegmentStore(Protocol):
         """Drop the batches whose keys all came again before that offset.
 
         Returns:
-            How many batches with keys are left; 0 where a cleaner does that.
+            How many batches are left; 0 where a cleaner does that.
         """
         ...
 

@@ -36,7 +36,7 @@ from coordinator_sim.wire.record_batches import CURRENT_MAGIC
 from coordinator_sim.wire.segments import EncodedBatch
 from coordinator_sim.wire.stored_batches import StoredBatch
 
-_KEYED_BATCHES: Final = 4096
+_UNSEEN_BATCHES: Final = 4096
 """Of a coordinator that are kept without looking whether they still say anything."""
 _MAGIC_AT: Final = 16
 _EPOCH_BUMP_VERSION: Final = 12
@@ -61,11 +61,11 @@ class LogWriter:
     """
 
     __slots__ = (
+        "_batch_count",
+        "_batch_limit",
         "_config",
         "_epochs",
         "_held",
-        "_keyed_count",
-        "_keyed_limit",
         "_place",
         "_producers",
         "_store",
@@ -90,8 +90,8 @@ class LogWriter:
         self._producers = ProducerStates()
         self._epochs = LeaderEpochs()
         self._held: int | None = None
-        self._keyed_count = 0
-        self._keyed_limit = _KEYED_BATCHES
+        self._batch_count = 0
+        self._batch_limit = _UNSEEN_BATCHES
         self.end_offset = self.high_watermark = self.log_start_offset = 0
         self.configure(LogConfig() if config is None else config)
 
@@ -321,16 +321,16 @@ class LogWriter:
             self._put(data, plain, keys, form, now_ms)
         self.end_offset = last_offset + 1
         self._advance()
-        self._keyed_count += 1
-        if self._keyed_count >= self._keyed_limit:
+        self._batch_count += 1
+        if self._batch_count >= self._batch_limit:
             self._forget_superseded()
         return ErrorCode.NONE
 
     def _forget_superseded(self) -> None:
         """Let go what later commits have made worthless, each time there is twice as much."""
         if self._config.is_compacted:
-            self._keyed_count = self._store.forget_superseded(self.last_stable_offset)
-        self._keyed_limit = max(_KEYED_BATCHES, 2 * self._keyed_count)
+            self._batch_count = self._store.forget_superseded(self.last_stable_offset)
+        self._batch_limit = max(_UNSEEN_BATCHES, 2 * self._batch_count)
 
     def _put(self, data: bytes, span: StoredSpan, keys: Keys, form: BatchForm, now_ms: int) -> None:
         if span.leader_epoch != self._epochs.latest and form.magic == CURRENT_MAGIC:

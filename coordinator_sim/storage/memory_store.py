@@ -24,7 +24,6 @@ _LOG_OVERHEAD: Final = 12
 _MAX_OFFSET_SPAN: Final = 2**31 - 1
 """Of one segment. Source: LogSegment.canConvertToRelativeOffset."""
 
-
 _Seen = dict[Hashable, Keys]
 
 
@@ -105,17 +104,14 @@ class _Segment:
         self.next_offset = self.lasts[-1] + 1 if count else self.base_offset
         self.max_timestamp_ms = max(self.timestamps, default=-1)
 
-    def forget_superseded(
-        self, seen: dict[Hashable, tuple[Hashable, ...]], before_offset: int
-    ) -> int:
-        """Drop batches whose keys were all seen behind; how many are left of those with keys.
+    def forget_superseded(self, seen: _Seen, before_offset: int) -> int:
+        """Drop batches whose keys were all seen behind; how many are left.
 
         Args:
             seen: By key, the keys of the oldest batch with it that was kept; grows.
             before_offset: Batches from there on stay.
         """
         kept: list[int] = []
-        left = 0
         newest = len(self.batches) - 1
         for index in range(newest, -1, -1):
             keys = self.keys[index]
@@ -125,11 +121,10 @@ class _Segment:
                 if index < newest and is_known:
                     continue
                 seen.update(dict.fromkeys(keys, keys))
-            left += bool(keys)
             kept.append(index)
         if len(kept) <= newest:
             self._keep_only(kept[::-1])
-        return left
+        return len(kept)
 
     def _keep_only(self, kept: Sequence[int]) -> None:
         sizes = [self.ends[index] - (self.ends[index - 1] if index else 0) for index in kept]
