@@ -8,7 +8,7 @@ from typing import Any, Final
 import confluent_kafka
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-PATIENCE_S: Final = 30.0
+PATIENCE_S: Final = 60.0
 QUICK: Final = {
     "session.timeout.ms": 10_000,
     "heartbeat.interval.ms": 200,

@@ -16,7 +16,7 @@ from aiokafka.errors import ProducerFenced
 
 from coordinator_sim_pytest.server import ServedKafka
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60
 PARTITIONS = 4
 MODERN = [pytest.param(name, marks=pytest.mark.kafka_profile(name)) for name in ("4.4", "3.9")]
 

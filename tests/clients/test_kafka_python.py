@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:(read|open)_text is deprecated:DeprecationWarning",
     "ignore::pytest.PytestUnraisableExceptionWarning",
 )
-PATIENCE_S = 30.0
+PATIENCE_S = 60
 PARTITIONS = 4
 EVERY_PROFILE = [
     pytest.param(name, marks=pytest.mark.kafka_profile(name)) for name in ("4.4", "3.9", "0.10.2")

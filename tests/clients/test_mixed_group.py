@@ -1,10 +1,15 @@
-"""One group of consumers of four libraries at `coordinator-sim serve`."""
+"""One group of consumers of four libraries at `coordinator-sim serve`.
+
+None of them waits for another's turn: aiokafka's `getmany` returns only when a rebalance is over,
+kafka-python joins one only while it is polled. Taking turns, they could wait for each other.
+"""
 
 import asyncio
 import importlib
 import time
+from contextlib import suppress
 from itertools import chain
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from aiokafka import AIOKafkaConsumer
@@ -26,7 +31,7 @@ QUICK = {
 
 
 class Members:
-    """A consumer of each library, polled in turns."""
+    """A consumer of each library; those that block share a thread, aiokafka reads in a task."""
 
     def __init__(self, served: ServedKafka) -> None:
         kafka = importlib.import_module("kafka")
@@ -49,21 +54,42 @@ class Members:
         )
         self.values: list[bytes] = []
 
-    async def start(self) -> None:
+    async def __aenter__(self) -> Self:
         """Join. aiokafka first: it waits for its partitions, and the others join when polled."""
         await self.aiokafka.start()
+        self.reading = asyncio.create_task(self._read_aiokafka())
         self.librdkafka.subscribe(["t"])
         self.kafka_python.partitions_for_topic("t")
         self.kafka_python.subscribe(["t"])
+        return self
 
-    async def poll(self) -> None:
-        """Give each of them a turn."""
+    async def __aexit__(self, *_: object) -> None:
+        """Leave the group."""
+        self.reading.cancel()
+        with suppress(asyncio.CancelledError):
+            await self.reading
+        await self.aiokafka.stop()
+        self.kafka_python.close()
+        self.librdkafka.close()
+
+    async def _read_aiokafka(self) -> None:
+        while True:
+            self._keep(await self.aiokafka.getmany(timeout_ms=20))
+
+    def _poll_the_others(self) -> None:
         for message in self.librdkafka.consume(COUNT, 0.02):
             assert message.error() is None, message.error()
             self.values.append(message.value())
-        batches: list[Any] = [*self.kafka_python.poll(20).values()]
-        batches += (await self.aiokafka.getmany(timeout_ms=20)).values()
-        self.values += [record.value for record in chain.from_iterable(batches)]
+        self._keep(self.kafka_python.poll(20))
+
+    def _keep(self, batches: dict[Any, list[Any]]) -> None:
+        self.values += [record.value for record in chain.from_iterable(batches.values())]
+
+    async def poll(self) -> None:
+        """Poll those that have to be polled, while aiokafka reads."""
+        await asyncio.to_thread(self._poll_the_others)
+        if self.reading.done():
+            self.reading.result()
 
     def owned(self) -> list[list[int]]:
         """Partitions of each."""
@@ -72,12 +98,6 @@ class Members:
             owned_by(self.librdkafka),
             *(sorted(place.partition for place in places) for places in others),
         ]
-
-    async def close(self) -> None:
-        """Leave the group."""
-        await self.aiokafka.stop()
-        self.kafka_python.close()
-        self.librdkafka.close()
 
 
 @pytest.mark.parametrize(
@@ -99,30 +119,30 @@ def test_libraries_share_a_topic(kafka_server: ServedKafka, profile: str, also: 
     )
 
     async def program() -> None:
-        members = Members(kafka_server)
-        await members.start()
-        deadline_s = time.monotonic() + PATIENCE_S
-        share = PARTITIONS // (3 + len(franz))
+        async with Members(kafka_server) as members:
+            deadline_s = time.monotonic() + PATIENCE_S
+            share = PARTITIONS // (3 + len(franz))
 
-        def owned() -> list[list[int]]:
-            return [*members.owned(), *(each.owned for each in franz)]
+            def owned() -> list[list[int]]:
+                return [*members.owned(), *(each.owned for each in franz)]
 
-        def values() -> list[bytes]:
-            return members.values + [value for each in franz for value in each.values]
+            def values() -> list[bytes]:
+                return members.values + [value for each in franz for value in each.values]
 
-        while [len(each) for each in owned()] != [share] * (3 + len(franz)):
-            assert time.monotonic() < deadline_s, owned()
+            while [len(each) for each in owned()] != [share] * (3 + len(franz)):
+                assert time.monotonic() < deadline_s, owned()
+                await members.poll()
+            assert sorted(chain.from_iterable(owned())) == list(range(PARTITIONS))
+            numbers = [b"%d" % number for number in range(COUNT)]
+            await asyncio.to_thread(produce, kafka_server.bootstrap, "t", numbers)
+            while len(values()) < COUNT:
+                assert time.monotonic() < deadline_s, len(values())
+                await members.poll()
             await members.poll()
-        assert sorted(chain.from_iterable(owned())) == list(range(PARTITIONS))
-        numbers = [b"%d" % number for number in range(COUNT)]
-        produce(kafka_server.bootstrap, "t", numbers)
-        while len(values()) < COUNT:
-            assert time.monotonic() < deadline_s, len(values())
-            await members.poll()
-        await members.poll()
-        assert sorted(values(), key=int) == numbers, profile
-        await members.close()
+            assert sorted(values(), key=int) == numbers, profile
+
+    try:
+        asyncio.run(program())
+    finally:
         for each in franz:
             each.close()
-
-    asyncio.run(asyncio.wait_for(program(), PATIENCE_S))

@@ -26,7 +26,7 @@ pytestmark = [
 ]
 VERSION = "0.10.2.2"
 DELETING = {"delete.topic.enable": "true"}
-PATIENCE_S = 30
+PATIENCE_S = 60
 CODECS = ("none", "gzip", "snappy", "lz4")
 VALUES = [b"%d" % number + b"x" * (number % 50) for number in range(500)]
 
