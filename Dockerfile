@@ -14,7 +14,7 @@ RUN pip install --no-cache-dir --prefix=/install ".[serve]"
 
 FROM python:3.11-slim
 COPY --from=build /install /usr/local
-RUN useradd --system --create-home --uid 10001 coordinator \
+RUN useradd --create-home --uid 10001 coordinator \
     && python -m compileall -q /usr/local/lib/python3.11/site-packages/coordinator_sim
 USER coordinator
 WORKDIR /home/coordinator
