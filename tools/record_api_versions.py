@@ -19,23 +19,13 @@ import msgspec
 
 from conformance.real_kafka.kafka import Broker
 from conformance.real_kafka.zookeeper_kafka import ZooKeeperBroker
+from conformance.requirements import RELEASES
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.api_versions import LoweredVersions, RecordedVersions
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.wire.frames import RequestHeader, read_response_frame, request_frame
 
 FOLDER: Final = Path(__file__).parents[1] / "coordinator_sim" / "protocol" / "api_versions"
-RELEASES: Final = {
-    "0.10.2": "0.10.2.2",
-    "2.8": "2.8.2",
-    "3.9": "3.9.2",
-    "4.0": "4.0.2",
-    "4.1": "4.1.2",
-    "4.2": "4.2.1",
-    "4.3": "4.3.1",
-    "4.4": "4.4.0",
-}
-"""The release that stands for each profile."""
 BEFORE_KRAFT: Final = ("0.10.2", "2.8")
 LOWERED: Final = {"transaction.version": 0, "group.version": 0, "share.version": 0}
 """Levels of features below a release's own, with each of which it is asked once more."""

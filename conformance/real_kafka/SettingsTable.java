@@ -1,63 +1,107 @@
 import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Consumer;
 import org.apache.kafka.common.config.ConfigDef;
 
 /** Prints every setting of a broker, a topic and a group that a release knows, one JSON object a line. */
 public class SettingsTable {
-    public static void main(String[] arguments) throws Exception {
-        Set<String> dynamic = dynamicNames();
+    public static void main(String[] arguments) throws ReflectiveOperationException {
         Map<String, String> synonyms = topicSynonyms();
-        print("broker", definition("org.apache.kafka.server.config.AbstractKafkaConfig", "CONFIG_DEF"), dynamic, Map.of());
-        print("topic", definition("org.apache.kafka.storage.internals.log.LogConfig", "CONFIG"), Set.of(), synonyms);
-        print("group", definition("org.apache.kafka.coordinator.group.GroupConfig", "CONFIG_DEF", "CONFIG"), Set.of(), Map.of());
+        ConfigDef broker = definition("org.apache.kafka.server.config.AbstractKafkaConfig", "kafka.server.KafkaConfig$");
+        ConfigDef topic = definition("org.apache.kafka.storage.internals.log.LogConfig", "kafka.log.LogConfig$");
+        ConfigDef group = definition("org.apache.kafka.coordinator.group.GroupConfig");
+        print("broker", broker, dynamicNames(), Map.of());
+        print("topic", topic, Set.of(), synonyms);
+        print("group", group, Set.of(), Map.of());
     }
 
-    private static Object constant(String type, String... fields) {
-        for (String field : fields) {
-            try {
-                Field found = Class.forName(type).getDeclaredField(field);
-                found.setAccessible(true);
-                return found.get(null);
-            } catch (ReflectiveOperationException absent) {
-                continue;
+    /** A static field, or one of a Scala object; null where a release has no such class or field. */
+    private static Object constant(String type, String... names) throws ReflectiveOperationException {
+        Class<?> found;
+        try {
+            found = Class.forName(type);
+        } catch (ClassNotFoundException absent) {
+            return null;
+        }
+        for (String name : names) {
+            for (Field field : found.getDeclaredFields()) {
+                if (!field.getName().equals(name) && !field.getName().endsWith("$$" + name))
+                    continue;
+                field.setAccessible(true);
+                boolean isStatic = Modifier.isStatic(field.getModifiers());
+                return field.get(isStatic ? null : found.getField("MODULE$").get(null));
             }
         }
         return null;
     }
 
-    private static ConfigDef definition(String type, String... fields) throws Exception {
-        Object found = constant(type, fields);
-        if (found == null && type.endsWith("KafkaConfig"))
-            found = Class.forName("kafka.server.KafkaConfig").getMethod("configDef").invoke(null);
-        return (ConfigDef) found;
+    private static ConfigDef definition(String... types) throws ReflectiveOperationException {
+        for (String type : types) {
+            Object found = constant(type, "CONFIG_DEF", "CONFIG", "configDef");
+            if (found != null)
+                return (ConfigDef) found;
+        }
+        return null;
     }
 
-    private static Set<String> dynamicNames() throws Exception {
+    private static Set<String> dynamicNames() throws ReflectiveOperationException {
         Set<String> names = new TreeSet<>();
         Object found = constant("org.apache.kafka.server.config.DynamicBrokerConfig", "ALL_DYNAMIC_CONFIGS");
-        if (found instanceof Set) {
-            ((Set<?>) found).forEach(name -> names.add(name.toString()));
-            return names;
-        }
-        Object set = Class.forName("kafka.server.DynamicBrokerConfig").getMethod("AllDynamicConfigs").invoke(null);
-        Object iterator = Class.forName("scala.collection.IterableOnce").getMethod("iterator").invoke(set);
-        Class<?> iteratorType = Class.forName("scala.collection.Iterator");
-        while ((Boolean) iteratorType.getMethod("hasNext").invoke(iterator))
-            names.add(iteratorType.getMethod("next").invoke(iterator).toString());
+        if (found == null)
+            found = constant("kafka.server.DynamicBrokerConfig$", "AllDynamicConfigs");
+        each(found, name -> names.add(name.toString()));
         return names;
     }
 
-    @SuppressWarnings("unchecked")
-    private static Map<String, String> topicSynonyms() {
-        return (Map<String, String>) constant(
-            "org.apache.kafka.server.config.ServerTopicConfigSynonyms", "TOPIC_CONFIG_SYNONYMS");
+    /** The broker's setting for each of a topic. */
+    private static Map<String, String> topicSynonyms() throws ReflectiveOperationException {
+        Map<String, String> names = new HashMap<>();
+        Object found = constant("org.apache.kafka.server.config.ServerTopicConfigSynonyms", "TOPIC_CONFIG_SYNONYMS");
+        if (found == null)
+            found = constant("kafka.log.LogConfig$", "TopicConfigSynonyms");
+        if (found == null) {
+            Object definition = constant("kafka.log.LogConfig$", "configDef");
+            found = inside(definition, "serverDefaultConfigNames");
+        }
+        if (found instanceof Map)
+            ((Map<?, ?>) found).forEach((topic, broker) -> names.put(topic.toString(), broker.toString()));
+        else
+            each(found, pair -> names.put(call(pair, "_1").toString(), call(pair, "_2").toString()));
+        return names;
     }
 
-    private static void print(String of, ConfigDef definition, Set<String> dynamic, Map<String, String> synonyms) throws Exception {
+    /** Go through a collection of Java or Scala; there is nothing in null. */
+    private static void each(Object collection, Consumer<Object> take) {
+        if (collection == null)
+            return;
+        if (collection instanceof Iterable) {
+            ((Iterable<?>) collection).forEach(take);
+            return;
+        }
+        Object iterator = call(collection, "iterator");
+        while ((Boolean) call(iterator, "hasNext"))
+            take.accept(call(iterator, "next"));
+    }
+
+    private static Object call(Object object, String name) {
+        try {
+            Method found = object.getClass().getMethod(name);
+            found.setAccessible(true);
+            return found.invoke(object);
+        } catch (ReflectiveOperationException unexpected) {
+            throw new IllegalStateException(name, unexpected);
+        }
+    }
+
+    private static void print(String of, ConfigDef definition, Set<String> dynamic, Map<String, String> synonyms)
+        throws ReflectiveOperationException {
         if (definition == null)
             return;
         for (ConfigDef.ConfigKey key : definition.configKeys().values()) {
@@ -69,7 +113,7 @@ public class SettingsTable {
                 parts.add("\"default\":" + quote(ConfigDef.convertToString(key.defaultValue, key.type)));
             if (key.defaultValue == ConfigDef.NO_DEFAULT_VALUE)
                 parts.add("\"required\":true");
-            if (key.internalConfig)
+            if (Boolean.TRUE.equals(inside(key, "internalConfig")))
                 parts.add("\"internal\":true");
             if (dynamic.contains(key.name))
                 parts.add("\"dynamic\":true");
@@ -81,7 +125,7 @@ public class SettingsTable {
         }
     }
 
-    private static Object inside(Object object, String field) throws Exception {
+    private static Object inside(Object object, String field) throws ReflectiveOperationException {
         try {
             Field found = object.getClass().getDeclaredField(field);
             found.setAccessible(true);
@@ -91,7 +135,7 @@ public class SettingsTable {
         }
     }
 
-    private static void check(ConfigDef.Validator validator, List<String> parts) throws Exception {
+    private static void check(ConfigDef.Validator validator, List<String> parts) throws ReflectiveOperationException {
         String type = validator.getClass().getSimpleName();
         if (type.equals("Range")) {
             if (inside(validator, "min") != null)
@@ -110,7 +154,8 @@ public class SettingsTable {
                 parts.add("\"distinct\":true");
         } else {
             String said = validator.toString();
-            parts.add("\"rule\":" + quote(said.isEmpty() || said.length() > 60 ? type : said));
+            boolean tells = !said.isEmpty() && said.length() <= 60 && !said.contains("@");
+            parts.add("\"rule\":" + quote(tells ? said : type.replace("$", "")));
         }
     }
 

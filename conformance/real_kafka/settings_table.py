@@ -1,16 +1,21 @@
-"""Records the settings that a release of Kafka knows, into the tables of `mini_broker`."""
+"""Records the settings that each release of Kafka knows, into the tables of `mini_broker`."""
 
-import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 from conformance.real_kafka.kafka import HERE, run_java
+from conformance.requirements import RELEASES
+from coordinator_sim import mini_broker
 from coordinator_sim.errors import DataError
 
+TABLES: Final = Path(str(mini_broker.__file__)).parent / "settings_tables"
+_NOT_ASKED_FOR: Final = {"0.10.2.2": "broker"}
+"""What a release tells nobody and nobody needs; see `mini_broker.configs`."""
 
-def settings_of(version: str) -> list[dict[str, Any]]:
-    """Every setting of a broker, a topic and a group, in the order of their definition.
+
+def settings_of(version: str) -> list[str]:
+    """Every setting of a broker, a topic and a group, a line each, in the order of definition.
 
     Raises:
         DataError: the release's classes are not as expected; the message holds what Java said.
@@ -18,14 +23,11 @@ def settings_of(version: str) -> list[dict[str, Any]]:
     done = run_java(version, str(HERE / "SettingsTable.java"))
     if done.returncode:
         raise DataError(f"settings of {version}: {done.stderr.strip()[-1000:]}")
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def record_settings(version: str, path: Path) -> None:
-    """Write the settings of a release, one a line."""
-    lines = (json.dumps(each, separators=(",", ":")) for each in settings_of(version))
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    unwanted = f'{{"of":"{_NOT_ASKED_FOR.get(version)}"'
+    return [line for line in done.stdout.splitlines() if not line.startswith(unwanted)]
 
 
 if __name__ == "__main__":
-    record_settings(sys.argv[1], Path(sys.argv[2]))
+    for profile in sys.argv[1:] or RELEASES:
+        lines = settings_of(RELEASES[profile])
+        (TABLES / f"{profile}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -81,8 +81,8 @@ _SYNONYMS: Final[dict[str, tuple[tuple[str, int], ...]]] = {
 }
 """Settings of a broker that others stand in for, with the factor that makes them the same unit."""
 _GROUP_OF: Final = {name: key for key, names in _SYNONYMS.items() for name, _ in names}
-_TABLES: Final = {"0.10.2": "3.9", "2.8": "3.9", "3.9": "3.9", "4.4": "4.4"}
-_OTHER_TABLE: Final = "4.3"
+_BROKER_TABLES: Final = {"0.10.2": "3.9"}
+"""A broker 0.10.2 tells nobody its settings, and the server reads some that came later."""
 
 
 class Configs:
@@ -100,10 +100,10 @@ class Configs:
     __slots__ = ("_cache", "_cached_version", "_given", "_image", "broker", "group", "topic")
 
     def __init__(self, profile: Profile, given: Mapping[str, str], image: ClusterImage) -> None:
-        table = _TABLES.get(profile.name, _OTHER_TABLE)
-        self.broker: Settings = settings_of(table, "broker")
-        self.topic: Settings = settings_of(table, "topic")
-        self.group: Settings = settings_of(table, "group")
+        broker_table = _BROKER_TABLES.get(profile.name, profile.name)
+        self.broker: Settings = settings_of(broker_table, "broker")
+        self.topic: Settings = settings_of(profile.name, "topic")
+        self.group: Settings = settings_of(profile.name, "group")
         self._image = image
         self._cache: dict[tuple[int, str, str], Value] = {}
         self._cached_version = -1

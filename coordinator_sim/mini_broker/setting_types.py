@@ -1,6 +1,6 @@
 """What a setting of Kafka is: its name, type, range and default, and how a text becomes its value.
 
-The tables of each release stand in `settings_tables`, recorded from its own classes by
+Each release's table stands in `settings_tables`, recorded from its own classes by
 `conformance.real_kafka.settings_table`.
 
 Source: kafka trunk, clients/.../common/config/ConfigDef.java (parseType, Range, ValidString,
@@ -88,6 +88,8 @@ _DOUBLE: Final = re.compile(
 )
 _COMMA: Final = re.compile(r"\s*,\s*")
 _THROTTLED: Final = re.compile(r"([0-9]+:[0-9]+)?")
+_THROTTLED_RULES: Final = ("[partitionId]", "ThrottledReplicaListValidator")
+"""What the validator is called in the tables; before 2.0 it had no words for itself."""
 _RESET: Final = re.compile(r"earliest|latest|by_duration:P.+")
 _ALL: Final = "*"
 """All replicas, as a throttled list."""
@@ -103,7 +105,7 @@ def settings_of(table: str, of: str) -> Settings:
     """The settings of a kind, in a release's table.
 
     Args:
-        table: Its name, as `4.4`.
+        table: Its name, that of a profile.
         of: broker, topic or group.
     """
     return {setting.name: setting for setting in _table(table) if setting.of == of}
@@ -234,7 +236,7 @@ def _check_rule(setting: Setting, value: Value) -> None:
         raise _refused(setting, value, "Value must be between 1 and 9 or equal to -1")
     if rule == "non-empty string" and value == "":
         raise _refused(setting, value, "String must be non-empty")
-    if rule and rule.startswith("[partitionId]"):
+    if rule and rule.startswith(_THROTTLED_RULES):
         _check_throttled(setting, value)
     if rule and "by_duration" in rule and not _RESET.fullmatch(str(value)):
         text = (

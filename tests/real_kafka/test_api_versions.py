@@ -4,9 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from conformance.real_kafka.kafka import BROKER_VERSION
+from conformance.requirements import RELEASES
 from coordinator_sim.protocol.api_versions import recorded_versions
 from coordinator_sim.protocol.profiles import PROFILES
-from tools.record_api_versions import RELEASES, recorded
+from tools.record_api_versions import recorded
 
 pytestmark = pytest.mark.real_kafka
 

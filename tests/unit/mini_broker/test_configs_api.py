@@ -9,7 +9,7 @@ from coordinator_sim.mini_broker.image import ClusterImage
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.profiles import DEFAULT_PROFILE
+from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, PROFILES, profile_named
 from coordinator_sim.wire.schema import Data
 from tests.unit.mini_broker.data_client import DataClient
 
@@ -130,3 +130,21 @@ def test_unknown_setting_of_the_start_is_one_clear_line() -> None:
     """What `server.properties` may not say is refused by name."""
     with pytest.raises(ConfigError, match=r"unknown broker setting .num\.partition."):
         Configs(DEFAULT_PROFILE, {"num.partition": "3"}, ClusterImage())
+
+
+@pytest.mark.parametrize(
+    ("name", "profiles"),
+    [
+        ("message.format.version", ["0.10.2", "2.8", "3.9"]),
+        ("remote.storage.enable", ["3.9", "4.0", "4.1", "4.2", "4.3", "4.4"]),
+        ("message.downconversion.enable", ["2.8", "3.9"]),
+        ("min.compaction.lag.ms", list(PROFILES)),
+    ],
+)
+def test_each_release_has_its_own_settings(name: str, profiles: list[str]) -> None:
+    """A topic's setting is known where its release has it, and nowhere else."""
+    known = [
+        each for each in PROFILES if name in Configs(profile_named(each), {}, ClusterImage()).topic
+    ]
+
+    assert known == profiles
