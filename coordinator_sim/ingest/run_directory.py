@@ -221,8 +221,11 @@ def read_run(path: Path) -> RunDirectory:
     """Open the trace in a directory.
 
     Raises:
-        DataError: The directory is missing, is no trace, or its run did not end.
+        ConfigError: There is no such directory.
+        DataError: The directory is no trace, or its run did not end.
     """
+    if not path.exists():
+        raise ConfigError(f"{path}: no such file or folder")
     manifest = path / MANIFEST_NAME
     if not manifest.is_file():
         reason = "has no run.json" if path.is_dir() else "is no directory"

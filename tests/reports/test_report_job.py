@@ -142,7 +142,7 @@ def test_no_trace_is_one_clear_error(tmp_path: Path) -> None:
     """Neither nothing, nor a file, nor an empty directory is a trace."""
     with pytest.raises(ConfigError, match="at least one"):
         open_traces([])
-    with pytest.raises(DataError, match="is no directory"):
+    with pytest.raises(ConfigError, match="no such file or folder"):
         open_traces([tmp_path / "missing"])
     with pytest.raises(DataError, match="holds none"):
         open_traces([tmp_path])

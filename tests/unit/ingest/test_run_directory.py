@@ -205,9 +205,16 @@ def test_a_damaged_manifest_is_named(tmp_path: Path, content: bytes) -> None:
 
 
 def test_a_missing_directory_is_named() -> None:
-    """A path that does not exist is no trace."""
-    with pytest.raises(DataError, match="nowhere is not a trace: it is no directory"):
+    """A path that does not exist is a mistake of who named it, not bad data."""
+    with pytest.raises(ConfigError, match="nowhere: no such file or folder"):
         read_run(Path("nowhere"))
+
+
+def test_a_file_is_no_trace(tmp_path: Path) -> None:
+    """A trace is a directory."""
+    (tmp_path / "file").touch()
+    with pytest.raises(DataError, match="file is not a trace: it is no directory"):
+        read_run(tmp_path / "file")
 
 
 def test_a_damaged_parquet_file_is_named(tmp_path: Path) -> None:
