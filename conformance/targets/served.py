@@ -20,7 +20,7 @@ from conformance.targets.target import (
 )
 from conformance.targets.tcp import Links
 from coordinator_sim.coordinator.contract import CoordinatorConfig
-from coordinator_sim.harness.broker_properties import configured
+from coordinator_sim.coordinator.properties import configured
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.image import NO_LEADER
 from coordinator_sim.mini_broker.served_cluster import ServedCluster

@@ -23,8 +23,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.coordinator.properties import configured
 from coordinator_sim.errors import ConfigError, CoordinatorSimError, InvariantViolation
-from coordinator_sim.harness.broker_properties import configured
 from coordinator_sim.harness.harness import START_MS, Harness, Step
 from coordinator_sim.harness.kafka_json import (
     frame_to_json,

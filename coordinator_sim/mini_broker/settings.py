@@ -1,11 +1,22 @@
 """How a served cluster is set up."""
 
+from typing import Final
+
 from msgspec import Struct
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.coordinator.properties import properties_of
 from coordinator_sim.mini_broker.plain import PlainUsers
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile
 
+PROPERTY_FIELDS: Final = {
+    "auto.create.topics.enable": "auto_create_topics",
+    "num.partitions": "num_partitions",
+    "default.replication.factor": "default_replication_factor",
+    "offsets.topic.replication.factor": "internal_replication_factor",
+    "transaction.state.log.num.partitions": "transaction_partitions",
+}
+"""Properties of a broker that a cluster keeps in fields of its own."""
 DEFAULT_CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 
 
@@ -46,3 +57,16 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
     internal_replication_factor: int = 3
     given: dict[str, str] = {}
     users: PlainUsers = PlainUsers({})
+
+    def properties(self) -> dict[str, str]:
+        """All that differs from Kafka's defaults, as the properties of every broker.
+
+        What is `given` says it in its own words.
+        """
+        usual = ClusterSettings()
+        found = properties_of(self.coordinator)
+        for name, field in PROPERTY_FIELDS.items():
+            value = getattr(self, field)
+            if value != getattr(usual, field):
+                found[name] = str(value).lower()
+        return found | self.given

@@ -6,17 +6,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from coordinator_sim.coordinator.properties import configured
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.harness.broker_properties import configured
-from coordinator_sim.mini_broker.settings import ClusterSettings
+from coordinator_sim.mini_broker.settings import PROPERTY_FIELDS, ClusterSettings
 from coordinator_sim.server.kafka_server import Listen
 
-_NUMBERS: Final = {
-    "num.partitions": "num_partitions",
-    "default.replication.factor": "default_replication_factor",
-    "offsets.topic.replication.factor": "internal_replication_factor",
-    "transaction.state.log.num.partitions": "transaction_partitions",
-}
 _TRUTHS: Final = {"true": True, "false": False}
 _LISTENER: Final = re.compile(r"([A-Za-z0-9_]+)://(\[[^\]]*\]|[^:/]*):(\d+)")
 _MAX_PORT: Final = 65_535
@@ -30,10 +24,10 @@ def with_properties(base: ClusterSettings, properties: Mapping[str, str]) -> Clu
     """
     fields: dict[str, int | bool] = {}
     for name, value in properties.items():
-        if name in _NUMBERS:
-            fields[_NUMBERS[name]] = _number(name, value)
-        elif name == "auto.create.topics.enable":
-            fields["auto_create_topics"] = _truth(name, value)
+        field = PROPERTY_FIELDS.get(name)
+        if field is not None:
+            is_truth = isinstance(getattr(base, field), bool)
+            fields[field] = (_truth if is_truth else _number)(name, value)
     return replace(
         base,
         coordinator=configured(base.coordinator, properties),

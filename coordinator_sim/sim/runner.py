@@ -11,7 +11,7 @@ from coordinator_sim.clock import Action
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.coordinator.metrics import CoordinatorMetrics
-from coordinator_sim.harness.broker_properties import configured
+from coordinator_sim.coordinator.properties import configured
 from coordinator_sim.protocol.profiles import Profile, profile_named
 from coordinator_sim.protocol.records import LogBatch
 from coordinator_sim.scenario.choices import Choice, Choices, ChosenIds

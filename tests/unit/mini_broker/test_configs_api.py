@@ -2,14 +2,17 @@
 
 import pytest
 
+from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.mini_broker.configs import Configs
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.image import ClusterImage
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
+from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, PROFILES, profile_named
+from coordinator_sim.server.properties import with_properties
 from coordinator_sim.wire.schema import Data
 from tests.unit.mini_broker.data_client import DataClient
 
@@ -124,6 +127,29 @@ def test_password_is_never_shown(served: ServedCluster) -> None:
 
     assert entry["isSensitive"]
     assert "secret" not in str(entry)
+
+
+def test_fields_of_the_start_are_told_as_settings() -> None:
+    """What a cluster was told by fields is shown as what it was told by properties."""
+    fields = ClusterSettings(
+        auto_create_topics=False,
+        num_partitions=7,
+        coordinator=CoordinatorConfig(group_max_size=5, offsets_retention_ms=120_000),
+        given={"num.partitions": "7", "log.retention.hours": "2"},
+    )
+    wanted = {
+        "auto.create.topics.enable": "false",
+        "num.partitions": "7",
+        "group.max.size": "5",
+        "offsets.retention.minutes": "2",
+        "log.retention.hours": "2",
+    }
+    cluster = ServedCluster(fields, endpoint=lambda _broker, _listener: Endpoint("h", 1))
+    cluster.begin(Instants(1, 1))
+
+    told = describe(cluster, BROKER, "1", *wanted)
+    assert {name: entry["value"] for name, entry in told.items()} == wanted
+    assert with_properties(ClusterSettings(), wanted).properties() == wanted
 
 
 def test_unknown_setting_of_the_start_is_one_clear_line() -> None:

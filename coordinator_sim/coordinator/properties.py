@@ -1,4 +1,4 @@
-"""A coordinator's configuration from broker properties, by Kafka's names."""
+"""A coordinator's configuration from broker properties, by Kafka's names, and back."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.errors import ConfigError
 
+_RETENTION: Final = "offsets.retention.minutes"
 _MS_PER_MINUTE: Final = 60_000
 
 _FIELDS: Final = {
@@ -19,7 +20,7 @@ _FIELDS: Final = {
     "offset.metadata.max.bytes": "offset_metadata_max_bytes",
     "group.coordinator.append.linger.ms": "group_coordinator_append_linger_ms",
     "offsets.commit.timeout.ms": "offsets_commit_timeout_ms",
-    "offsets.retention.minutes": "offsets_retention_ms",
+    _RETENTION: "offsets_retention_ms",
     "offsets.retention.check.interval.ms": "offsets_retention_check_interval_ms",
 }
 
@@ -44,6 +45,20 @@ def configured(base: CoordinatorConfig, properties: Mapping[str, str]) -> Coordi
             fields[field] = int(value)
         except ValueError:
             raise ConfigError(f"{name}={value}: must be a whole number") from None
-    if "offsets_retention_ms" in fields:
-        fields["offsets_retention_ms"] *= _MS_PER_MINUTE
+        if name == _RETENTION:
+            fields[field] *= _MS_PER_MINUTE
     return replace(base, **fields)
+
+
+def properties_of(config: CoordinatorConfig) -> dict[str, str]:
+    """What a configuration says otherwise than Kafka, as properties.
+
+    A retention that is no whole number of minutes is rounded down: Kafka has no word for it.
+    """
+    usual = CoordinatorConfig()
+    found: dict[str, str] = {}
+    for name, field in _FIELDS.items():
+        value = getattr(config, field)
+        if value != getattr(usual, field):
+            found[name] = str(value // _MS_PER_MINUTE if name == _RETENTION else value)
+    return found
