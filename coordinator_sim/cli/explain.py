@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from coordinator_sim.trace.events import Source, TraceEvent
 
 _NAMES_SHOWN: Final = 4
+_MOST_SPANS: Final = 3
 _DAY_MS: Final = 86_400_000
 _REPEATS_THE_JOIN: Final = (
     "need to re-join with the given member-id",
@@ -87,12 +88,29 @@ def told(story: "GroupStory") -> list[str]:
 
 def headline(story: "GroupStory") -> str:
     """How many rebalances in what time."""
-    generations = [each.generation for each in story.rebalances if each.generation is not None]
-    reached = f", generations {generations[0]} to {generations[-1]}" if generations else ""
     return (
         f"Group {story.group_id}: {counted(len(story.rebalances), 'rebalance')} from "
-        f"{clock(story.first_ms)} to {clock(story.last_ms)}{reached}"
+        f"{clock(story.first_ms)} to {clock(story.last_ms)}{generations_reached(story)}"
     )
+
+
+def generations_reached(story: "GroupStory") -> str:
+    """From which generation to which; a group that was made anew counts anew."""
+    spans: list[tuple[int, int]] = []
+    for rebalance in story.rebalances:
+        reached = rebalance.generation
+        if reached is None:
+            continue
+        if spans and reached >= spans[-1][1]:
+            spans[-1] = (spans[-1][0], reached)
+        else:
+            spans.append((reached, reached))
+    if not spans:
+        return ""
+    others = len(spans) - _MOST_SPANS
+    more = f", and {counted(others, 'time')} more" if others > 0 else ""
+    shown = ", then ".join(f"{first} to {last}" for first, last in spans[:_MOST_SPANS])
+    return f", generations {shown}{more}"
 
 
 def paragraph(rebalance: "RebalanceStory") -> list[str]:

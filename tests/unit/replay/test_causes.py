@@ -89,6 +89,22 @@ def test_second_round_of_a_cooperative_rebalance_is_a_follow_up() -> None:
     assert story.convergence_ms == 310
 
 
+@pytest.mark.parametrize(
+    ("generations", "words"),
+    [
+        ((1, 2, 3), "generations 1 to 3"),
+        ((4, 5, 1), "generations 4 to 5, then 1 to 1"),
+        ((2, 1, 1, 2, 1, 1, 0, 0), "generations 2 to 2, then 1 to 2, then 1 to 1, and 1 time more"),
+    ],
+)
+def test_group_that_begins_anew_counts_anew(generations: tuple[int, ...], words: str) -> None:
+    """The head line tells where the generations of each life of the group went."""
+    lines = [
+        line for at, reached in enumerate(generations) for line in rebalance(at * 60_000, reached)
+    ]
+    assert told(story_of("g", lines))[0].endswith(words)
+
+
 def test_rebalances_half_a_minute_apart_are_two_disturbances() -> None:
     """A gap of 30 s ends a disturbance."""
     story = story_of("g", [*rebalance(1000, 1), *rebalance(31_200, 2)])
