@@ -89,6 +89,11 @@ class MarkerChannel:
         """When `retry` is due by the wall clock; None when there is nothing to try again."""
         return self._due_ms
 
+    @property
+    def pending_count(self) -> int:
+        """Transactions with a marker still to be written."""
+        return len(self._pending)
+
     def forget(self, partition: int) -> None:
         """The coordinator leads a partition of its log no more; whoever does will send again.
 
