@@ -10,12 +10,14 @@ from coordinator_sim import mini_broker
 from coordinator_sim.errors import DataError
 
 TABLES: Final = Path(str(mini_broker.__file__)).parent / "settings_tables"
-_NOT_ASKED_FOR: Final = {"0.10.2.2": "broker"}
-"""What a release tells nobody and nobody needs; see `mini_broker.configs`."""
+_SILENT_BROKER: Final = "0.10.2.2"
+"""It tells nobody its own settings, and nobody needs them; see `mini_broker.configs`."""
 
 
 def settings_of(version: str) -> list[str]:
-    """Every setting of a broker, a topic and a group, a line each, in the order of definition.
+    """Every setting that is asked for, of broker, topic and group, in the order of definition.
+
+    A setting is a line of JSON.
 
     Raises:
         DataError: the release's classes are not as expected; the message holds what Java said.
@@ -23,8 +25,10 @@ def settings_of(version: str) -> list[str]:
     done = run_java(version, str(HERE / "SettingsTable.java"))
     if done.returncode:
         raise DataError(f"settings of {version}: {done.stderr.strip()[-1000:]}")
-    unwanted = f'{{"of":"{_NOT_ASKED_FOR.get(version)}"'
-    return [line for line in done.stdout.splitlines() if not line.startswith(unwanted)]
+    lines = done.stdout.splitlines()
+    if version == _SILENT_BROKER:
+        lines = [line for line in lines if not line.startswith('{"of":"broker"')]
+    return lines
 
 
 if __name__ == "__main__":

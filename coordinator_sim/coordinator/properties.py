@@ -53,12 +53,17 @@ def configured(base: CoordinatorConfig, properties: Mapping[str, str]) -> Coordi
 def properties_of(config: CoordinatorConfig) -> dict[str, str]:
     """What a configuration says otherwise than Kafka, as properties.
 
-    A retention that is no whole number of minutes is rounded down: Kafka has no word for it.
+    A retention that is no whole number of minutes is left out: Kafka has no word for it.
     """
     usual = CoordinatorConfig()
     found: dict[str, str] = {}
     for name, field in _FIELDS.items():
         value = getattr(config, field)
-        if value != getattr(usual, field):
-            found[name] = str(value // _MS_PER_MINUTE if name == _RETENTION else value)
+        if value == getattr(usual, field):
+            continue
+        if name == _RETENTION:
+            value, rest = divmod(value, _MS_PER_MINUTE)
+            if rest:
+                continue
+        found[name] = str(value)
     return found

@@ -92,6 +92,8 @@ class Configs:
         profile: Whose settings there are.
         given: Those of `server.properties`: texts by name, alike for all brokers.
         image: Holds what clients changed.
+        implied: What the cluster was told by other means; where `given` says it too, that counts,
+            and what this Kafka could not be told is passed over.
 
     Raises:
         ConfigError: a name that this Kafka does not know, or a value that it does not allow.
@@ -99,7 +101,14 @@ class Configs:
 
     __slots__ = ("_cache", "_cached_version", "_given", "_image", "broker", "group", "topic")
 
-    def __init__(self, profile: Profile, given: Mapping[str, str], image: ClusterImage) -> None:
+    def __init__(
+        self,
+        profile: Profile,
+        given: Mapping[str, str],
+        image: ClusterImage,
+        *,
+        implied: Mapping[str, str] | None = None,
+    ) -> None:
         broker_table = _BROKER_TABLES.get(profile.name, profile.name)
         self.broker: Settings = settings_of(broker_table, "broker")
         self.topic: Settings = settings_of(profile.name, "topic")
@@ -107,9 +116,18 @@ class Configs:
         self._image = image
         self._cache: dict[tuple[int, str, str], Value] = {}
         self._cached_version = -1
-        self._given = dict(given)
         for name, text in given.items():
             parse(self._known(name), text)
+        sayable = {name: text for name, text in (implied or {}).items() if self._can_be(name, text)}
+        self._given = {**sayable, **given}
+
+    def _can_be(self, name: str, text: str) -> bool:
+        """Whether this Kafka could be told so."""
+        try:
+            parse(self._known(name), text)
+        except ConfigError:
+            return False
+        return True
 
     def _known(self, name: str) -> Setting:
         setting = self.broker.get(base_name(name)) or _OF_PLUGINS.get(name)

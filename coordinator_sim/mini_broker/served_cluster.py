@@ -128,7 +128,9 @@ class ServedCluster:
     ) -> None:
         self.settings = settings
         self.image = ClusterImage() if kept is None else kept.image
-        self.configs = Configs(settings.profile, settings.properties(), self.image)
+        self.configs = Configs(
+            settings.profile, settings.given, self.image, implied=settings.properties()
+        )
         self.notices = Notices()
         self.security = Security(
             self.configs, self.image, settings.users, draw_bytes or _drawn_bytes(settings.seed)

@@ -89,7 +89,7 @@ _DOUBLE: Final = re.compile(
 _COMMA: Final = re.compile(r"\s*,\s*")
 _THROTTLED: Final = re.compile(r"([0-9]+:[0-9]+)?")
 _THROTTLED_RULES: Final = ("[partitionId]", "ThrottledReplicaListValidator")
-"""What the validator is called in the tables; before 2.0 it had no words for itself."""
+"""What the validator is called in the tables; that of 0.10.2 has no words for itself."""
 _RESET: Final = re.compile(r"earliest|latest|by_duration:P.+")
 _ALL: Final = "*"
 """All replicas, as a throttled list."""

@@ -59,14 +59,11 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
     users: PlainUsers = PlainUsers({})
 
     def properties(self) -> dict[str, str]:
-        """All that differs from Kafka's defaults, as the properties of every broker.
-
-        What is `given` says it in its own words.
-        """
+        """What the fields say otherwise than Kafka, by the names of its properties."""
         usual = ClusterSettings()
         found = properties_of(self.coordinator)
         for name, field in PROPERTY_FIELDS.items():
             value = getattr(self, field)
             if value != getattr(usual, field):
                 found[name] = str(value).lower()
-        return found | self.given
+        return found

@@ -149,7 +149,20 @@ def test_fields_of_the_start_are_told_as_settings() -> None:
 
     told = describe(cluster, BROKER, "1", *wanted)
     assert {name: entry["value"] for name, entry in told.items()} == wanted
-    assert with_properties(ClusterSettings(), wanted).properties() == wanted
+    again = with_properties(ClusterSettings(), wanted)
+    assert {**again.properties(), "log.retention.hours": "2"} == wanted
+
+
+def test_field_that_this_kafka_cannot_be_told_is_not_shown() -> None:
+    """Half a minute of retention, a setting that came later: the cluster starts all the same."""
+    told = CoordinatorConfig(offsets_retention_ms=30_000, group_coordinator_append_linger_ms=5)
+    settings = ClusterSettings(profile=profile_named("2.8"), coordinator=told)
+    cluster = ServedCluster(settings, endpoint=lambda _broker, _listener: Endpoint("h", 1))
+    cluster.begin(Instants(1, 1))
+
+    shown = describe(cluster, BROKER, "1")
+    assert shown["offsets.retention.minutes"]["value"] == "10080"
+    assert "group.coordinator.append.linger.ms" not in shown
 
 
 def test_unknown_setting_of_the_start_is_one_clear_line() -> None:
