@@ -9,7 +9,8 @@ from urllib.request import Request, urlopen
 
 from coordinator_sim.errors import CoordinatorSimError
 
-_PATIENCE_S = 60
+PATIENCE_S = 60
+"""Seconds that an answer may take."""
 
 
 class ControlRefused(CoordinatorSimError):
@@ -72,7 +73,7 @@ class ControlClient:
         request = Request(self.url + path, data, method=method)  # noqa: S310 - the server's own URL
         request.add_header("Content-Type", "application/json")
         try:
-            with urlopen(request, timeout=_PATIENCE_S) as answer:  # noqa: S310 - as above
+            with urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310 - as above
                 content = answer.read()
         except HTTPError as error:
             with error:

@@ -13,13 +13,14 @@ import msgspec
 from coordinator_sim.errors import CoordinatorSimError
 from coordinator_sim.mini_broker.faults import Fault
 from coordinator_sim.trace.events import TraceEvent
-from coordinator_sim_pytest.control import ControlClient
+from coordinator_sim_pytest.control import PATIENCE_S, ControlClient, ControlRefused
 from coordinator_sim_pytest.rules import rule_of
 
 WAIT_S: Final = 30.0
 """How long to wait for a group, unless told otherwise."""
 _START_S: Final = 60
 _END_S: Final = 10
+_TIMED_OUT: Final = 408
 _NOTHING: Final = 1 << 53
 """Behind every event."""
 _FIRST_LINE: Final = "the ready line of `coordinator-sim serve`"
@@ -201,8 +202,21 @@ class ServedKafka:
         self.control.put("/v1/clock", {"clock": clock})
 
     def advance(self, ms: int) -> list[str]:
-        """Move a virtual clock on; the names of the events that this caused, in order."""
-        moved = self.control.post("/v1/clock/advance", {"ms": ms})
+        """Move a virtual clock on; the names of the events that this caused, in order.
+
+        Raises:
+            ControlRefused: the clock is not virtual, or it is not there within a minute on the
+                wall: it is called off then.
+        """
+        try:
+            moved = self.control.post("/v1/clock/advance", {"ms": ms})
+        except TimeoutError:
+            stopped = self.control.post("/v1/clock/stop")
+            raise ControlRefused(
+                f"advance({ms}) was called off at group time {stopped['group_ms']}: it was not "
+                f"there after {PATIENCE_S} s on the wall",
+                _TIMED_OUT,
+            ) from None
         return [each["event"] for each in moved["fired"]]
 
     def move_coordinator(self, group_id: str, to: int | None = None) -> None:

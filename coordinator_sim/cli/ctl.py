@@ -20,6 +20,7 @@ from coordinator_sim.cli.ctl_calls import (
     table,
     url_in,
 )
+from coordinator_sim.cli.ctl_clock import clock_app
 from coordinator_sim.errors import ConfigError
 
 ctl = typer.Typer(
@@ -32,7 +33,6 @@ ctl = typer.Typer(
 fault_app = typer.Typer(help="Fault rules: what is done to requests on purpose.")
 topic_app = typer.Typer(help="Topics.")
 broker_app = typer.Typer(help="Brokers: stop, pause, partition, resume, restart.")
-clock_app = typer.Typer(help="The clock of groups.")
 trace_app = typer.Typer(help="Traces of what is served.")
 ctl.add_typer(fault_app, name="fault")
 ctl.add_typer(topic_app, name="topic")
@@ -239,56 +239,6 @@ def topic_create(
 def topic_delete(context: typer.Context, name: str) -> None:
     """Delete a topic with its records."""
     call(context, "DELETE", f"/v1/topics/{quoted(name)}")
-
-
-# -- clock ---------------------------------------------------------------------------------
-
-
-@clock_app.command("show")
-def clockshow(context: typer.Context) -> None:
-    """Show both clocks, what is parked, and the next deadlines but those of expiry sweeps."""
-    found = call(context, "GET", "/v1/clock")
-    parked, deadlines = found.pop("parked"), found.pop("deadlines")
-    show(found)
-    typer.echo("")
-    table(parked, ("group_id", "member_id", "api", "waits_for", "remaining_ms"))
-    typer.echo("")
-    of_groups = [each for each in deadlines if each["kind"] != "expiry"]
-    table(of_groups, ("in_ms", "kind", "group_id", "member_id", "broker_id"))
-
-
-@clock_app.command("set")
-def clock_set(
-    context: typer.Context,
-    clock: Annotated[list[str], typer.Argument(help="wall, scaled F, virtual or virtual auto.")],
-) -> None:
-    """Go on with another clock."""
-    show(call(context, "PUT", "/v1/clock", {"clock": " ".join(clock)}))
-
-
-@clock_app.command("advance")
-def clock_advance(
-    context: typer.Context,
-    ms: Annotated[
-        int | None, typer.Argument(help="How far; by default to the next deadline.", min=0)
-    ] = None,
-) -> None:
-    """Move a virtual clock on, and print what fired."""
-    _fired(call(context, "POST", "/v1/clock/advance", {"ms": ms}))
-
-
-@clock_app.command("run-until")
-def clock_run_until(context: typer.Context, group_ms: int) -> None:
-    """Move a virtual clock to an instant, milliseconds since 1970, and print what fired."""
-    _fired(call(context, "POST", "/v1/clock/run-until", {"group_ms": group_ms}))
-
-
-def _fired(moved: Json) -> None:
-    rows = [
-        {**each, "reason": each.get("details", {}).get("reason_text", "")}
-        for each in moved["fired"]
-    ]
-    table(rows, ("seq", "group_ms", "event", "group_id", "generation", "member_id", "reason"))
 
 
 # -- faults --------------------------------------------------------------------------------

@@ -35,8 +35,12 @@ class _Where(msgspec.Struct, frozen=True):
     control: str | None
 
 
-def client(context: typer.Context) -> "httpx.Client":
+def client(context: typer.Context, limit_s: float | None = _LIMIT_S) -> "httpx.Client":
     """Who calls the server that the command line names.
+
+    Args:
+        context: Has the server's place.
+        limit_s: How long an answer may take; None for as long as it needs.
 
     Raises:
         ConfigError: it names none.
@@ -52,17 +56,17 @@ def client(context: typer.Context) -> "httpx.Client":
     if not place.url:
         raise ConfigError(f"which server? --url, --ready-file, or the variable {URL_VARIABLE}")
     headers = {"authorization": f"Bearer {place.token}"} if place.token else {}
-    return httpx.Client(base_url=place.url, headers=headers, timeout=_LIMIT_S, trust_env=False)
+    return httpx.Client(base_url=place.url, headers=headers, timeout=limit_s, trust_env=False)
 
 
 @contextmanager
-def reached(context: typer.Context) -> "Iterator[httpx.Client]":
+def reached(context: typer.Context, limit_s: float | None = _LIMIT_S) -> "Iterator[httpx.Client]":
     """A client for calls; where none is answered, the line says which server was meant.
 
     Raises:
         ConfigError: no server answers.
     """
-    with client(context) as caller:
+    with client(context, limit_s) as caller:
         import httpx
 
         try:
@@ -98,14 +102,18 @@ def call(
     method: str,
     path: str,
     body: Json = None,
+    *,
     query: dict[str, str] | None = None,
+    limit_s: float | None = _LIMIT_S,
 ) -> Json:
-    """The answer to a call; leaves with the server's reason when it refuses.
+    """The answer to a call, as long as it may take where `limit_s` is None.
+
+    Leaves with the server's reason when that refuses.
 
     Raises:
         ConfigError: no server answers.
     """
-    with reached(context) as caller:
+    with reached(context, limit_s) as caller:
         answer = caller.request(method, path, json=body, params=query)
     if answer.is_error:
         fail(answer)

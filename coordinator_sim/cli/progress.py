@@ -9,12 +9,17 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 PATIENCE_S: Final = 2.0
-"""Shorter work shows no bar."""
+"""Work that takes less time shows no bar, unless told otherwise."""
 
 
 @contextmanager
-def progress_bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A function to tell how far the work is, out of `total`; the bar is drawn on stderr."""
+def progress_bar(
+    label: str, total: int, *, patience_s: float = PATIENCE_S
+) -> Iterator[Callable[[int], None]]:
+    """A function to tell how far the work is, out of `total`; the bar is drawn on stderr.
+
+    Work of less than `patience_s` shows no bar.
+    """
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
@@ -29,7 +34,7 @@ def progress_bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
 
     def update(completed: int) -> None:
         nonlocal drawn
-        if not drawn and console.is_terminal and time.monotonic() - started_s > PATIENCE_S:
+        if not drawn and console.is_terminal and time.monotonic() - started_s >= patience_s:
             bar.start()
             drawn = True
         if drawn:

@@ -6,6 +6,7 @@ clock is `timekeeper`.
 
 import time
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Final, Protocol
 
 from coordinator_sim.errors import ConfigError
@@ -13,6 +14,22 @@ from coordinator_sim.mini_broker.contract import Instants
 
 SHORTEST_SESSION_WALL_MS: Final = 2_000
 """A session that lasts less on the wall clock is easily lost by a client that is well."""
+
+SLOWEST: Final = 0.001
+"""Smallest factor of a scaled clock: a session of 45 s lasts half a day."""
+
+FASTEST: Final = 1_000_000
+"""Largest factor of a scaled clock.
+
+The longest session that brokers grant unless told otherwise, 30 minutes, lasts about 2 ms on it:
+two ticks of the alarm. On a faster clock no member could keep any session.
+"""
+
+LATEST_MS: Final = 32_503_680_000_000
+"""Group time that a clock can be moved to at most: the beginning of the year 3000."""
+
+END_MS: Final = 253_402_300_799_999
+"""The last instant of group time, where it stands still: calendars end with the year 9999."""
 
 WallMs = Callable[[], int]
 """Milliseconds since 1970, never going back."""
@@ -87,43 +104,47 @@ class WallClock:
 class ScaledClock:
     """Group time runs `factor` times as fast as the wall's, from the same instant on.
 
+    Group time stands still when it has come to `END_MS`.
+
     Args:
-        factor: Above 0; below 1 is slow motion.
+        factor: From `SLOWEST` to `FASTEST`; below 1 is slow motion.
 
     Raises:
-        ConfigError: the factor is not above 0.
+        ConfigError: the factor is out of these bounds.
     """
 
-    __slots__ = ("_group_start_ms", "_start_ms", "_wall", "factor")
+    __slots__ = ("_group_start_ms", "_ratio", "_start_ms", "_wall", "factor")
 
     def __init__(self, wall: WallMs, factor: float) -> None:
-        if not 0 < factor < float("inf"):
-            raise ConfigError(f"a clock scaled by {factor}: wants a number above 0")
+        if not SLOWEST <= factor <= FASTEST:
+            raise ConfigError(f"a clock scaled by {factor:g}: wants {SLOWEST} to {FASTEST}")
         self._wall = wall
         self._start_ms = self._group_start_ms = wall()
         self.factor = factor
+        self._ratio = Fraction(str(factor)).as_integer_ratio()
 
     @property
     def name(self) -> str:
         """As the command line has it."""
-        return f"scaled {self.factor:g}"
+        return f"scaled {self.factor:.15g}"
 
     def now(self) -> Instants:
         """The present on both."""
         wall_ms = self._wall()
-        passed_ms = int((wall_ms - self._start_ms) * self.factor)
-        return Instants(self._group_start_ms + passed_ms, wall_ms)
+        times, over = self._ratio
+        passed_ms = (wall_ms - self._start_ms) * times // over
+        return Instants(min(self._group_start_ms + passed_ms, END_MS), wall_ms)
 
     def move_to(self, group_ms: int) -> None:
         """Let group time be then, or leave it where it is if it is later already."""
         self._group_start_ms += max(0, group_ms - self.now().group_ms)
 
     def wall_until_group_ms(self, group_ms: int, now: Instants) -> int | None:
-        """Rounded up, so that the deadline has passed then."""
-        wanted_ms = group_ms - self._group_start_ms
-        passed_ms = int(wanted_ms / self.factor)
-        while int(passed_ms * self.factor) < wanted_ms:
-            passed_ms += 1
+        """Rounded up, so that the deadline has passed then; None behind the end of group time."""
+        if group_ms > END_MS:
+            return None
+        times, over = self._ratio
+        passed_ms = -((self._group_start_ms - group_ms) * over // times)
         return max(0, self._start_ms + passed_ms - now.wall_ms)
 
     def session_warning(self, group_id: str, session_timeout_ms: int) -> str | None:
@@ -197,4 +218,6 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ConfigError(f"a clock scaled by {text!r}: wants a number above 0") from None
+        raise ConfigError(
+            f"a clock scaled by {text!r}: wants a number from {SLOWEST} to {FASTEST}"
+        ) from None

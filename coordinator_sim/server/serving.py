@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import os
-import signal
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -22,6 +21,7 @@ from coordinator_sim.server.control.http import ControlServer
 from coordinator_sim.server.kafka_server import KafkaServer, Listen
 from coordinator_sim.server.metering import Meter
 from coordinator_sim.server.probe import answers_api_versions
+from coordinator_sim.server.stopping import stopped_by_signals
 from coordinator_sim.server.timekeeper import Timekeeper
 from coordinator_sim.server.tracing import Tracing
 from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
@@ -157,6 +157,7 @@ class Serving:
     async def stop(self) -> None:
         """Let answers leave, close everything, and finish what is recorded."""
         self.control.is_ready = False
+        self.server.timekeeper.call_off()
         await self.server.stop(DRAIN_S)
         if self._http is not None:
             await self._http.stop()
@@ -249,16 +250,13 @@ async def serve(options: ServeOptions, ready: Callable[[Ready], None]) -> None:
     Raises:
         ConfigError: an option cannot be, or an address cannot be bound.
     """
-    loop = asyncio.get_running_loop()
-    stopped = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopped.set)
-    serving = Serving(options)
-    try:
-        ready(await serving.start())
-        await stopped.wait()
-    finally:
-        await serving.stop()
+    with stopped_by_signals() as stopped:
+        serving = Serving(options)
+        try:
+            ready(await serving.start())
+            await stopped.wait()
+        finally:
+            await serving.stop()
 
 
 def _kept(options: ServeOptions) -> KeptCluster | None:

@@ -5,11 +5,13 @@ A driver calls `settled` after everything that may have changed a deadline.
 
 import asyncio
 import logging
+import time
+from collections.abc import Iterator
 from typing import Final, Protocol
 
-from coordinator_sim.errors import ConfigError
+from coordinator_sim.errors import ConfigError, described
 from coordinator_sim.mini_broker.contract import Instants
-from coordinator_sim.server.clocks import Clock, MovableClock, VirtualClock
+from coordinator_sim.server.clocks import LATEST_MS, Clock, MovableClock, VirtualClock
 
 AUTO_QUIET_MS: Final = 50
 """Wall time without a request after which an automatic clock jumps."""
@@ -17,6 +19,10 @@ _LOOK_S: Final = 0.001
 """Deadlines are looked at no more often: they are in milliseconds, and every family is asked."""
 _PAUSE_S: Final = 0.25
 """After deadlines that failed they are tried again no sooner."""
+FARTHEST_MS: Final = 315_576_000_000
+"""A clock is moved on by at most ten years at a time: whatever expires has expired by then."""
+_SLICE_S: Final = 0.02
+"""A clock is moved on for so long at a time; then the event loop does what else it has to do."""
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -40,18 +46,38 @@ class Timed(Protocol):
         ...
 
 
+class Advance:
+    """The way of a virtual clock to an instant, as far as it has come.
+
+    Attributes:
+        is_called_off: Whether the clock is to stay where it is.
+    """
+
+    __slots__ = ("from_ms", "is_called_off", "target_ms")
+
+    def __init__(self, from_ms: int, target_ms: int) -> None:
+        self.from_ms = from_ms
+        self.target_ms = target_ms
+        self.is_called_off = False
+
+
 class Timekeeper:
     """Fires the deadlines of a cluster; runs on the event loop it is first used on.
 
     Args:
         quiet_ms: Wall time without a request after which an automatic clock jumps to the next
             deadline.
+
+    Attributes:
+        clock: Tells the time.
+        under_way: The advance of the clock that is under way; None where none is.
     """
 
     __slots__ = (
         "_alarm",
         "_alarm_at",
         "_cluster",
+        "_failure",
         "_jump",
         "_look",
         "_looked_at",
@@ -59,6 +85,7 @@ class Timekeeper:
         "_quiet_ms",
         "_quiet_since",
         "clock",
+        "under_way",
     )
 
     def __init__(self, cluster: Timed, clock: Clock, quiet_ms: int = AUTO_QUIET_MS) -> None:
@@ -72,6 +99,8 @@ class Timekeeper:
         self._looked_at = -_LOOK_S
         self._paused_until = 0.0
         self._quiet_since = 0.0
+        self._failure: str | None = None
+        self.under_way: Advance | None = None
 
     def settled(self) -> None:
         """Requests were worked on, or a verb: arm the alarm if a deadline is earlier than before.
@@ -108,7 +137,8 @@ class Timekeeper:
         self._alarm = loop.call_at(at, self._ring)
 
     def stop(self) -> None:
-        """Fire nothing any more."""
+        """Fire nothing any more, and call off an advance."""
+        self.call_off()
         for handle in (self._alarm, self._jump, self._look):
             if handle is not None:
                 handle.cancel()
@@ -121,49 +151,103 @@ class Timekeeper:
         self._settle_now()
 
     def set_clock(self, clock: MovableClock) -> None:
-        """Go on with another clock, from the group time that it is: that never goes back."""
+        """Go on with another clock, from the group time that it is: that never goes back.
+
+        Raises:
+            ConfigError: an advance of the present clock is under way.
+        """
+        self._refuse_second()
         clock.move_to(self.clock.now().group_ms)
         self.stop()
         self.clock = clock
         self._settle_now()
 
-    def advance(self, ms: int) -> None:
-        """Move a virtual clock on, through every deadline on the way, one after the other.
+    def trouble(self) -> str | None:
+        """Why deadlines are not met: the clock or they cannot be read, or the latest failed."""
+        try:
+            self._delay_ms(self.clock.now())
+        except Exception as error:  # noqa: BLE001 - whatever it is, who asks is to hear of it
+            return described(error)
+        return self._failure
 
-        Raises:
-            ConfigError: the clock is not virtual, or it would go back.
+    def call_off(self) -> bool:
+        """Let the clock stay where it is on its way; whether an advance is under way."""
+        if self.under_way is None:
+            return False
+        self.under_way.is_called_off = True
+        return True
+
+    async def advance(self, ms: int) -> bool:
+        """Move a virtual clock on, through every deadline on the way, as `run_until`.
+
+        Args:
+            ms: From 0 to `FARTHEST_MS`.
         """
-        self.run_until(self.clock.now().group_ms + ms)
+        return await self.run_until(self.clock.now().group_ms + ms)
 
-    def run_until(self, group_ms: int) -> None:
+    async def run_until(self, group_ms: int) -> bool:
         """Move a virtual clock to that instant, through every deadline on the way.
 
+        In slices: requests are answered between two of them, at the group time of then.
+
+        Returns:
+            Whether the clock is there; False if it was called off on its way.
+
         Raises:
-            ConfigError: the clock is not virtual, or is past that.
+            ConfigError: the clock is not virtual, or an advance is under way already, or it would
+                go back, or more than ten years on, or past the year 2999.
         """
-        clock = self.clock
-        if not isinstance(clock, VirtualClock):
-            raise ConfigError(f"the clock is {clock.name}: only a virtual one can be moved")
-        if group_ms < clock.now().group_ms:
+        clock = self._movable()
+        now_ms = clock.now().group_ms
+        _check_target(now_ms, group_ms)
+        advance = self.under_way = Advance(now_ms, group_ms)
+        deadlines = self._meet_until(clock, group_ms)
+        try:
+            while not advance.is_called_off:
+                if _is_done_in(_SLICE_S, deadlines):
+                    return True
+                await asyncio.sleep(0)
+        finally:
+            self.under_way = None
+            self._settle_now()
+        return False
+
+    def step(self) -> bool:
+        """Move a virtual clock to the next deadline; whether there was one before the year 3000.
+
+        Raises:
+            ConfigError: the clock is not virtual, or an advance is under way.
+        """
+        clock = self._movable()
+        due_ms = self._cluster.exact_group_deadline_ms()
+        if due_ms is None or due_ms > LATEST_MS:
+            return False
+        for _ in self._meet_until(clock, max(due_ms, clock.now().group_ms)):
+            pass
+        self._settle_now()
+        return True
+
+    def _movable(self) -> VirtualClock:
+        if not isinstance(self.clock, VirtualClock):
+            raise ConfigError(f"the clock is {self.clock.name}: only a virtual one can be moved")
+        self._refuse_second()
+        return self.clock
+
+    def _refuse_second(self) -> None:
+        advance = self.under_way
+        if advance is not None:
             raise ConfigError(
-                f"group time is {clock.now().group_ms}: it cannot go back to {group_ms}"
+                f"an advance from {advance.from_ms} to {advance.target_ms} is under way, at "
+                f"{self.clock.now().group_ms}: wait for its end, or call it off by ctl clock stop"
             )
+
+    def _meet_until(self, clock: VirtualClock, group_ms: int) -> Iterator[None]:
+        """Meet one deadline after the other until that instant, and move the clock there."""
         while (due_ms := self._cluster.next_group_deadline_ms()) is not None and due_ms <= group_ms:
             clock.move_to(due_ms)
             self._cluster.expire(clock.now())
+            yield
         clock.move_to(group_ms)
-        self._settle_now()
-
-    def step(self) -> bool:
-        """Move a virtual clock to the next deadline; whether there was one.
-
-        Raises:
-            ConfigError: the clock is not virtual.
-        """
-        due_ms = self._cluster.exact_group_deadline_ms()
-        if due_ms is not None:
-            self.run_until(max(due_ms, self.clock.now().group_ms))
-        return due_ms is not None
 
     def _settle_now(self) -> None:
         """As `settled`, without putting it off."""
@@ -186,6 +270,7 @@ class Timekeeper:
         self._alarm = self._alarm_at = None
         try:
             self._cluster.expire(self.clock.now())
+            self._failure = None
         except Exception as error:  # noqa: BLE001 - later deadlines are to be met all the same
             self._pause(error)
         self._settle_now()
@@ -193,6 +278,7 @@ class Timekeeper:
     def _pause(self, error: Exception) -> None:
         """Deadlines have failed, and may again: tell it, and try them again after a while."""
         _LOG.error("%s", error)
+        self._failure = described(error)
         self._paused_until = asyncio.get_running_loop().time() + _PAUSE_S
 
     def _await_quiet(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -209,8 +295,36 @@ class Timekeeper:
             self._jump = loop.call_later(left, self._jump_when_quiet)
             return
         self._jump = None
+        if self.under_way is not None:
+            self._jump = loop.call_later(self._quiet_ms / 1000, self._jump_when_quiet)
+            return
         try:
             self.step()
+            self._failure = None
         except Exception as error:  # noqa: BLE001 - as in `_ring`
             self._pause(error)
             self._jump = loop.call_later(_PAUSE_S, self._jump_when_quiet)
+
+
+def _check_target(now_ms: int, group_ms: int) -> None:
+    """Refuse an instant that a clock cannot be moved to.
+
+    Raises:
+        ConfigError: it is past, or too far on.
+    """
+    if group_ms < now_ms:
+        raise ConfigError(f"group time is {now_ms}: it cannot go back to {group_ms}")
+    if group_ms - now_ms > FARTHEST_MS:
+        raise ConfigError(
+            f"group time is {now_ms}: it moves on by at most {FARTHEST_MS} ms, ten years, at a time"
+        )
+    if group_ms > LATEST_MS:
+        raise ConfigError(
+            f"group time cannot be moved to {group_ms}: {LATEST_MS}, the year 3000, is the latest"
+        )
+
+
+def _is_done_in(seconds: float, work: Iterator[None]) -> bool:
+    """Work for so long, a piece at least; whether the work is done."""
+    until_s = time.monotonic() + seconds
+    return all(time.monotonic() < until_s for _ in work)

@@ -34,6 +34,9 @@ LATENCY_US: Final = 250
 INSIDE: Final = ("_check_closed", "_process_events", "_scheduled", "_selector", "_write_to_self")
 """Private names that asyncio's own loop uses while it runs, and that this one gives or reads."""
 
+LAST_S: Final = (1 << 53) // 1_000_000
+"""Virtual time ends after 285 years: later microseconds are no floating-point numbers any more."""
+
 _FIRST_EPHEMERAL_PORT: Final = 32_768
 _ANY_HOST: Final = ("", "0.0.0.0", "::")  # noqa: S104 - nothing is bound, names are compared
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
@@ -150,10 +153,15 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     Args:
         latency_us: Microseconds that bytes need from one side to the other; at least 1.
-        limit_s: Virtual seconds within which everything has to end; None for no limit.
+        limit_s: Virtual seconds within which everything has to end, above 0 and at most `LAST_S`;
+            None for no limit.
         tap: Hears every write on every connection.
+
+    Raises:
+        ConfigError: a latency below 1, or a limit out of its bounds.
     """
 
+    _closed = True  # Until it is made: a loop that was refused has nothing to close.
     _check_closed: Callable[[], None]
     _scheduled: Sequence[asyncio.TimerHandle]
 
@@ -166,6 +174,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
     ) -> None:
         if latency_us < 1:
             raise ConfigError(f"a latency of {latency_us} us: give at least 1")
+        if limit_s is not None and not 0 < limit_s <= LAST_S:
+            raise ConfigError(f"limit_s={limit_s}: give above 0 and up to {LAST_S}, or None")
         self._now_us = 0
         self._limit_us = None if limit_s is None else _us(limit_s)
         self._numbers = itertools.count()
@@ -194,7 +204,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         Raises:
             VirtualDeadlock: there is no next timer, or it is behind the end.
         """
-        if timeout is None:
+        if timeout is None or (timeout > 0 and self._scheduled[0].when() > LAST_S):
             raise VirtualDeadlock(
                 f"virtual time stands at {self.time():.6f} s for ever: nothing is ready and no "
                 f"timer is set. {self._waiting()}. Another thread or a real socket cannot wake "
@@ -219,8 +229,16 @@ class VirtualLoop(asyncio.BaseEventLoop):
         *args: *Ts,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
-        """Call back at the first whole microsecond that is not before `when`."""
-        at_s = _us(when) / 1_000_000
+        """Call back at the first whole microsecond that is not before `when`.
+
+        A timer behind `LAST_S` never comes.
+
+        Raises:
+            ValueError: `when` is no number.
+        """
+        if math.isnan(when):
+            raise ValueError("a timer at nan s")
+        at_s = _us(when) / 1_000_000 if when <= LAST_S else math.inf
         return super().call_at(at_s, callback, *args, context=context)
 
     def call_at_us(self, at_us: int, callback: Callable[[], None]) -> asyncio.TimerHandle:

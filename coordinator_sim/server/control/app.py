@@ -150,7 +150,10 @@ class _Own:
         return Response(self._document, media_type=_JSON)
 
     async def health(self, _request: Request) -> Response:
-        return _json(Health(status="ok"))
+        error = self._control.trouble()
+        if error is None:
+            return _json(Health(status="ok"))
+        return _json(Health(status="not well", error=error), 503)
 
     async def ready(self, _request: Request) -> Response:
         if self._control.is_ready:

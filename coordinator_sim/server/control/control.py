@@ -53,6 +53,14 @@ class Control:
         self.cluster.latest = now
         return now
 
+    def trouble(self) -> str | None:
+        """Why the cluster that clients see is not well; None where it is.
+
+        The answer comes from the event loop that serves the brokers, so it comes only while that
+        loop has turns.
+        """
+        return self.timekeeper.trouble()
+
     def settle(self) -> None:
         """A verb was called: what waited goes on, deadlines may be others."""
         self.cluster.go_on(self.server.now())

@@ -5,6 +5,8 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from coordinator_sim.mini_broker.faults import Fault
+from coordinator_sim.server.clocks import LATEST_MS
+from coordinator_sim.server.timekeeper import FARTHEST_MS
 from coordinator_sim.trace.events import TraceEvent
 
 Port = Annotated[int, Meta(ge=0, le=65_535)]
@@ -231,18 +233,32 @@ class DeadlineView(Struct, frozen=True, kw_only=True):
     in_ms: int
 
 
+class AdvanceView(Struct, frozen=True, kw_only=True):
+    """An advance of the group clock that is under way, milliseconds since 1970.
+
+    Args:
+        now_ms: How far the clock has come.
+    """
+
+    from_ms: int
+    target_ms: int
+    now_ms: int
+
+
 class ClockView(Struct, frozen=True, kw_only=True):
     """Both clocks, milliseconds since 1970.
 
     Args:
         clock: `wall`, `scaled F`, `virtual` or `virtual auto`.
         next_deadline_ms: The earliest deadline on the group clock.
+        advance: What is under way; null while nothing is.
     """
 
     clock: str
     group_ms: int
     wall_ms: int
     next_deadline_ms: int | None
+    advance: AdvanceView | None = None
 
 
 class ClockState(ClockView, frozen=True, kw_only=True):
@@ -253,21 +269,21 @@ class ClockState(ClockView, frozen=True, kw_only=True):
 
 
 class SetClock(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Another clock: `wall`, `scaled F`, `virtual` or `virtual auto`."""
+    """Another clock: `wall`, `scaled F` with F from 0.001 to 1000000, `virtual`, `virtual auto`."""
 
-    clock: str
+    clock: Annotated[str, Meta(max_length=100)]
 
 
 class Advance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How far to move a virtual clock; null moves it to the next deadline."""
+    """How far to move a virtual clock, ten years at most; null moves it to the next deadline."""
 
-    ms: Duration | None = None
+    ms: Annotated[int, Meta(ge=0, le=FARTHEST_MS)] | None = None
 
 
 class RunUntil(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Group time to move a virtual clock to, milliseconds since 1970."""
+    """Group time to move a virtual clock to, milliseconds since 1970; ten years on at most."""
 
-    group_ms: Duration
+    group_ms: Annotated[int, Meta(ge=0, le=LATEST_MS)]
 
 
 class FeedItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -294,10 +310,18 @@ class FeedItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Moved(Struct, frozen=True, kw_only=True):
-    """What a moved clock caused, in order."""
+    """What happened while a clock was moved, in order.
+
+    Args:
+        fired: The newest 10,000 things at most.
+        is_there: Whether the clock came to where it was to go; false where that was called off.
+        is_whole: Whether `fired` has all that happened.
+    """
 
     clock: ClockView
     fired: tuple[FeedItem, ...]
+    is_there: bool
+    is_whole: bool
 
 
 class FaultView(Struct, frozen=True, kw_only=True):
@@ -362,7 +386,12 @@ class StartTrace(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     directory: str | None = None
 
 
-class Health(Struct, frozen=True, kw_only=True):
-    """Whether the server is well."""
+class Health(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Whether the server is well.
+
+    Args:
+        error: What is wrong.
+    """
 
     status: str
+    error: str | None = None

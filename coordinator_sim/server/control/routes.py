@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.mini_broker.faults import Fault
-from coordinator_sim.server.control import verbs
+from coordinator_sim.server.control import clock_verbs, verbs
 from coordinator_sim.server.control.control import Control
 from coordinator_sim.server.control.models import (
     Advance,
@@ -161,17 +161,18 @@ ROUTES: Final = (
     _get("/v1/groups/{group_id:path}", verbs.get_group, GroupView, errors=(404,)),
     _get("/v1/connections", verbs.list_connections, tuple[ConnectionView, ...]),
     _delete("/v1/connections/{connection}", verbs.close_connection),
-    _get("/v1/clock", verbs.get_clock, ClockState),
+    _get("/v1/clock", clock_verbs.get_clock, ClockState),
     ControlRoute(
         method="PUT",
         path="/v1/clock",
-        verb=verbs.set_clock,
+        verb=clock_verbs.set_clock,
         answer=ClockView,
         body=SetClock,
         errors=(409,),
     ),
-    _post("/v1/clock/advance", verbs.advance, Moved, Advance),
-    _post("/v1/clock/run-until", verbs.run_until, Moved, RunUntil),
+    _post("/v1/clock/advance", clock_verbs.advance, Moved, Advance),
+    _post("/v1/clock/run-until", clock_verbs.run_until, Moved, RunUntil),
+    _post("/v1/clock/stop", clock_verbs.stop_clock, ClockView),
     _get("/v1/faults", verbs.list_faults, tuple[FaultView, ...]),
     _post("/v1/faults", verbs.add_fault, FaultView, Fault, status=201),
     _delete("/v1/faults", verbs.clear_faults),

@@ -1,4 +1,7 @@
-"""What the control surface does with a served cluster. Each function is one route's."""
+"""What the control surface does with a served cluster. Each function is one route's.
+
+Those of the clock are in `clock_verbs`.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -7,23 +10,17 @@ from typing import TYPE_CHECKING, Final
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.mini_broker.faults import Fault, FaultState
 from coordinator_sim.mini_broker.operations import BrokerStatus
-from coordinator_sim.server.clocks import VirtualClock, parse_clock
+from coordinator_sim.server.control.clock_verbs import clock_of
 from coordinator_sim.server.control.models import (
-    Advance,
     BrokerView,
-    ClockState,
-    ClockView,
     ConnectionView,
     EndpointView,
     FaultView,
     GroupSummary,
     GroupView,
     LeaderView,
-    Moved,
     NewTopic,
-    RunUntil,
     ServerView,
-    SetClock,
     StartTrace,
     TopicView,
     TracedEvents,
@@ -36,12 +33,9 @@ from coordinator_sim.server.control.requests import (
     WaitedInVain,
 )
 from coordinator_sim.server.control.views import (
-    clock_view,
-    deadline_views,
     group_count,
     group_summaries,
     group_view,
-    parked_views,
     topic_view,
     topic_views,
 )
@@ -51,7 +45,6 @@ if TYPE_CHECKING:
 
 LONGEST_WAIT_MS: Final = 600_000
 DEFAULT_WAIT_MS: Final = 30_000
-SHOWN_DEADLINES: Final = 1_000
 _STATES: Final = {
     "empty": "Empty",
     "preparingrebalance": "PreparingRebalance",
@@ -77,7 +70,7 @@ def get_server(control: "Control", _: ControlRequest) -> ServerView:
         seed=settings.seed,
         bootstrap=server.bootstrap(),
         pid=control.pid,
-        clock=_clock(control),
+        clock=clock_of(control),
         election_delay_ms=cluster.operations.election_delay_ms,
         topics=len(cluster.image.topics),
         groups=group_count(cluster),
@@ -361,63 +354,6 @@ def close_connection(control: "Control", request: ControlRequest) -> None:
     if not control.server.close_connection(number):
         raise NotFound(f"there is no connection {number}")
     control.tell("connection", "CLOSED", connection=number)
-
-
-# -- clock ---------------------------------------------------------------------------------
-
-
-def get_clock(control: "Control", _: ControlRequest) -> ClockState:
-    """Both clocks, every parked request with its deadline, and the next deadlines."""
-    view, cluster = _clock(control), control.cluster
-    return ClockState(
-        **{name: getattr(view, name) for name in view.__struct_fields__},
-        parked=parked_views(cluster, view.group_ms),
-        deadlines=deadline_views(cluster, view.group_ms)[:SHOWN_DEADLINES],
-    )
-
-
-def set_clock(control: "Control", request: ControlRequest) -> ClockView:
-    """Go on with another clock; group time never goes back."""
-    wanted: SetClock = request.body
-    control.timekeeper.set_clock(parse_clock(wanted.clock))
-    control.tell("clock", "SET", clock=wanted.clock)
-    return _clock(control)
-
-
-def advance(control: "Control", request: ControlRequest) -> Moved:
-    """Move a virtual clock on; the answer is what fired, in order."""
-    wanted: Advance = request.body
-    keeper = control.timekeeper
-    if wanted.ms is None:
-        _virtual(control)
-        return _moved(control, keeper.step)
-    ms = wanted.ms
-    return _moved(control, lambda: keeper.advance(ms))
-
-
-def run_until(control: "Control", request: ControlRequest) -> Moved:
-    """Move a virtual clock to an instant; the answer is what fired, in order."""
-    wanted: RunUntil = request.body
-    return _moved(control, lambda: control.timekeeper.run_until(wanted.group_ms))
-
-
-def _virtual(control: "Control") -> None:
-    clock = control.timekeeper.clock
-    if not isinstance(clock, VirtualClock):
-        raise ConfigError(f"the clock is {clock.name}: only a virtual one can be moved")
-
-
-def _moved(control: "Control", move: Callable[[], object]) -> Moved:
-    before = control.feed.last_seq
-    move()
-    fired = tuple(control.feed.after(before))
-    control.tell("clock", "MOVED", fired=len(fired))
-    return Moved(clock=_clock(control), fired=fired)
-
-
-def _clock(control: "Control") -> ClockView:
-    now = control.now()
-    return clock_view(control.cluster, control.timekeeper.clock.name, now.group_ms, now.wall_ms)
 
 
 # -- faults --------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.inspection import state_name
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.ingest.ownership import CONNECT, CONSUMER
+from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.image import TOPIC_RESOURCE, TopicState
 from coordinator_sim.mini_broker.living_broker import LivingBroker
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
@@ -21,6 +22,7 @@ from coordinator_sim.protocol.messages import (
     RequestContext,
 )
 from coordinator_sim.server.control.models import (
+    AdvanceView,
     ClockView,
     DeadlineView,
     GroupSummary,
@@ -31,6 +33,7 @@ from coordinator_sim.server.control.models import (
     PartitionView,
     TopicView,
 )
+from coordinator_sim.server.timekeeper import Timekeeper
 from coordinator_sim.wire.connect_protocol import decode_connect_assignment
 from coordinator_sim.wire.consumer_protocol import decode_assignment, subscribed_topics
 
@@ -259,13 +262,17 @@ def _deadline(broker_id: int, timer: Timer, now_ms: int) -> DeadlineView:
     )
 
 
-def clock_view(cluster: ServedCluster, name: str, group_ms: int, wall_ms: int) -> ClockView:
+def clock_view(cluster: ServedCluster, keeper: Timekeeper, now: Instants) -> ClockView:
     """Both clocks."""
+    advance = keeper.under_way
     return ClockView(
-        clock=name,
-        group_ms=group_ms,
-        wall_ms=wall_ms,
+        clock=keeper.clock.name,
+        group_ms=now.group_ms,
+        wall_ms=now.wall_ms,
         next_deadline_ms=cluster.exact_group_deadline_ms(),
+        advance=None
+        if advance is None
+        else AdvanceView(from_ms=advance.from_ms, target_ms=advance.target_ms, now_ms=now.group_ms),
     )
 
 

@@ -20,6 +20,7 @@ from coordinator_sim.wire.frames import RequestHeader, read_response_frame, requ
 from coordinator_sim.wire.schema import Data
 
 COMMAND = (sys.executable, "-m", "coordinator_sim")
+QUICK_TOPIC = "offsets.topic.num.partitions=1"
 SLOW_TO_IMPORT = ("pyarrow", "rich", "simpy", "starlette", "uvicorn", "httpx", "pyspark")
 
 
@@ -54,14 +55,19 @@ def ctl(url: str, *arguments: str, status: int = 0) -> str:
 
 def metadata(address: str) -> Data:
     """What a broker tells of the cluster."""
+    return ask(address, ApiKey.METADATA, 1, {"topics": None})
+
+
+def ask(address: str, api: ApiKey, version: int, body: Data) -> Data:
+    """A broker's answer to one request."""
     host, _, port = address.rpartition(":")
-    header = RequestHeader(api_key=ApiKey.METADATA, api_version=1, correlation_id=1)
-    frame = request_frame(header, {"topics": None})
+    header = RequestHeader(api_key=api, api_version=version, correlation_id=1)
+    frame = request_frame(header, body)
     with socket.create_connection((host, int(port)), timeout=10) as link:
         link.sendall(len(frame).to_bytes(4, "big") + frame)
         with link.makefile("rb") as stream:
             answer = stream.read(int.from_bytes(stream.read(4), "big"))
-    return read_response_frame(ApiKey.METADATA, 1, answer)[1]
+    return read_response_frame(api, version, answer)[1]
 
 
 def test_line_of_json_says_where_everything_is(tmp_path: Path) -> None:
@@ -191,6 +197,31 @@ def test_nothing_slow_is_imported_before_the_listeners_answer() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("ends_by", ["SIGTERM", "SIGINT", "ctl clock stop"])
+def test_endless_advance_ends_by_a_signal_and_by_ctl(ends_by: str) -> None:
+    """SIGTERM ends the server, Ctrl-C of `ctl` and `ctl clock stop` the advance."""
+    sweeping = ("--set", "offsets.retention.check.interval.ms=1", "--set", QUICK_TOPIC)
+    with serving("--port", "0", "--clock", "virtual", *sweeping) as ready:
+        ask(ready["bootstrap"], ApiKey.FIND_COORDINATOR, 1, {"key": "g", "keyType": 0})
+        url = ready["control"]
+        command = [*COMMAND, "ctl", "--url", url, "clock", "advance", str(10**11)]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as advance:
+            for _ in range(200):
+                if json.loads(ctl(url, "get", "/v1/clock"))["advance"] is not None:
+                    break
+            if ends_by == "SIGTERM":
+                os.kill(ready["pid"], signal.SIGTERM)
+            elif ends_by == "SIGINT":
+                advance.send_signal(signal.SIGINT)
+            else:
+                assert ctl(url, "clock", "stop").startswith("group time is ")
+            _, said = advance.communicate(timeout=30)
+        if ends_by != "SIGTERM":
+            assert advance.returncode == 130
+            assert "called off at " in said
+            assert "no advance is under way" in ctl(url, "clock", "stop", status=2)
 
 
 def test_ctl_operates_a_server(tmp_path: Path) -> None:

@@ -85,6 +85,33 @@ def test_every_test_has_a_cluster_as_new(run_pytest: RunPytest) -> None:
     assert code == 0, output
 
 
+ENDLESS = (
+    CLIENTS
+    + """
+import coordinator_sim_pytest.control
+from coordinator_sim_pytest.control import ControlRefused
+
+@pytest.mark.kafka_settings({"offsets.retention.check.interval.ms": 1_000})
+def test_an_advance_without_end(kafka_server, monkeypatch):
+    kafka_server.create_topic("t")
+    close(members(kafka_server, 1))
+    kafka_server.set_clock("virtual")
+    monkeypatch.setattr(coordinator_sim_pytest.control, "PATIENCE_S", 1)
+    with pytest.raises(ControlRefused, match="was called off at group time"):
+        kafka_server.advance(100_000_000_000)
+    with pytest.raises(ControlRefused, match="315576000000"):
+        kafka_server.advance(315_576_000_001)
+    kafka_server.advance(1)
+"""
+)
+
+
+def test_advance_that_does_not_end_is_called_off(run_pytest: RunPytest) -> None:
+    """A test hears of it, and its server is free again."""
+    code, output = run_pytest(ENDLESS)
+    assert code == 0, output
+
+
 MARKED = (
     CLIENTS
     + """

@@ -8,13 +8,17 @@ import pytest
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.server.clocks import (
+    END_MS,
+    FASTEST,
+    LATEST_MS,
+    SLOWEST,
     ScaledClock,
     VirtualClock,
     WallClock,
     parse_clock,
     steady_wall,
 )
-from coordinator_sim.server.timekeeper import Timekeeper
+from coordinator_sim.server.timekeeper import FARTHEST_MS, Timekeeper
 
 START_MS = 1_700_000_000_000
 
@@ -117,11 +121,33 @@ def test_clock_of_the_command_line_is_named_as_there(text: str, name: str) -> No
     assert parse_clock(text).name == name
 
 
-@pytest.mark.parametrize("text", ["", "sundial", "scaled", "scaled x", "scaled 0", "scaled inf"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "sundial", "scaled", "scaled x", "scaled 0", "scaled inf", "scaled nan", "scaled -1"),
+        *("scaled 1e308", "scaled 1000001", "scaled 0.0009", f"scaled {'9' * 5_000}"),
+    ],
+)
 def test_unknown_clock_is_refused(text: str) -> None:
     """What is no clock is said to be none."""
-    with pytest.raises(ConfigError, match="clock"):
+    with pytest.raises(ConfigError, match="clock") as refused:
         parse_clock(text)
+    assert "wants" in str(refused.value)
+
+
+@pytest.mark.parametrize("factor", [SLOWEST, FASTEST])
+@pytest.mark.parametrize("wall_ms", [0, 1, 10**15])
+def test_scaled_clock_never_leaves_the_calendar(factor: float, wall_ms: int) -> None:
+    """However long it runs it stands still at the end, and a later deadline never comes."""
+    hand = Hand()
+    clock = ScaledClock(hand, factor)
+    hand.now_ms += wall_ms
+    now = clock.now()
+    assert START_MS <= now.group_ms <= END_MS
+    assert clock.wall_until_group_ms(2**63 - 1, now) is None
+    assert clock.wall_until_group_ms(END_MS, now) is not None
+    clock.move_to(END_MS)
+    assert clock.now().group_ms == END_MS
 
 
 def test_steady_wall_shows_the_time_of_day() -> None:
@@ -134,7 +160,7 @@ def test_steady_wall_shows_the_time_of_day() -> None:
 async def _advance(*, by_ms: int) -> Deadlines:
     cluster = Deadlines([START_MS + 5, START_MS + 3, START_MS + 20], [])
     keeper = Timekeeper(cluster, VirtualClock(Hand()))
-    keeper.advance(by_ms)
+    assert await keeper.advance(by_ms)
     keeper.stop()
     return cluster
 
@@ -151,13 +177,98 @@ def test_wall_clock_cannot_be_advanced() -> None:
     async def story() -> None:
         on_wall = Timekeeper(Deadlines([], []), WallClock(time.monotonic))
         with pytest.raises(ConfigError, match="only a virtual one"):
-            on_wall.advance(1)
+            await on_wall.advance(1)
         virtual = Timekeeper(Deadlines([], []), VirtualClock(Hand()))
         with pytest.raises(ConfigError, match="cannot go back"):
-            virtual.advance(-1)
+            await virtual.advance(-1)
         virtual.stop()
 
     asyncio.run(story())
+
+
+class Endless(Deadlines):
+    """A cluster that always has a deadline in the next millisecond, as a group that never rests."""
+
+    def __init__(self) -> None:
+        super().__init__([], [])
+        self.now_ms = START_MS
+
+    def expire(self, now: Instants) -> None:
+        """Have the next one."""
+        self.now_ms = now.group_ms
+
+    def next_group_deadline_ms(self) -> int | None:
+        """The next millisecond."""
+        return self.now_ms + 1
+
+
+def test_advance_without_end_leaves_turns_and_is_called_off() -> None:
+    """Others go on meanwhile, a second advance is refused, and the clock stays where it is."""
+
+    async def story() -> None:
+        clock = VirtualClock(Hand())
+        keeper = Timekeeper(Endless(), clock)
+        advance = asyncio.create_task(keeper.advance(10**11))
+        await asyncio.sleep(0)
+        for _ in range(3):
+            before_ms = clock.now().group_ms
+            await asyncio.sleep(0)
+            assert clock.now().group_ms > before_ms
+        under_way = keeper.under_way
+        assert under_way is not None
+        assert (under_way.from_ms, under_way.target_ms) == (START_MS, START_MS + 10**11)
+        for second in (keeper.advance(1), keeper.run_until(clock.now().group_ms)):
+            with pytest.raises(ConfigError, match=r"is under way, at \d+: wait .* ctl clock stop"):
+                await second
+        with pytest.raises(ConfigError, match="is under way"):
+            keeper.set_clock(parse_clock("wall"))
+        assert keeper.call_off()
+        assert not await advance
+        assert keeper.under_way is None
+        assert START_MS < clock.now().group_ms < START_MS + 10**11
+        assert not keeper.call_off()
+        keeper.stop()
+
+    asyncio.run(asyncio.wait_for(story(), 20))
+
+
+@pytest.mark.parametrize(
+    ("from_ms", "to_ms", "reason"),
+    [
+        (START_MS, START_MS + FARTHEST_MS + 1, "ten years, at a time"),
+        (LATEST_MS - 1, LATEST_MS + 1, "the year 3000, is the latest"),
+        (START_MS, 10**4_000, "ten years, at a time"),
+    ],
+)
+def test_clock_is_not_moved_out_of_bounds(from_ms: int, to_ms: int, reason: str) -> None:
+    """Nothing has changed after the refusal, and the way up to the bound is free."""
+
+    async def story() -> None:
+        clock = VirtualClock(Hand())
+        clock.move_to(from_ms)
+        keeper = Timekeeper(Deadlines([], []), clock)
+        with pytest.raises(ConfigError, match=reason):
+            await keeper.run_until(to_ms)
+        assert clock.now().group_ms == from_ms
+        assert await keeper.run_until(min(from_ms + FARTHEST_MS, LATEST_MS))
+        keeper.stop()
+
+    asyncio.run(story())
+
+
+def test_trouble_of_a_broken_clock_is_told() -> None:
+    """A clock that cannot be read is no well cluster's."""
+
+    def broken() -> int:
+        raise OverflowError("no such instant")
+
+    keeper = Timekeeper(Deadlines([START_MS + 9], []), VirtualClock(Hand()))
+    assert keeper.trouble() is None
+    clock = ScaledClock(Hand(), 2)
+    keeper.clock = clock
+    assert keeper.trouble() is None
+    clock._wall = broken
+    assert "no such instant" in (keeper.trouble() or "")
 
 
 def test_automatic_clock_jumps_when_nothing_happens() -> None:
@@ -199,7 +310,7 @@ def test_group_time_never_goes_back_with_a_new_clock(text: str) -> None:
 
     async def story() -> None:
         keeper = Timekeeper(Deadlines([], []), parse_clock("virtual"))
-        keeper.advance(10**9)
+        await keeper.advance(10**9)
         was_ms = keeper.clock.now().group_ms
         keeper.set_clock(parse_clock(text))
         now = keeper.clock.now()

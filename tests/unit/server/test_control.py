@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import msgspec
 import pytest
+from msgspec import structs
 from openapi_spec_validator import validate
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
@@ -18,6 +19,7 @@ from coordinator_sim.mini_broker.settings import ClusterSettings
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import HeartbeatResponse
 from coordinator_sim.protocol.partitioning import partition_for
+from coordinator_sim.server.clocks import ScaledClock
 from coordinator_sim.server.control.access import Access
 from coordinator_sim.server.properties import listeners_of
 from coordinator_sim.server.serving import ControlOptions, Ready, ServeOptions, Serving
@@ -182,6 +184,100 @@ def test_virtual_clock_says_what_waits_and_what_fired() -> None:
             await each.close()
 
     play(story, options(clock="virtual"))
+
+
+def restless() -> ServeOptions:
+    """A virtual clock with a deadline in every millisecond: a long advance does not end."""
+    given = options(clock="virtual")
+    sweeping = structs.replace(given.cluster.coordinator, offsets_retention_check_interval_ms=1)
+    return structs.replace(given, cluster=structs.replace(given.cluster, coordinator=sweeping))
+
+
+def test_others_are_answered_while_the_clock_moves_and_it_is_called_off() -> None:
+    """Kafka and HTTP go on, progress is shown, a second advance is refused; then it stops."""
+
+    async def story(server: Running) -> None:
+        client = await coordinated(server, "app")
+        advancing = asyncio.create_task(server.call("POST", "/v1/clock/advance", {"ms": 10**11}))
+        shown = []
+        async with asyncio.timeout(10):
+            while len(shown) < 2:
+                clock = await server.get("/v1/clock")
+                assert isinstance(clock, dict)
+                if clock["advance"] is not None:
+                    shown.append(clock["advance"])
+        assert shown[0]["from_ms"] + 10**11 == shown[0]["target_ms"] == shown[1]["target_ms"]
+        assert shown[0]["from_ms"] <= shown[0]["now_ms"] < shown[1]["now_ms"]
+        assert await server.get("/healthz") == {"status": "ok"}
+        assert isinstance(await client.beat("app", "nobody"), HeartbeatResponse)
+        await client.close()
+        for body in ({"ms": 1}, {}):
+            refused = await server.call("POST", "/v1/clock/advance", body, status=409)
+            assert isinstance(refused, dict)
+            assert "is under way" in refused["error"]
+        await server.call("PUT", "/v1/clock", {"clock": "wall"}, status=409)
+        assert not advancing.done()
+        await server.call("POST", "/v1/clock/stop")
+        moved = await advancing
+        assert isinstance(moved, dict)
+        assert (moved["is_there"], moved["clock"]["advance"]) == (False, None)
+        await server.call("POST", "/v1/clock/stop", status=409)
+
+    play(story, restless())
+
+
+def test_reset_ends_an_advance() -> None:
+    """A cluster begins anew whatever its clock is in the middle of."""
+
+    async def story(server: Running) -> None:
+        client = await coordinated(server, "app")
+        advancing = asyncio.create_task(server.call("POST", "/v1/clock/advance", {"ms": 10**11}))
+        await asyncio.sleep(0.05)
+        assert not advancing.done()
+        await client.close()
+        found = await server.call("POST", "/v1/reset")
+        assert isinstance(found, dict)
+        moved = await advancing
+        assert isinstance(moved, dict)
+        assert not moved["is_there"]
+
+    play(story, restless())
+
+
+@pytest.mark.parametrize("clock", ["scaled 1e308", "scaled 1e7", "scaled nan", "scaled 1e-9"])
+def test_clock_out_of_bounds_changes_nothing(clock: str) -> None:
+    """The refusal names the bounds; the old clock, health and reset go on."""
+
+    async def story(server: Running) -> None:
+        refused = await server.call("PUT", "/v1/clock", {"clock": clock}, status=409)
+        assert isinstance(refused, dict)
+        assert refused["error"].endswith("wants 0.001 to 1000000")
+        found = await server.get("/v1/clock")
+        assert isinstance(found, dict)
+        assert found["clock"] == "wall"
+        await server.get("/healthz")
+        await server.call("POST", "/v1/reset")
+
+    play(story)
+
+
+def test_cluster_that_meets_no_deadlines_is_not_healthy() -> None:
+    """Health is an answer about the brokers: 503 with the reason where time does not go on."""
+
+    async def story(server: Running) -> None:
+        def broken() -> int:
+            raise OverflowError("no such instant")
+
+        keeper = server.serving.server.timekeeper
+        sound, keeper.clock = keeper.clock, ScaledClock(lambda: 0, 1)
+        keeper.clock._wall = broken
+        found = await server.get("/healthz", status=503)
+        keeper.clock = sound
+        assert isinstance(found, dict)
+        assert "no such instant" in found["error"]
+        await server.get("/healthz")
+
+    play(story)
 
 
 def test_short_session_on_a_fast_clock_is_logged(caplog: pytest.LogCaptureFixture) -> None:

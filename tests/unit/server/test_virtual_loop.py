@@ -314,3 +314,34 @@ def test_timers_are_handles_in_a_heap_by_their_instant() -> None:
     heads = itertools.islice(loop._scheduled, 1)
     assert [handle.when() for handle in heads] == [1.0]
     loop.close()
+
+
+@pytest.mark.parametrize("seconds", [float("inf"), 1e300, 1e17])
+def test_timer_behind_the_end_of_time_never_comes(seconds: float) -> None:
+    """Time neither jumps there nor breaks: whoever waits for it alone waits for ever."""
+
+    async def story() -> None:
+        sleeping = asyncio.create_task(asyncio.sleep(seconds))
+        await asyncio.sleep(1)
+        assert not sleeping.done()
+        await sleeping
+
+    with pytest.raises(VirtualDeadlock, match=r"stands at 1\.\d+ s for ever"):
+        in_virtual_time(story())
+
+
+def test_timer_at_no_number_is_refused() -> None:
+    """It would never be in order with the others."""
+
+    async def story() -> None:
+        with pytest.raises(ValueError, match="nan"):
+            loop_now().call_later(float("nan"), print)
+
+    in_virtual_time(story())
+
+
+@pytest.mark.parametrize("limit_s", [float("inf"), float("nan"), -1, 0, 1e308])
+def test_limit_out_of_bounds_is_refused(limit_s: float) -> None:
+    """The message has the value and the bounds; no half-made loop is left."""
+    with pytest.raises(ConfigError, match=f"limit_s={limit_s}: give above 0".replace("+", ".")):
+        VirtualLoop(limit_s=limit_s)

@@ -1,0 +1,137 @@
+"""`ctl clock`: the clock of groups of a running `serve`."""
+
+import threading
+from typing import Annotated, Final
+
+import typer
+
+from coordinator_sim.cli.ctl_calls import Json, call, show, table
+from coordinator_sim.cli.ending import EXIT_INTERRUPTED
+
+clock_app = typer.Typer(help="The clock of groups.")
+
+_LOOK_S: Final = 0.25
+"""How often an advance is asked how far it is, for the bar on a terminal."""
+
+
+@clock_app.command("show")
+def clock_show(context: typer.Context) -> None:
+    """Show both clocks, what is parked, and the next deadlines but those of expiry sweeps."""
+    found = call(context, "GET", "/v1/clock")
+    parked, deadlines = found.pop("parked"), found.pop("deadlines")
+    _show(found)
+    typer.echo("")
+    table(parked, ("group_id", "member_id", "api", "waits_for", "remaining_ms"))
+    typer.echo("")
+    of_groups = [each for each in deadlines if each["kind"] != "expiry"]
+    table(of_groups, ("in_ms", "kind", "group_id", "member_id", "broker_id"))
+
+
+@clock_app.command("set")
+def clock_set(
+    context: typer.Context,
+    clock: Annotated[list[str], typer.Argument(help="wall, scaled F, virtual or virtual auto.")],
+) -> None:
+    """Go on with another clock."""
+    _show(call(context, "PUT", "/v1/clock", {"clock": " ".join(clock)}))
+
+
+@clock_app.command("advance")
+def clock_advance(
+    context: typer.Context,
+    ms: Annotated[
+        int | None,
+        typer.Argument(help="How far, ten years at most; by default to the next deadline.", min=0),
+    ] = None,
+) -> None:
+    """Move a virtual clock on, and print what happened meanwhile; Ctrl-C calls it off."""
+    _move(context, "/v1/clock/advance", {"ms": ms})
+
+
+@clock_app.command("run-until")
+def clock_run_until(context: typer.Context, group_ms: int) -> None:
+    """Move a virtual clock to an instant, milliseconds since 1970; as advance does."""
+    _move(context, "/v1/clock/run-until", {"group_ms": group_ms})
+
+
+@clock_app.command("stop")
+def clock_stop(context: typer.Context) -> None:
+    """Call off the advance that is under way; the clock stays where it is then."""
+    typer.echo(f"group time is {call(context, 'POST', '/v1/clock/stop')['group_ms']}")
+
+
+def _show(clock: dict[str, Json]) -> None:
+    show({name: value for name, value in clock.items() if name != "advance" or value is not None})
+
+
+def _move(context: typer.Context, path: str, body: dict[str, Json]) -> None:
+    moving = _Moving(context, path, body)
+    try:
+        moving.watch()
+    except KeyboardInterrupt:
+        moving.call_off()
+    moved = moving.answer()
+    rows = [
+        {**each, "reason": each.get("details", {}).get("reason_text", "")}
+        for each in moved["fired"]
+    ]
+    table(rows, ("seq", "group_ms", "event", "group_id", "generation", "member_id", "reason"))
+    if not moved["is_whole"]:
+        typer.echo(f"these are the newest {len(rows)}; what was before them is not kept", err=True)
+    if not moved["is_there"]:
+        typer.echo(f"called off at {moved['clock']['group_ms']}", err=True)
+        raise typer.Exit(EXIT_INTERRUPTED)
+
+
+class _Moving:
+    """A call that moves the clock, on a thread of its own: meanwhile another call can end it."""
+
+    def __init__(self, context: typer.Context, path: str, body: dict[str, Json]) -> None:
+        self._context = context
+        self._answer: Json = None
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._call, args=(path, body), daemon=True)
+        self._thread.start()
+
+    def _call(self, path: str, body: dict[str, Json]) -> None:
+        try:
+            self._answer = call(self._context, "POST", path, body, limit_s=None)
+        except BaseException as error:  # noqa: BLE001 - it is raised where the answer is read
+            self._error = error
+
+    def watch(self) -> None:
+        """Wait for the answer; on a terminal a bar shows how far the clock is."""
+        from coordinator_sim.cli.progress import PATIENCE_S, progress_bar
+
+        self._thread.join(PATIENCE_S)
+        advance = self._advance()
+        if advance is None:
+            self._thread.join()
+            return
+        start_ms, total_ms = advance["from_ms"], advance["target_ms"] - advance["from_ms"]
+        with progress_bar("moving the clock", total_ms, patience_s=0) as tell:
+            while (advance := self._advance()) is not None:
+                tell(advance["now_ms"] - start_ms)
+                self._thread.join(_LOOK_S)
+
+    def _advance(self) -> Json:
+        """What is under way; None when the call is answered."""
+        if not self._thread.is_alive():
+            return None
+        return call(self._context, "GET", "/v1/clock")["advance"]
+
+    def call_off(self) -> None:
+        """End the move where it is."""
+        if self._thread.is_alive():
+            call(self._context, "POST", "/v1/clock/stop")
+
+    def answer(self) -> Json:
+        """What happened.
+
+        Raises:
+            Exception: what the call ended with.
+        """
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._answer
