@@ -21,7 +21,7 @@ Unit = tuple[Json, ...]
 Trial = Callable[[Sequence[Json]], tuple[int, Difference | None]]
 """Runs commands on both sides: how many were run, and the first difference."""
 
-_DRAWN_ID: Final = re.compile(r"-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$")
+_DRAWN_ID: Final = re.compile(r"-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\Z")
 _TRIES: Final = 400
 """Programs that Hypothesis may try."""
 

@@ -247,14 +247,16 @@ def parse_bootstrap(text: str) -> "tuple[Node, ...]":
     Raises:
         ConfigError: no address, or one without a sound port.
     """
+    from coordinator_sim.protocol.java_numbers import java_int
     from coordinator_sim.protocol.messages import Node
 
     nodes = []
     for number, address in enumerate(filter(None, (each.strip() for each in text.split(","))), 1):
         host, colon, port = address.rpartition(":")
-        if not colon or not host or not port.isdecimal() or not 0 < int(port) <= MAX_PORT:
+        port_number = java_int(port)
+        if not colon or not host or port_number is None or not 0 < port_number <= MAX_PORT:
             raise ConfigError(f"--bootstrap {address!r}: wants HOST:PORT, as localhost:9092")
-        nodes.append(Node(node_id=-number, host=host.strip("[]"), port=int(port)))
+        nodes.append(Node(node_id=-number, host=host.strip("[]"), port=port_number))
     if not nodes:
         raise ConfigError("--bootstrap is empty: wants HOST:PORT, as localhost:9092")
     return tuple(nodes)

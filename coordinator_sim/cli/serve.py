@@ -176,21 +176,24 @@ def _properties(config: Path | None, pairs: list[str]) -> dict[str, str]:
 
 
 def _parse_topics(text: str) -> dict[str, int]:
-    from coordinator_sim.mini_broker.topic_names import complaint
+    from coordinator_sim.protocol.java_numbers import java_int
+    from coordinator_sim.protocol.topic_names import check_topic_name
 
     topics: dict[str, int] = {}
     for part in filter(None, text.split(",")):
         name, _, count = part.partition(":")
-        if not name or not count.isdecimal() or int(count) == 0:
+        partitions = java_int(count, bits=64)
+        if not name or partitions is None or partitions < 1:
             raise ConfigError(f"--topics {part!r}: write NAME:PARTITIONS, such as orders:6")
-        if int(count) > MAX_PARTITIONS:
+        if partitions > MAX_PARTITIONS:
             raise ConfigError(f"--topics {part!r}: at most {MAX_PARTITIONS} partitions")
-        wrong = complaint(name)
-        if wrong is not None:
-            raise ConfigError(f"--topics {part!r}: {wrong}")
+        try:
+            check_topic_name(name)
+        except ConfigError as error:
+            raise ConfigError(f"--topics {part!r}: {error}") from None
         if name in topics:
             raise ConfigError(f"--topics has {name} twice: name it once")
-        topics[name] = int(count)
+        topics[name] = partitions
     return topics
 
 

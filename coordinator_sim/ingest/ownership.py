@@ -36,12 +36,12 @@ _HEEDED: Final = frozenset(
         Event.GROUP_DEAD,
     }
 )
-_NATURAL: Final = re.compile(r"^(.*-)(\d+)$", re.DOTALL)
+_NATURAL: Final = re.compile(r"(.*-)(\d{1,18})", re.DOTALL)
 
 
 def _natural_order(resource: str) -> tuple[str, int]:
     """Sorts partitions and tasks of one topic or connector by number."""
-    matched = _NATURAL.match(resource)
+    matched = _NATURAL.fullmatch(resource)
     return (resource, -1) if matched is None else (matched[1], int(matched[2]))
 
 

@@ -23,6 +23,7 @@ from coordinator_sim.mini_broker.image import BROKER_RESOURCE, GROUP_RESOURCE, T
 from coordinator_sim.mini_broker.setting_types import SettingType
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.java_numbers import java_int
 from coordinator_sim.wire.schema import Data
 
 ConfigWrite = Callable[[Administration, Data], ConfigsChanged | ApiError]
@@ -91,9 +92,10 @@ def _loggers_error(call: Call, resource: Data) -> ApiError:
 def _broker_write_error(admin: Administration, call: Call, resource: Data) -> ApiError | None:
     name = resource["resourceName"]
     if name:
-        if not name.removeprefix("-").isdecimal():
+        broker_id = java_int(name)
+        if broker_id is None:
             return _invalid_request(f"Node id must be an integer, but it is: {name}")
-        if int(name) != call.broker_id:
+        if broker_id != call.broker_id:
             text = f"Unexpected broker id, expected {call.broker_id}, but received {name}"
             return _invalid_request(text)
     is_incremental = any("configOperation" in each for each in resource["configs"])

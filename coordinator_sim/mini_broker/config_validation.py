@@ -11,8 +11,8 @@ from coordinator_sim.errors import ConfigError
 from coordinator_sim.mini_broker.administration import NO_ERROR, ApiError
 from coordinator_sim.mini_broker.configs import Configs, base_name
 from coordinator_sim.mini_broker.setting_types import Setting, Settings, Value, parse
-from coordinator_sim.mini_broker.topic_names import complaint
 from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.topic_names import complaint
 
 _LISTENER_PREFIX: Final = "listener.name."
 _CLUSTER_WIDE_LISTENER: Final = (

@@ -31,9 +31,10 @@ from coordinator_sim.mini_broker.image import (
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
-from coordinator_sim.mini_broker.topic_names import complaint
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.java_numbers import java_int
+from coordinator_sim.protocol.topic_names import complaint
 from coordinator_sim.wire.schema import Data
 
 BROKER_LOGGER: Final = 8
@@ -201,10 +202,11 @@ class ConfigsApi:
 
 def _other_broker(call: Call, name: str, wanted: str) -> ApiError | None:
     """What is wrong with the name of a broker that is not the one asked."""
-    if not name.removeprefix("-").isdecimal():
+    broker_id = java_int(name)
+    if broker_id is None:
         text = f"Broker id must be an integer, but it is: {name}"
         return ApiError(ErrorCode.INVALID_REQUEST, text)
-    if int(name) == call.broker_id:
+    if broker_id == call.broker_id:
         return None
     text = f"Unexpected broker id, {wanted.format(call.broker_id, name)}"
     return ApiError(ErrorCode.INVALID_REQUEST, text)

@@ -4,9 +4,7 @@ Source: kafka trunk, KafkaApis.handleDescribeLogDirsRequest and handleDescribePr
 ReplicaManager.describeLogDirs and activeProducerState; Topic.validate.
 """
 
-import re
 from collections.abc import Callable
-from typing import Final
 
 from msgspec import Struct
 
@@ -18,10 +16,8 @@ from coordinator_sim.mini_broker.purgatory import Place
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.error_texts import error_message
 from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.topic_names import complaint
 from coordinator_sim.wire.schema import Data
-
-_LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9._-]+")
-_MAX_NAME_LENGTH: Final = 249
 
 
 class LogVolume(Struct, frozen=True, gc=False):
@@ -136,7 +132,7 @@ class DescribeLogsApi:
         ]
 
     def _topic_error(self, call: Call, name: str) -> tuple[ErrorCode, str | None]:
-        message = name_fault(name)
+        message = complaint(name)
         if message is not None:
             return ErrorCode.INVALID_TOPIC_EXCEPTION, message
         error = ErrorCode.NONE
@@ -165,22 +161,3 @@ class DescribeLogsApi:
                 for each in log.producers()
             ],
         }
-
-
-def name_fault(name: str) -> str | None:
-    """Why no topic may have that name, in Kafka's words; None when one may."""
-    if not name:
-        return "Topic name is invalid: the empty string is not allowed"
-    if name in (".", ".."):
-        return f"Topic name is invalid: '{name}' is not allowed"
-    if len(name) > _MAX_NAME_LENGTH:
-        return (
-            f"Topic name is invalid: the length of '{name}' is longer than the max allowed "
-            f"length {_MAX_NAME_LENGTH}"
-        )
-    if not _LEGAL_NAME.fullmatch(name):
-        return (
-            f"Topic name is invalid: '{name}' contains one or more characters other than ASCII "
-            "alphanumerics, '.', '_' and '-'"
-        )
-    return None

@@ -11,6 +11,7 @@ from msgspec import structs
 from msgspec.msgpack import Decoder
 
 from coordinator_sim.broker.topics import topic_id_for
+from coordinator_sim.errors import ConfigError
 from coordinator_sim.mini_broker.changes import Change, LeaderElected, TopicCreated
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.image import ClusterImage
@@ -19,8 +20,9 @@ from coordinator_sim.mini_broker.purgatory import Place
 from coordinator_sim.mini_broker.settings import ClusterSettings
 from coordinator_sim.mini_broker.topics import INTERNAL_TOPICS, internal_configs
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
+from coordinator_sim.protocol.topic_names import check_topic_name
 from coordinator_sim.storage.contract import SegmentStore
-from coordinator_sim.storage.log_directory import LogDirectory
+from coordinator_sim.storage.log_directory import METADATA_JOURNAL, LogDirectory
 
 _CHANGES: Final[Decoder[Change]] = Decoder(Change)
 
@@ -39,7 +41,8 @@ class KeptCluster:
         storage_failed: Hears of a partition that could not be flushed.
 
     Raises:
-        ConfigError: the journal is none, or one of a newer version.
+        ConfigError: the journal is none, or one of a newer version, or it has a topic whose name no
+            topic may have.
         OSError: it cannot be read.
     """
 
@@ -52,6 +55,8 @@ class KeptCluster:
         self.storage_failed: Callable[[Place, OSError], None] | None = None
         self._journal, changes = directory.journal(_CHANGES)
         for change in changes:
+            if isinstance(change, TopicCreated):
+                _check_name(change.name)
             self.image.apply(change)
         if not changes:
             self._find_topics()
@@ -150,3 +155,15 @@ class KeptCluster:
             OSError: something could not be written; the next opening recovers.
         """
         self._directory.close(max(self.image.broker_epochs.values(), default=-1))
+
+
+def _check_name(topic: str) -> None:
+    """Refuse a journal into which an earlier version let a name that breaks checkpoints.
+
+    Raises:
+        ConfigError: no topic may have that name.
+    """
+    try:
+        check_topic_name(topic)
+    except ConfigError as error:
+        raise ConfigError(f"{METADATA_JOURNAL} in the log directory: {error}") from None

@@ -17,9 +17,10 @@ from coordinator_sim.mini_broker.cluster_facts import (
 )
 from coordinator_sim.mini_broker.contract import Call, Handlers
 from coordinator_sim.mini_broker.image import TopicState
-from coordinator_sim.mini_broker.topic_names import complaint, is_internal
+from coordinator_sim.mini_broker.topic_names import is_internal
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.topic_names import complaint
 from coordinator_sim.wire.schema import ZERO_UUID, Data
 
 _NULL_IS_ALL_SINCE: Final = 1

@@ -11,12 +11,14 @@ import re
 from enum import Enum, unique
 from functools import cache
 from importlib.resources import files
+from math import isfinite, isnan
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.protocol.java_numbers import java_int
 
 Value = bool | int | float | str | list[str] | None
 """Of a setting; None where it has no value."""
@@ -82,7 +84,6 @@ Settings = dict[str, Setting]
 """By name, in the order in which Kafka checks them."""
 
 _BITS: Final = {SettingType.SHORT: 16, SettingType.INT: 32, SettingType.LONG: 64}
-_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _DOUBLE: Final = re.compile(
     r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)"
 )
@@ -142,6 +143,9 @@ def text_of(value: Value) -> str | None:
 
 def _double_text(value: float) -> str:
     """Source: java.lang.Double.toString, of values that settings have."""
+    if not isfinite(value):
+        sign = "-" if value < 0 else ""
+        return "NaN" if isnan(value) else f"{sign}Infinity"
     low, high = 1e-3, 1e7
     if value == 0 or low <= abs(value) < high:
         return repr(value)
@@ -178,11 +182,10 @@ def _parsed(setting: Setting, text: str | None) -> Value:
 
 
 def _integer(setting: Setting, text: str, trimmed: str, bits: int) -> int:
-    if _INTEGER.fullmatch(trimmed):
-        number = int(trimmed)
-        if -(1 << bits - 1) <= number < 1 << bits - 1:
-            return number
-    raise _refused(setting, text, f"Not a number of type {setting.type.value}")
+    number = java_int(trimmed, bits)
+    if number is None:
+        raise _refused(setting, text, f"Not a number of type {setting.type.value}")
+    return number
 
 
 def _check(setting: Setting, value: Value) -> None:

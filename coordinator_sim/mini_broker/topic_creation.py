@@ -11,9 +11,10 @@ from msgspec import Struct
 from coordinator_sim.mini_broker.administration import NO_ERROR, Administration, ApiError
 from coordinator_sim.mini_broker.config_validation import topic_error
 from coordinator_sim.mini_broker.placement import Replicas, assignment_error, shortage, spread
-from coordinator_sim.mini_broker.topic_names import complaint, metric_name
+from coordinator_sim.mini_broker.topic_names import metric_name
 from coordinator_sim.mini_broker.zookeeper_topics import zookeeper_plan
 from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.topic_names import complaint
 from coordinator_sim.wire.schema import Data
 
 _DEFAULT: Final = -1

@@ -22,6 +22,7 @@ from coordinator_sim.mini_broker.image import ClusterImage
 from coordinator_sim.mini_broker.notices import Notices
 from coordinator_sim.mini_broker.settings import ClusterSettings
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
+from coordinator_sim.protocol.topic_names import check_topic_name
 
 INTERNAL_TOPICS: Final = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
 """Source: kafka trunk, clients/.../common/internals/Topic.java, isInternal."""
@@ -67,7 +68,12 @@ class TopicVerbs:
     def create(
         self, name: str, replicas: Replicas, now: Instants, configs: dict[str, str] | None = None
     ) -> bytes:
-        """Create a topic that there is not; its id."""
+        """Create a topic that there is not; its id.
+
+        Raises:
+            ConfigError: no topic may have that name.
+        """
+        check_topic_name(name)
         topic_id = topic_id_for(name, self._image.version + self._settings.seed)
         self._change(TopicCreated(name, topic_id, replicas, configs or {}))
         self.catalogue.put(name, Topic(topic_id, len(replicas)))
@@ -81,7 +87,8 @@ class TopicVerbs:
         """Create a topic with the brokers' default settings; its id.
 
         Raises:
-            ConfigError: it would have more replicas than there are living brokers.
+            ConfigError: no topic may have that name, or it would have more replicas than there are
+                living brokers.
         """
         factor = replication_factor or self._settings.default_replication_factor
         living_count = len(self._living())

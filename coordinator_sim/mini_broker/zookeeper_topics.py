@@ -13,13 +13,13 @@ from typing import Final
 from coordinator_sim.mini_broker.administration import NO_ERROR, Administration, ApiError
 from coordinator_sim.mini_broker.config_validation import topic_error
 from coordinator_sim.mini_broker.placement import Replicas, spread
-from coordinator_sim.mini_broker.topic_names import complaint, metric_name
+from coordinator_sim.mini_broker.topic_names import metric_name
 from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.topic_names import MAX_LENGTH, complaint
 from coordinator_sim.wire.schema import Data
 
 FOUND_TWICE: Final = ApiError(ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic.")
 _DEFAULT: Final = -1
-_MAX_LENGTH: Final = 249
 
 
 def zookeeper_plan(admin: Administration, asked: Data) -> tuple[Replicas, ...] | ApiError:
@@ -122,9 +122,9 @@ def _name_text(name: str) -> str:
         return "Topic name is illegal, it can't be empty"
     if name in {".", ".."}:
         return 'Topic name cannot be "." or ".."'
-    if len(name) > _MAX_LENGTH:
+    if len(name) > MAX_LENGTH:
         return (
-            f"Topic name is illegal, it can't be longer than {_MAX_LENGTH} characters, topic "
+            f"Topic name is illegal, it can't be longer than {MAX_LENGTH} characters, topic "
             f"name: {name}"
         )
     return (

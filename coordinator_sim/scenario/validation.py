@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from coordinator_sim.errors import ConfigError, ScenarioError
 from coordinator_sim.protocol.api_keys import GROUP_APIS, ApiKey
 from coordinator_sim.protocol.profiles import profile_named
+from coordinator_sim.protocol.topic_names import check_topic_name
 from coordinator_sim.scenario.happenings import (
     AddConnector,
     AddPartitions,
@@ -148,8 +149,16 @@ def _check_network(network: NetworkSpec) -> None:
 def _check_topics(scenario: Scenario) -> None:
     _unique("topic", [topic.name for topic in scenario.topics])
     for topic in scenario.topics:
+        _check_topic_name(topic.name)
         _within(f"partitions of topic {topic.name!r}", topic.partitions, 1, MAX_PARTITIONS)
         _within(f"records_per_s of topic {topic.name!r}", topic.records_per_s, 0, 10**9)
+
+
+def _check_topic_name(name: str) -> None:
+    try:
+        check_topic_name(name)
+    except ConfigError as error:
+        raise ScenarioError(str(error)) from None
 
 
 def _check_groups(scenario: Scenario) -> None:
@@ -350,6 +359,7 @@ def _check_world_happening(
         case CreateTopic():
             if happening.topic in [topic.name for topic in scenario.topics]:
                 raise ScenarioError(f"topic {happening.topic!r} is there from the start: rename it")
+            _check_topic_name(happening.topic)
             name = f"partitions of CreateTopic {happening.topic!r}"
             _within(name, happening.partitions, 1, MAX_PARTITIONS)
 

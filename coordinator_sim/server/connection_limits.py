@@ -12,6 +12,7 @@ from typing import Final
 
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.mini_broker.configs import Configs
+from coordinator_sim.protocol.java_numbers import java_int
 
 _LARGEST: Final = (1 << 31) - 1
 
@@ -81,7 +82,8 @@ def _overrides(text: object) -> dict[str, int]:
         host, colon, count = entry.strip().rpartition(":")
         if not entry.strip():
             continue
-        if not colon or not count.isdecimal():
+        number = java_int(count)
+        if not colon or number is None or number < 0:
             raise ConfigError(f"max.connections.per.ip.overrides {entry!r}: wants HOST:COUNT")
-        found[host] = int(count)
+        found[host] = number
     return found

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from coordinator_sim.coordinator.properties import configured
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.mini_broker.settings import PROPERTY_FIELDS, ClusterSettings
+from coordinator_sim.protocol.java_numbers import java_int
 from coordinator_sim.server.kafka_server import Listen
 
 _TRUTHS: Final = {"true": True, "false": False}
@@ -75,20 +76,18 @@ def _parsed(setting: str, text: str) -> dict[str, tuple[str, int]]:
     found: dict[str, tuple[str, int]] = {}
     for part in filter(None, (each.strip() for each in text.split(","))):
         matched = _LISTENER.fullmatch(part)
-        if matched is None or int(matched[3]) > _MAX_PORT:
+        port = None if matched is None else java_int(matched[3])
+        if matched is None or port is None or port > _MAX_PORT:
             raise ConfigError(f"{setting} {part!r}: wants NAME://HOST:PORT")
         if matched[1].upper() in found:
             raise ConfigError(f"{setting} has {matched[1]} twice")
-        found[matched[1].upper()] = (matched[2].strip("[]") or "0.0.0.0", int(matched[3]))  # noqa: S104 - as Kafka reads an empty host
+        found[matched[1].upper()] = (matched[2].strip("[]") or "0.0.0.0", port)  # noqa: S104 - as Kafka reads an empty host
     return found
 
 
 def _number(name: str, value: str) -> int:
-    try:
-        number = int(value)
-    except ValueError:
-        number = 0
-    if number < 1:
+    number = java_int(value)
+    if number is None or number < 1:
         raise ConfigError(f"{name}={value}: must be a whole number from 1 on")
     return number
 

@@ -4,7 +4,6 @@ Source: kafka trunk, connect/runtime/.../rest/resources/ConnectorsResource.java.
 """
 
 from collections.abc import Callable
-from typing import Final
 
 from msgspec import Struct
 
@@ -21,9 +20,8 @@ from coordinator_sim.connect.rest.http import (
     status_text,
 )
 from coordinator_sim.connect.thread import Blocking
+from coordinator_sim.protocol.java_numbers import java_int
 from coordinator_sim.protocol.resources import ConnectorTaskId
-
-_INT: Final = range(-(1 << 31), 1 << 31)
 
 
 class Call(Struct, frozen=True):
@@ -50,11 +48,10 @@ class Call(Struct, frozen=True):
         Raises:
             RestError: 404 when its number is none.
         """
-        number = self.names[1]
-        digits = number.removeprefix("-").removeprefix("+")
-        if not digits.isascii() or not digits.isdigit() or int(number) not in _INT:
+        number = java_int(self.names[1])
+        if number is None:
             raise RestError(NOT_FOUND, status_text(NOT_FOUND))
-        return ConnectorTaskId(self.connector, int(number))
+        return ConnectorTaskId(self.connector, number)
 
     def forward(
         self, *, body: bytes | None = None, query: tuple[tuple[str, str], ...] = ()

@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.protocol.java_numbers import java_int
 
 ConfigInput = str | int | bool | float | tuple[str, ...] | None
 """A parsed setting; None is Java's null."""
@@ -194,11 +195,10 @@ def parse_type(
 
 
 def _whole_number(name: str, text: str, kind: Type) -> int:
-    trimmed = text.strip()
-    limit = 1 << (_BITS[kind] - 1)
-    if re.fullmatch(r"[+-]?[0-9]+", trimmed) is None or not -limit <= int(trimmed) < limit:
+    number = java_int(text.strip(), _BITS[kind])
+    if number is None:
         raise ConfigError(invalid(name, text, f"Not a number of type {kind.value}"))
-    return int(trimmed)
+    return number
 
 
 def _decimal(name: str, text: str) -> float:

@@ -13,6 +13,7 @@ from msgspec import Struct
 from coordinator_sim.connect.effects import TargetState
 from coordinator_sim.connect.stores.json_converter import to_json
 from coordinator_sim.protocol.iteration_order import java_hash_order
+from coordinator_sim.protocol.java_numbers import java_int
 from coordinator_sim.protocol.resources import ConnectorTaskId
 
 TARGET_STATE_PREFIX: Final = "target-state-"
@@ -23,9 +24,6 @@ RESTART_PREFIX: Final = "restart-connector-"
 TASK_COUNT_RECORD_PREFIX: Final = "tasks-fencing-"
 SESSION_KEY_KEY: Final = "session-key"
 LOGGER_CLUSTER_PREFIX: Final = "logger-cluster-"
-
-_LONGEST_INT: Final = 10
-"""Digits that Java's Integer.parseInt takes at most, apart from leading zeros."""
 
 
 class SessionKey(Struct, frozen=True):
@@ -98,15 +96,6 @@ def task_of_key(key: str) -> ConnectorTaskId | None:
         return None
     number = java_int(parts[-1])
     return None if number is None else ConnectorTaskId("-".join(parts[1:-1]), number)
-
-
-def java_int(text: str) -> int | None:
-    """What Integer.parseInt makes of a text; None where it throws."""
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    if not (digits.isascii() and digits.isdigit()) or len(digits.lstrip("0")) > _LONGEST_INT:
-        return None
-    number = int(text)
-    return number if -(1 << 31) <= number < 1 << 31 else None
 
 
 def java_int_value(number: int) -> int:

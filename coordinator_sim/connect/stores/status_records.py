@@ -9,8 +9,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.connect.stores.config_records import java_int, java_int_value
+from coordinator_sim.connect.stores.config_records import java_int_value
 from coordinator_sim.connect.stores.json_converter import JsonValue, to_json
+from coordinator_sim.protocol.java_numbers import java_int
 from coordinator_sim.protocol.resources import ConnectorTaskId
 
 TASK_STATUS_PREFIX: Final = "status-task-"

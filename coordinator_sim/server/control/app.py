@@ -27,6 +27,7 @@ from coordinator_sim.server.control.requests import (
     ControlRequest,
     NotFound,
     WaitedInVain,
+    whole_number,
 )
 from coordinator_sim.server.control.routes import ROUTES, ControlRoute
 
@@ -181,9 +182,10 @@ class _Own:
         text = request.headers.get("last-event-id", request.query_params.get("after"))
         after = self._control.feed.last_seq
         if text is not None:
-            if not text.isdecimal():
-                return problem(400, f"after={text}: wants the number of an event")
-            after = int(text)
+            try:
+                after = whole_number("after", text)
+            except BadRequest as error:
+                return problem(400, str(error))
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
         return StreamingResponse(self._stream(after), media_type=_EVENTS, headers=headers)
 

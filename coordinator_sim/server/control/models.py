@@ -110,7 +110,7 @@ class NewTopic(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         replication_factor: 0 for the brokers' default.
     """
 
-    name: Annotated[str, Meta(min_length=1, max_length=249, pattern=r"^[a-zA-Z0-9._-]+$")]
+    name: str
     partitions: Annotated[int, Meta(ge=1, le=100_000)] = 1
     replication_factor: Annotated[int, Meta(ge=0)] = 0
     configs: dict[str, str] = {}

@@ -1,9 +1,15 @@
 """One call of the control surface, and the ways in which it ends without being done."""
 
+from typing import Final
+
 from msgspec import Struct
 
 from coordinator_sim.errors import CoordinatorSimError
+from coordinator_sim.protocol.java_numbers import java_int
 from coordinator_sim.server.control.models import Json
+
+_SHOWN: Final = 100
+"""Characters of a wrong parameter that a message repeats."""
 
 
 class NotFound(CoordinatorSimError):
@@ -16,6 +22,18 @@ class WaitedInVain(CoordinatorSimError):
 
 class BadRequest(CoordinatorSimError):
     """A parameter or the body is not what it must be; the message names it."""
+
+
+def whole_number(name: str, text: str) -> int:
+    """A parameter that is a whole number of 64 bits.
+
+    Raises:
+        BadRequest: it is none.
+    """
+    number = java_int(text, bits=64)
+    if number is None:
+        raise BadRequest(f"{name}={text[:_SHOWN]}: wants a whole number of 64 bits")
+    return number
 
 
 class ControlRequest(Struct, frozen=True, kw_only=True):
@@ -32,7 +50,7 @@ class ControlRequest(Struct, frozen=True, kw_only=True):
     body: Json = None
 
     def number(self, name: str, default: int | None = None) -> int:
-        """A whole number from the path or the query.
+        """A whole number of 64 bits from the path or the query.
 
         Raises:
             BadRequest: it is none, or there is neither it nor a default.
@@ -40,10 +58,7 @@ class ControlRequest(Struct, frozen=True, kw_only=True):
         text = self.path.get(name, self.query.get(name))
         if text is None and default is not None:
             return default
-        try:
-            return int(text or "")
-        except ValueError:
-            raise BadRequest(f"{name}={text or ''}: wants a whole number") from None
+        return whole_number(name, text or "")
 
     def optional_number(self, name: str) -> int | None:
         """A whole number from the query, None where it is not given.
