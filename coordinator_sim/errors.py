@@ -4,6 +4,10 @@ A protocol error that a peer must see is never an exception: it is an `ErrorCode
 All exceptions take positional arguments only, so that pickling and simpy can rebuild them.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import PurePath
+
 
 class CoordinatorSimError(Exception):
     """Base of every exception this project raises on purpose."""
@@ -59,6 +63,17 @@ class InvariantViolation(CoordinatorSimError):
 
 class IllegalTransition(InvariantViolation):
     """A group was asked to make a transition its table does not have."""
+
+
+@contextmanager
+def naming(path: PurePath | None) -> Iterator[None]:
+    """Let an error of the system name that path where it names none, as a failed write does."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and path is not None:
+            error.filename = str(path)
+        raise
 
 
 def described(error: BaseException) -> str:

@@ -370,10 +370,14 @@ def trace_start(
     directory: Annotated[
         Path | None, typer.Argument(help="Of the server's machine; by default a temporary one.")
     ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an earlier trace there.")
+    ] = False,
 ) -> None:
     """Record what is served from now on."""
     where = None if directory is None else str(directory.absolute())
-    found = call(context, "POST", "/v1/trace/start", {"directory": where})
+    body = {"directory": where, "overwrite": overwrite}
+    found = call(context, "POST", "/v1/trace/start", body)
     typer.echo(found["directory"])
 
 

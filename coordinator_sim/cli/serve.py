@@ -22,6 +22,7 @@ from coordinator_sim.cli.serve_options import (
     ListenersOption,
     LogDirOption,
     NoControlOption,
+    OverwriteOption,
     PcapOption,
     PortOption,
     ProfileOption,
@@ -69,6 +70,7 @@ def serve(
     ready_file: ReadyOption = None,
     trace: TraceOption = None,
     pcap: PcapOption = None,
+    overwrite: OverwriteOption = False,
     log_dir: LogDirOption = None,
     fsync: FsyncOption = "never",
 ) -> None:
@@ -104,6 +106,7 @@ def serve(
         control=None if no_control else _control(control_host, control_port, control_token),
         trace=trace,
         pcap=pcap,
+        overwrite=overwrite,
         log_dir=log_dir,
         sync_always=_syncs(fsync, log_dir),
     )

@@ -62,6 +62,9 @@ TraceOption = Annotated[
 PcapOption = Annotated[
     Path | None, typer.Option(help="Write all bytes as a capture for Wireshark.", metavar="FILE")
 ]
+OverwriteOption = Annotated[
+    bool, typer.Option("--overwrite", help="Replace the trace of --trace, the file of --pcap.")
+]
 UserOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -261,6 +261,11 @@ def check_replaceable(path: Path, keep: Path | None = None) -> None:
         )
 
 
+def holds_trace(path: Path) -> bool:
+    """Whether a directory holds a trace, or what an interrupted one left."""
+    return any((path / name).exists() for name in (MANIFEST_NAME, *_TABLES))
+
+
 def _clear(path: Path) -> None:
     """Make the directory, without the trace that may be there."""
     check_replaceable(path)

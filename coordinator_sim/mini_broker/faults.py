@@ -21,6 +21,12 @@ from coordinator_sim.wire.schema import Data
 Chance = Callable[[], float]
 """Draws from 0 up to, not including, 1."""
 
+LONGEST_DELAY_MS: Final = 86_400_000
+"""A day: no client waits as long."""
+_MAX_COUNT: Final = (1 << 31) - 1
+_MAX_VERSION: Final = (1 << 15) - 1
+_ROLES: Final = ("leader", "follower")
+
 
 @unique
 class Phase(Enum):
@@ -38,12 +44,12 @@ class Match(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
     Args:
         api: Kafka's name in any spelling: `JoinGroup`, `JOIN_GROUP`, `join-group`.
         min_version: The lowest request version, included.
-        max_version: The highest, included.
-        member: A member id or a `group.instance.id`.
+        max_version: The highest, included; not below the lowest.
+        member: A member id or a `group.instance.id`, not a role such as `leader`.
         broker: Id of the broker that the request reached.
         connection: Number of the connection, as `GET /v1/connections` has it.
         nth: Only this one of the requests that the rest fits, counted from 1.
-        probability: Of acting on a request that fits, 0 to 1.
+        probability: Of acting on a request that fits, above 0 and up to 1.
     """
 
     api: str | None = None
@@ -67,7 +73,7 @@ class Drop(_Action, frozen=True, tag="drop"):
 
 
 class Delay(_Action, frozen=True, tag="delay"):
-    """Take the request, or let the answer go, so much later. `ms` is on the wall clock."""
+    """Take the request, or let the answer go, so much later: `ms` of wall time, up to a day."""
 
     ms: int
 
@@ -174,7 +180,7 @@ class Faults:
         chance: For rules with a probability.
     """
 
-    __slots__ = ("_chance", "_last_id", "_rules", "heard")
+    __slots__ = ("_chance", "_last_id", "_rules", "check", "heard")
 
     def __init__(self, chance: Chance) -> None:
         self._chance = chance
@@ -182,6 +188,8 @@ class Faults:
         self._last_id = 0
         self.heard: Callable[[int, Call, Action], None] | None = None
         """Told of every hit, with the rule's id; None for nobody."""
+        self.check: Callable[[Fault], None] = lambda _fault: None
+        """Refuses a rule that the cluster has no use for, by ConfigError."""
 
     def __bool__(self) -> bool:
         """Whether there is a rule at all."""
@@ -191,9 +199,10 @@ class Faults:
         """Let a rule take part, behind those that are there.
 
         Raises:
-            ConfigError: it names an API or an error that there is not, or cannot be.
+            ConfigError: it could never do what it says.
         """
         check_fault(fault)
+        self.check(fault)
         self._last_id += 1
         rule = _Rule(self._last_id, fault)
         self._rules.append(rule)
@@ -231,7 +240,7 @@ class Faults:
 
 
 def check_fault(fault: Fault) -> None:
-    """Refuse a rule that could never do what it says.
+    """Refuse a rule that could never do what it says on any cluster.
 
     Raises:
         ConfigError: says what is wrong with which value.
@@ -239,17 +248,47 @@ def check_fault(fault: Fault) -> None:
     match, action = fault.match, fault.action
     if match.api is not None:
         api_named(match.api)
-    if not 0 <= match.probability <= 1:
-        raise ConfigError(f"probability {match.probability}: wants 0 to 1")
-    for name, value in (("nth", match.nth), ("times", fault.times)):
-        if value is not None and value < 1:
-            raise ConfigError(f"{name} {value}: counts from 1")
-    if isinstance(action, Delay) and action.ms < 0:
-        raise ConfigError(f"delay of {action.ms} ms: wants 0 or more")
+    if not 0 < match.probability <= 1:
+        raise ConfigError(f"probability {match.probability}: wants above 0 and up to 1")
+    _within("nth", match.nth, 1, _MAX_COUNT)
+    _within("times", fault.times, 1, _MAX_COUNT)
+    _within("connection", match.connection, 1, _MAX_COUNT)
+    _within("broker", match.broker, 0, _MAX_COUNT)
+    _check_versions(match)
+    _check_member(match.member)
+    if isinstance(action, Delay):
+        _within("delay ms", action.ms, 0, LONGEST_DELAY_MS)
+    if isinstance(action, MoveCoordinator):
+        _within("to", action.to, 0, _MAX_COUNT)
     if isinstance(action, Fail | FailAppend):
         error_named(action.error)
     if isinstance(action, FailAppend | MoveCoordinator) and fault.phase is Phase.AFTER:
         raise ConfigError("an append happens while the request is taken: leave out `phase`")
+
+
+def _check_versions(match: Match) -> None:
+    lowest, highest = match.min_version, match.max_version
+    _within("min_version", lowest, 0, _MAX_VERSION)
+    _within("max_version", highest, 0, _MAX_VERSION)
+    if lowest is not None and highest is not None and lowest > highest:
+        raise ConfigError(f"min_version {lowest} is above max_version {highest}: no version fits")
+
+
+def _check_member(member: str | None) -> None:
+    if member == "":
+        raise ConfigError("member is empty: wants a member id or a group.instance.id")
+    if member is not None and member.lower() in _ROLES:
+        raise ConfigError(
+            f"member {member!r} is a role: wants a member id or a group.instance.id, such as "
+            "leader_id of GET /v1/groups/GROUP; write "
+            f"[{member[0]}]{member[1:]} for an instance of that name"
+        )
+
+
+def _within(name: str, value: int | None, low: int, high: int) -> None:
+    if value is not None and not low <= value <= high:
+        shown = value if -_MAX_COUNT <= value <= _MAX_COUNT else "out of 32 bits"
+        raise ConfigError(f"{name} {shown}: wants {low} to {high}")
 
 
 def api_named(name: str) -> ApiKey:
@@ -282,15 +321,16 @@ def groups_of(call: Call) -> Iterator[str]:
     group_id = request.get("groupId")
     if isinstance(group_id, str):
         yield group_id
-    for each in (*(request.get("groups") or ()), *(request.get("groupsNames") or ())):
-        yield each["groupId"] if isinstance(each, dict) else each
+    for field in ("groups", "groupsNames", "groupIds"):
+        for each in request.get(field) or ():
+            yield each["groupId"] if isinstance(each, dict) else each
     if call.api is ApiKey.FIND_COORDINATOR and request.get("keyType", 0) == 0:
         yield from (request.get("key", ""), *(request.get("coordinatorKeys") or ()))
 
 
 def members_of(request: Data) -> Iterator[str]:
     """The member ids and group instance ids that a request speaks of as its senders."""
-    for each in (request, *(request.get("members") or ())):
+    for each in (request, *(request.get("members") or ()), *(request.get("groups") or ())):
         for field in ("memberId", "groupInstanceId"):
             value = each.get(field) if isinstance(each, dict) else None
             if value:

@@ -6,6 +6,7 @@ of connections (`connection`) and as events for the trace. Replicas are labels.
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Final, Protocol
 
 from coordinator_sim.broker.authorizer import Authorizer
@@ -21,6 +22,7 @@ from coordinator_sim.mini_broker.contract import Call, Family, Handler, Instants
 from coordinator_sim.mini_broker.data_apis import DataApis, DataSettings
 from coordinator_sim.mini_broker.discovery_api import DiscoveryApi
 from coordinator_sim.mini_broker.error_answers import error_answer
+from coordinator_sim.mini_broker.fault_checks import check_fits
 from coordinator_sim.mini_broker.faults import Chance, Faults
 from coordinator_sim.mini_broker.fetch_sessions import DrawId
 from coordinator_sim.mini_broker.group_brokers import GroupBrokers
@@ -183,6 +185,9 @@ class ServedCluster:
         self._timed: list[Timed] = [*families]
         self._handlers: dict[ApiKey, Handler] = {}
         self.versions = self._serve_families()
+        self.faults.check = partial(
+            check_fits, ranges=self.versions.ranges, broker_ids=settings.broker_ids
+        )
         for broker_id in settings.broker_ids:
             self.groups.start(broker_id)
         self.security.admit_users(self.change)

@@ -9,12 +9,14 @@ Source: the pcap format, https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-
 """
 
 import ipaddress
+import logging
 import struct
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
+from coordinator_sim.errors import ConfigError, naming
 from coordinator_sim.server.wire_protocol import Address
 
 SEGMENT_BYTES: Final = 65_000
@@ -34,6 +36,7 @@ _WORDS_OF_TCP_HEADER: Final = 5
 _NS: Final = 1_000_000_000
 _MODULUS: Final = 1 << 32
 _UNKNOWN: Final = ("127.0.0.1", 0)
+_LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -50,17 +53,27 @@ class PcapTap:
     """Writes a capture; as `Tap`.
 
     Args:
-        path: Of the file, written anew.
+        path: Of the file.
+        overwrite: Whether what is in the file is replaced.
 
     Raises:
-        OSError: it cannot be written.
+        ConfigError: the file holds something already.
+        OSError: it cannot be written; the error names it.
     """
 
-    __slots__ = ("_file", "_flows")
+    __slots__ = ("_file", "_flows", "_has_failed", "_path")
 
-    def __init__(self, path: Path) -> None:
-        self._file: IO[bytes] = path.open("wb")
-        self._file.write(_FILE_HEADER)
+    def __init__(self, path: Path, *, overwrite: bool = False) -> None:
+        if not overwrite and path.is_file() and path.stat().st_size > 0:
+            raise ConfigError(
+                f"{path} holds something: name another file, or replace it by --overwrite"
+            )
+        self._path = path
+        self._has_failed = False
+        with naming(path):
+            self._file: IO[bytes] = path.open("wb")
+            self._file.write(_FILE_HEADER)
+            self._file.flush()
         self._flows: dict[object, tuple[_End, _End]] = {}
 
     def opened(self, connection: object, peer: Address, local: Address) -> None:
@@ -95,7 +108,24 @@ class PcapTap:
 
     def finish(self) -> None:
         """Close the file."""
-        self._file.close()
+        try:
+            self._file.close()
+        except OSError as error:
+            self._fail(error)
+
+    def _keep(self, data: bytes) -> None:
+        """Write bytes; a full disk ends the capture and nothing else."""
+        if self._has_failed:
+            return
+        try:
+            self._file.write(data)
+        except OSError as error:
+            self._fail(error)
+
+    def _fail(self, error: OSError) -> None:
+        if not self._has_failed:
+            self._has_failed = True
+            _LOG.error("the capture in %s ends here: %s", self._path, error.strerror)
 
     def _stream(self, sender: _End, receiver: _End, data: bytes) -> None:
         for start in range(0, len(data), SEGMENT_BYTES):
@@ -119,7 +149,7 @@ class PcapTap:
         step = len(data) + bool(flags & (_SYN | _FIN))
         sender.sequence = (sender.sequence + step) % _MODULUS
         seconds, nanoseconds = divmod(time.time_ns(), _NS)
-        self._file.write(_RECORD.pack(seconds, nanoseconds, len(packet), len(packet)) + packet)
+        self._keep(_RECORD.pack(seconds, nanoseconds, len(packet), len(packet)) + packet)
 
 
 def _network(sender: _End, receiver: _End, payload: bytes) -> bytes:

@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim import __version__
+from coordinator_sim.errors import naming
 from coordinator_sim.mini_broker.kept_cluster import KeptCluster
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.settings import ClusterSettings
@@ -56,6 +57,7 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
         control: None for no HTTP.
         trace: Directory to record into from the start; None for no trace.
         pcap: File for all bytes; None for none.
+        overwrite: Whether an earlier trace or capture is replaced.
         log_dir: Directory for what outlives the process; None for nothing.
         sync_always: Whether that is on the medium before anybody is answered.
     """
@@ -67,6 +69,7 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
     control: ControlOptions | None = None
     trace: Path | None = None
     pcap: Path | None = None
+    overwrite: bool = False
     log_dir: Path | None = None
     sync_always: bool = False
 
@@ -113,17 +116,18 @@ class Serving:
         self._keeper: Timekeeper | None = None
         self._tracing = Tracing(self._info, _scratch)
         if options.trace is not None:
-            self._tracing.start(options.trace)
+            self._tracing.start(options.trace, overwrite=options.overwrite)
         is_scaled = isinstance(self._clock, ScaledClock)
         is_watched = is_scaled or options.control is not None or options.trace is not None
         meter = Meter()
-        self.server = KafkaServer(
-            options.cluster,
-            self._clock,
-            trace=self._happened if is_watched else None,
-            meter=meter if options.control is not None else None,
-            kept=_kept(options),
-        )
+        with naming(options.log_dir):
+            self.server = KafkaServer(
+                options.cluster,
+                self._clock,
+                trace=self._happened if is_watched else None,
+                meter=meter if options.control is not None else None,
+                kept=_kept(options),
+            )
         self._keeper = self.server.timekeeper
         self._tracing.changed = self._tell_heartbeats
         self.control = Control(self.server, self._feed, self._tracing, meter)
@@ -143,7 +147,7 @@ class Serving:
         if options.pcap is not None:
             from coordinator_sim.server.pcap import PcapTap
 
-            self.server.tap = PcapTap(options.pcap)
+            self.server.tap = PcapTap(options.pcap, overwrite=options.overwrite)
         await self.server.start(list(options.listens))
         for listen in options.listens:
             protocol = self.server.cluster.security.protocol_of(listen.name)

@@ -10,29 +10,41 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from coordinator_sim.errors import ConfigError, described
+from coordinator_sim.errors import ConfigError, described, naming
 from coordinator_sim.server.control.models import TraceView
 from coordinator_sim.server.write_behind import WriteBehind
 from coordinator_sim.trace.events import RunInfo, TraceEvent
-from coordinator_sim.trace.schema import EVENTS_DIR
+from coordinator_sim.trace.schema import EVENTS_DIR, MANIFEST_NAME
 
 _LOG: Final = logging.getLogger(__name__)
 _Events = tuple[TraceEvent, ...]
+_PAGE_BYTES: Final = 4_096
 
 
 class _Recording:
     """One trace under way."""
 
-    def __init__(self, directory: Path, info: RunInfo) -> None:
-        from coordinator_sim.ingest.run_directory import RunDirectoryWriter
+    def __init__(self, directory: Path, info: RunInfo, *, overwrite: bool) -> None:
+        from coordinator_sim.ingest.run_directory import (
+            RunDirectoryWriter,
+            check_replaceable,
+            holds_trace,
+        )
 
+        check_replaceable(directory)
+        if not overwrite and holds_trace(directory):
+            raise ConfigError(
+                f"{directory} holds a trace: name another directory, or replace it by --overwrite"
+            )
         self.directory = directory
         self.count = 0
         self.behind = WriteBehind()
         self.failure: Exception | None = None
-        self._writer = RunDirectoryWriter(
-            directory, info, format="jsonl", open_file=self.behind.open
-        )
+        with naming(directory):
+            _check_room(directory)
+            self._writer = RunDirectoryWriter(
+                directory, info, format="jsonl", open_file=self.behind.open
+            )
 
     def take(self, events: _Events) -> None:
         """Record them; what goes wrong ends the trace, and nobody else hears of it."""
@@ -86,16 +98,22 @@ class Tracing:
         if self._recording is not None:
             self._recording.take(events)
 
-    def start(self, directory: str | Path | None) -> None:
-        """Begin a trace; what is recorded already goes on instead if it is the same directory.
+    def start(self, directory: str | Path | None, *, overwrite: bool = False) -> None:
+        """Begin a trace.
+
+        Args:
+            directory: Made if absent; None for one of its own.
+            overwrite: Whether an earlier trace there is replaced.
 
         Raises:
-            ConfigError: the directory holds something that is no trace, or one is under way.
+            ConfigError: the directory holds an earlier trace, or something that is no trace, or a
+                trace is under way.
+            OSError: the directory cannot be made or written to; the error names it.
         """
         if self._recording is not None:
             raise ConfigError(f"a trace is under way in {self._recording.directory}: stop it first")
         path = self._scratch() if directory is None else Path(directory)
-        self._recording = _Recording(path, self._info())
+        self._recording = _Recording(path, self._info(), overwrite=overwrite)
         self.changed()
 
     async def stop(self) -> TraceView:
@@ -120,6 +138,20 @@ class Tracing:
         if self._recording is None:
             return self._last
         return _view(self._recording, is_on=True)
+
+
+def _check_room(directory: Path) -> None:
+    """Make a directory, and refuse a full disk at once: events are written later, by a thread.
+
+    Raises:
+        OSError: it cannot be made, or a page cannot be written.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    probe = directory / f"{MANIFEST_NAME}.partial"
+    try:
+        probe.write_bytes(bytes(_PAGE_BYTES))
+    finally:
+        probe.unlink(missing_ok=True)
 
 
 def _lines(path: Path) -> Iterator[bytes]:

@@ -68,7 +68,7 @@ def make_app(control: Control, access: Access) -> Starlette:
         Route("/metrics", own.metrics),
         *(Route(path, own.page) for path in _PAGE),
     ]
-    app = Starlette(routes=routes, exception_handlers={404: _no_path})
+    app = Starlette(routes=routes, exception_handlers={404: _no_path, 405: _no_method})
     app.add_middleware(access.middleware)
     return app
 
@@ -86,8 +86,10 @@ def _handler(control: Control, route: ControlRoute) -> Handler:
             return problem(404, str(error))
         except WaitedInVain as error:
             return problem(408, str(error))
-        except (ConfigError, OSError) as error:
+        except ConfigError as error:
             return problem(409, str(error))
+        except OSError as error:
+            return problem(409, f"{error.filename or 'the system'}: {error.strerror or error}")
         finally:
             if route.method != "GET":
                 control.settle()
@@ -136,6 +138,10 @@ def problem(status: int, text: str) -> Response:
 
 async def _no_path(request: Request, _error: Exception) -> Response:
     return problem(404, f"there is nothing at {request.url.path}; see /v1/openapi.json")
+
+
+async def _no_method(request: Request, _error: Exception) -> Response:
+    return problem(405, f"{request.url.path} has no {request.method}; see /v1/openapi.json")
 
 
 class _Own:

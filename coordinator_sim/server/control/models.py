@@ -1,6 +1,6 @@
 """The messages of the control surface. Field names are those of its JSON."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
@@ -11,8 +11,10 @@ from coordinator_sim.trace.events import TraceEvent
 
 Port = Annotated[int, Meta(ge=0, le=65_535)]
 Positive = Annotated[int, Meta(ge=1)]
-Duration = Annotated[int, Meta(ge=0)]
-"""Milliseconds."""
+Duration = Annotated[int, Meta(ge=0, le=86_400_000)]
+"""Milliseconds, up to a day."""
+_NO_NUL: Final = r"\A[^\x00]*\Z"
+"""No path has a NUL."""
 Json = Any
 """Any JSON value."""
 
@@ -112,7 +114,7 @@ class NewTopic(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     name: str
     partitions: Annotated[int, Meta(ge=1, le=100_000)] = 1
-    replication_factor: Annotated[int, Meta(ge=0)] = 0
+    replication_factor: Annotated[int, Meta(ge=0, le=32_767)] = 0
     configs: dict[str, str] = {}
 
 
@@ -187,7 +189,7 @@ class GroupView(GroupSummary, frozen=True, kw_only=True):
 class MoveCoordinatorTo(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where to: a broker id, or null for the next broker that runs."""
 
-    to: int | None = None
+    to: Annotated[int, Meta(ge=0, le=2_147_483_647)] | None = None
 
 
 class LeaderView(Struct, frozen=True, kw_only=True):
@@ -381,9 +383,15 @@ class TracedEvents(Struct, frozen=True, kw_only=True):
 
 
 class StartTrace(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where to record; null for a directory of its own in the system's temporary one."""
+    """Where to record.
 
-    directory: str | None = None
+    Args:
+        directory: Null for a directory of its own in the system's temporary one.
+        overwrite: Whether an earlier trace there is replaced.
+    """
+
+    directory: Annotated[str, Meta(min_length=1, max_length=4_096, pattern=_NO_NUL)] | None = None
+    overwrite: bool = False
 
 
 class Health(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.mini_broker.faults import Fault, FaultState
 from coordinator_sim.mini_broker.operations import BrokerStatus
+from coordinator_sim.protocol.topic_names import check_topic_name
 from coordinator_sim.server.control.clock_verbs import clock_of
 from coordinator_sim.server.control.models import (
     BrokerView,
@@ -194,6 +195,10 @@ def create_topic(control: "Control", request: ControlRequest) -> TopicView:
     """Create a topic."""
     wanted: NewTopic = request.body
     cluster = control.cluster
+    try:
+        check_topic_name(wanted.name)
+    except ConfigError as error:
+        raise BadRequest(str(error)) from None
     if wanted.name in cluster.image.topics:
         raise ConfigError(f"topic {wanted.name!r} is there already")
     living = len(cluster.groups.living)
@@ -421,7 +426,7 @@ def get_traced(control: "Control", request: ControlRequest) -> TracedEvents:
 def start_trace(control: "Control", request: ControlRequest) -> TraceView:
     """Record what is served from now on."""
     wanted: StartTrace = request.body
-    control.tracing.start(wanted.directory)
+    control.tracing.start(wanted.directory, overwrite=wanted.overwrite)
     control.tell("trace", "STARTED")
     return control.tracing.view()
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -146,6 +147,50 @@ def test_option_that_cannot_be_ends_with_one_line(arguments: tuple[str, ...], re
     assert done.stdout == ""
 
 
+def full_disk() -> None:
+    """Let no file of this process grow, as on a full disk."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+
+
+@pytest.mark.parametrize("option", ["--log-dir", "--trace", "--pcap"])
+@pytest.mark.parametrize("place", ["full", "file", "missing"])
+def test_place_that_cannot_be_written_to_is_named(tmp_path: Path, option: str, place: str) -> None:
+    """The path is told on a full disk, under a file, and where nothing can be made."""
+    (tmp_path / "file").touch()
+    path = {"full": tmp_path / "new", "file": tmp_path / "file" / "x", "missing": Path("/proc/x")}
+    done = subprocess.run(
+        [*COMMAND, "serve", "--port", "0", "--no-control", option, path[place]],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+        preexec_fn=full_disk if place == "full" else None,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert str(path[place]) in done.stderr
+    assert (done.stderr.count("\n"), done.stdout) == (1, "")
+
+
+@pytest.mark.parametrize("option", ["--trace", "--pcap"])
+def test_what_was_recorded_is_replaced_only_when_asked_to(tmp_path: Path, option: str) -> None:
+    """The earlier trace or capture is as it was after the refusal."""
+    place = tmp_path / "kept"
+    arguments = ("--port", "0", "--no-control", option, place)
+    with serving(*arguments):
+        pass
+    was = (place / "run.json" if place.is_dir() else place).read_bytes()
+    done = subprocess.run(
+        [*COMMAND, "serve", *arguments], capture_output=True, text=True, check=False, timeout=30
+    )
+    assert done.returncode == 2
+    assert f"{place} holds" in done.stderr
+    assert "by --overwrite" in done.stderr
+    assert (place / "run.json" if place.is_dir() else place).read_bytes() == was
+    with serving(*arguments, "--overwrite"):
+        pass
+
+
 def test_port_in_use_is_named_with_the_way_out() -> None:
     """The line has the address and the options that choose another one."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -239,7 +284,7 @@ def test_ctl_operates_a_server(tmp_path: Path) -> None:
             ["t", "2"],
             ["u", "3"],
         ]
-        added = ctl(url, "fault", "add", "delay=50", "api=Fetch", "group=app", "--times", "2")
+        added = ctl(url, "fault", "add", "delay=50", "api=Heartbeat", "group=app", "--times", "2")
         assert added == "rule 1\n"
         assert '{"do":"delay","ms":50}' in ctl(url, "fault", "list")
         assert "no API is called" in ctl(url, "fault", "add", "drop", "api=Dance", status=2)
@@ -250,6 +295,9 @@ def test_ctl_operates_a_server(tmp_path: Path) -> None:
         assert "there is no group" in ctl(url, "wait", "g", "--timeout", "0.1", status=1)
         run = tmp_path / "run"
         assert ctl(url, "trace", "start", str(run)) == f"{run}\n"
+        assert ctl(url, "trace", "stop") == f"0 events in {run}\n"
+        assert "holds a trace" in ctl(url, "trace", "start", str(run), status=2)
+        assert ctl(url, "trace", "start", str(run), "--overwrite") == f"{run}\n"
         assert ctl(url, "trace", "stop") == f"0 events in {run}\n"
         assert read_run(run).info.options == {
             "clock": "virtual",

@@ -18,6 +18,8 @@ from coordinator_sim.mini_broker.faults import (
     MoveCoordinator,
     Phase,
 )
+from coordinator_sim.mini_broker.served_cluster import ServedCluster
+from coordinator_sim.mini_broker.settings import ClusterSettings
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.messages import RequestContext
 
@@ -193,3 +195,58 @@ def test_rule_is_plain_json() -> None:
     assert msgspec.json.encode(fault) == text
     with pytest.raises(msgspec.ValidationError, match="unknown field"):
         msgspec.json.decode(b'{"action":{"do":"drop"},"when":"now"}', type=Fault)
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ({"action": {"do": "delay", "ms": 10**30}}, "delay ms out of 32 bits: wants 0 to 86400000"),
+        ({"match": {"min_version": 5, "max_version": 4}}, "min_version 5 is above max_version 4"),
+        ({"match": {"min_version": -1}}, "min_version -1: wants 0 to 32767"),
+        ({"match": {"probability": 0.0}}, "probability 0.0: wants above 0"),
+        ({"match": {"member": ""}}, "member is empty"),
+        ({"match": {"member": "leader"}}, r"is a role: wants .* write \[l\]eader for an instance"),
+        ({"match": {"nth": 10**5_000}}, "nth out of 32 bits"),
+        ({"match": {"broker": 99}}, "broker 99: there is none; the brokers are 1, 2"),
+        ({"action": {"do": "move-coordinator", "to": 99}}, "broker 99: there is none"),
+        ({"match": {"api": "StreamsGroupHeartbeat"}}, "this cluster does not offer it"),
+        ({"match": {"api": "Heartbeat", "min_version": 5}}, "Heartbeat has 0 to 4"),
+        ({"match": {"min_version": 900}}, "versions from 900: this cluster has"),
+        ({"match": {"api": "Fetch", "group": "g"}}, "Fetch names no group"),
+        ({"match": {"api": "Metadata", "member": "m"}}, "Metadata names no member"),
+        (
+            {"match": {"api": "Metadata", "max_version": 0}, "action": {"do": "move-coordinator"}},
+            "Metadata names no group whose coordinator could move",
+        ),
+    ],
+)
+def test_rule_that_could_never_act_is_refused(fault: dict[str, object], reason: str) -> None:
+    """One line has the value and the bound, and no rule is added."""
+    cluster = ServedCluster(ClusterSettings(broker_ids=(1, 2)), endpoint=lambda _id, _name: None)
+    with pytest.raises(ConfigError, match=reason) as refused:
+        cluster.faults.add(msgspec.convert({"action": {"do": "drop"}, **fault}, Fault))
+    assert str(refused.value).isprintable()
+    assert not cluster.faults
+
+
+@pytest.mark.parametrize(
+    "match",
+    [
+        {"api": "Heartbeat", "min_version": 4, "max_version": 9, "member": "[l]eader"},
+        {"api": "OffsetFetch", "group": "g", "member": "m"},
+        {"api": "FindCoordinator", "group": "g"},
+        {"group": "g"},
+        {"broker": 2, "client_id": ""},
+    ],
+)
+def test_rule_that_some_request_fits_is_taken(match: dict[str, object]) -> None:
+    """It is enough that one version of one API carries what the rule asks for."""
+    cluster = ServedCluster(ClusterSettings(broker_ids=(1, 2)), endpoint=lambda _id, _name: None)
+    cluster.faults.add(msgspec.convert({"action": {"do": "drop"}, "match": match}, Fault))
+    assert cluster.faults
+
+
+def test_member_of_an_offset_fetch_is_named_among_its_groups() -> None:
+    """From version 9 on each group of the request has a member."""
+    fetch = call(ApiKey.OFFSET_FETCH, groups=[{"groupId": "g", "memberId": "m-1"}])
+    assert asked(Match(member="m-1"), fetch) == [HIT]

@@ -47,6 +47,7 @@ class Running:
         return await self.call("GET", path, status=status)
 
 
+WAIT = {"/v1/groups/app/wait": {"timeout_ms": "10"}}
 Story = Callable[[Running], Awaitable[None]]
 
 
@@ -276,6 +277,41 @@ def test_cluster_that_meets_no_deadlines_is_not_healthy() -> None:
         assert isinstance(found, dict)
         assert "no such instant" in found["error"]
         await server.get("/healthz")
+
+    play(story)
+
+
+@pytest.mark.parametrize("text", ["9" * 5_000, "-" + "9" * 5_000, "1_0", "x", "\u0661"])
+def test_wild_sequence_number_is_refused(text: str) -> None:
+    """In a query and in the header that browsers send; the stream of events does not break."""
+
+    async def story(server: Running) -> None:
+        for path in ("/v1/events", "/v1/trace/events", "/v1/groups/app/wait"):
+            name = "members" if path.endswith("wait") else "after"
+            answer = await server.http.get(path, params={name: text, **WAIT.get(path, {})})
+            assert answer.status_code == 400, answer.text
+            assert "wants a whole number" in answer.text
+            assert len(answer.text) < 200
+        if text.isascii():
+            answer = await server.http.get("/v1/events", headers={"last-event-id": text})
+            assert answer.status_code == 400
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    ("directory", "status"), [("a\0b", 400), ("", 400), ("x" * 5_000, 400), ("/proc/x", 409)]
+)
+def test_trace_that_cannot_be_is_refused(directory: str, status: int) -> None:
+    """The reason names the path or its field, and another trace can begin."""
+
+    async def story(server: Running) -> None:
+        body = {"directory": directory}
+        refused = await server.call("POST", "/v1/trace/start", body, status=status)
+        assert isinstance(refused, dict)
+        assert ("$.directory" if status == 400 else directory) in refused["error"]
+        await server.call("POST", "/v1/trace/start")
+        await server.call("POST", "/v1/trace/stop")
 
     play(story)
 
