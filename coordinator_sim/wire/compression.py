@@ -6,12 +6,14 @@ snappy-java), Lz4BlockInputStream and Lz4BlockOutputStream, ZstdCompression.
 
 import struct
 import zlib
+from collections.abc import Iterator
 from enum import IntEnum, unique
 from typing import Final
 
 import cramjam
 import lz4.frame
 import zstandard
+from msgspec import Struct
 
 from coordinator_sim.errors import WireFormatError
 
@@ -27,17 +29,37 @@ class Compression(IntEnum):
     ZSTD = 4
 
 
-MAX_DECOMPRESSED_BYTES: Final = 256 * 1024 * 1024
-"""Of one batch, unless told otherwise.
+class ContentBounds(Struct, frozen=True, gc=False):
+    """How much the content of one batch may be, so that a bomb fills neither time nor memory.
 
-DEVIATION: a batch that grows beyond is refused as one that does not decompress, since all of it is
-held at once; Kafka streams records and limits single ones. 256 times the default
-`max.message.bytes`.
-"""
+    DEVIATION: Kafka has no such bounds: it reads on as long as the content lasts. What real
+    producers send stays far below the defaults.
+
+    Args:
+        max_bytes: Decompressed, all together: 256 times the default `max.message.bytes`, while
+            records shrink to a tenth or a hundredth.
+        max_blocks: Snappy blocks, or gzip members: Java's writer of snappy needs 8,192 blocks for
+            the largest content, and a writer of gzip one member.
+    """
+
+    max_bytes: int = 256 * 1024 * 1024
+    max_blocks: int = 100_000
+
+
+DEFAULT_BOUNDS: Final = ContentBounds()
+CHUNK_BYTES: Final = 256 * 1024
+"""Of content that is handed out at a time, at most: some hundred microseconds of any codec."""
+
+
+class ContentTooLarge(WireFormatError):
+    """Content beyond its bounds; the message names bound and value."""
+
+
 _XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER: Final = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
 """Version and lowest compatible version. Source: snappy-java, SnappyCodec."""
 _XERIAL_BLOCK: Final = 32 * 1024
+_SIZE: Final = struct.Struct(">I")
 _GZIP_WINDOW: Final = 31
 """zlib's largest window, plus 16 for gzip's header and trailer."""
 
@@ -46,9 +68,19 @@ _LZ4_FLAGS: Final = 4
 _LZ4_CONTENT_SIZE: Final = 0x08
 _LZ4_DICTIONARY: Final = 0x01
 
-_TOO_LARGE: Final = "the content is larger than is held at once"
-_ZSTD_STEP: Final = 1024
-"""Of a frame that is decompressed before its growth is looked at: at most 32 MiB (measured)."""
+_FEED_BYTES: Final = 16 * 1024
+"""Of compressed data that a codec gets at a time: what it leaves over is copied each time."""
+_MEMBER_BYTES: Final = 1024
+"""Of a gzip member that are read first: a short one leaves the rest to be read again."""
+_ZSTD_SKIPPABLE: Final = 0x184D2A50
+_ZSTD_CHECKSUM: Final = 0x04
+_ZSTD_RAW: Final = 0
+_ZSTD_RLE: Final = 1
+_ZSTD_BLOCK_BYTES: Final = 128 * 1024
+"""Of the content of one block, at most. Source: RFC 8878, section 3.1.1.2.4."""
+_ZSTD_STEP_BLOCKS: Final = 256
+_ZSTD_SHORTEST: Final = 4
+"""What is shorter begins no other frame."""
 _MASK: Final = 0xFFFFFFFF
 _PRIME_1: Final = 0x9E3779B1
 _PRIME_2: Final = 0x85EBCA77
@@ -58,7 +90,8 @@ _PRIME_5: Final = 0x165667B1
 
 # One context for all: making one costs more than a batch (measured, 24 against 2 us).
 _ZSTD_WRITER: Final = zstandard.ZstdCompressor()
-_ZSTD_READER: Final = zstandard.ZstdDecompressor()
+_IDLE_ZSTD_READERS: Final[list[zstandard.ZstdDecompressor]] = []
+"""Each belongs to one stream from its start to its end; streams may be read by turns."""
 
 
 def compress(codec: Compression, data: bytes, magic: int = 2) -> bytes:
@@ -84,66 +117,160 @@ def compress(codec: Compression, data: bytes, magic: int = 2) -> bytes:
 
 
 def decompress(
-    codec: Compression, data: bytes, magic: int = 2, *, limit: int = MAX_DECOMPRESSED_BYTES
+    codec: Compression, data: bytes, magic: int = 2, *, bounds: ContentBounds = DEFAULT_BOUNDS
 ) -> bytes:
-    """What `compress` was given, also from frames that other clients write.
+    """What `compress` was given, also from frames that other clients write; all of it at once.
+
+    Raises:
+        ContentTooLarge: The content is beyond its bounds.
+        WireFormatError: The data is no frame of that codec, or is cut short.
+    """
+    if codec is Compression.NONE:
+        return data
+    return b"".join(decompressed_chunks(codec, data, magic, bounds=bounds))
+
+
+def decompressed_chunks(
+    codec: Compression, data: bytes, magic: int = 2, *, bounds: ContentBounds = DEFAULT_BOUNDS
+) -> Iterator[bytes]:
+    """The content piece by piece, in time and memory that grow with data and content alone.
+
+    A piece has at most `CHUNK_BYTES`; one without compression is the data itself. Pieces may be
+    empty: each block and member is a step, whatever it holds. One raw snappy block is decompressed
+    at once, as nobody can read it otherwise: up to 21 times its size.
 
     Args:
         codec: How it is compressed.
         data: The records as they stand in a batch or in a wrapper message.
         magic: Of the batch.
-        limit: Of the answer in bytes; a bomb does not get to fill the memory.
+        bounds: Of the content.
 
     Raises:
-        WireFormatError: The data is no frame of that codec, is cut short, or grows too large.
+        ContentTooLarge: The content is beyond its bounds; what was within has been handed out.
+        WireFormatError: The data is no frame of that codec, or is cut short.
     """
+    match codec:
+        case Compression.NONE:
+            return iter((data,))
+        case Compression.GZIP:
+            chunks = _gzip_chunks(data, bounds)
+        case Compression.SNAPPY:
+            chunks = _snappy_chunks(data, bounds)
+        case Compression.LZ4:
+            chunks = _lz4_chunks(data, magic)
+        case Compression.ZSTD:
+            chunks = _zstd_chunks(data)
+    return _bounded(codec, chunks, bounds.max_bytes)
+
+
+def _bounded(codec: Compression, chunks: Iterator[bytes], max_bytes: int) -> Iterator[bytes]:
+    left = max_bytes
     try:
-        match codec:
-            case Compression.NONE:
-                return data
-            case Compression.GZIP:
-                return _gunzip(data, limit)
-            case Compression.SNAPPY:
-                return _unsnap(data, limit)
-            case Compression.LZ4:
-                return _unlz4(data, magic, limit)
-            case Compression.ZSTD:
-                return _unzstd(data, limit)
+        for chunk in chunks:
+            left -= len(chunk)
+            if left < 0:
+                raise _too_large(codec, f"more than {max_bytes} bytes of content")
+            yield chunk
     except (zlib.error, cramjam.DecompressionError, RuntimeError, zstandard.ZstdError) as error:
         raise WireFormatError(f"{codec.name.lower()} records do not decompress: {error}", 0) from (
             error
         )
 
 
-def _gunzip(data: bytes, limit: int) -> bytes:
+def _too_large(codec: Compression, what: str) -> ContentTooLarge:
+    return ContentTooLarge(f"{codec.name.lower()} records are larger than allowed: {what}", 0)
+
+
+def _gzip_chunks(data: bytes, bounds: ContentBounds) -> Iterator[bytes]:
     """All members one after another, as GZIPInputStream reads them."""
-    parts = []
-    while data:
+    view = memoryview(data)
+    position = count = 0
+    while position < len(view):
+        count += 1
+        if count > bounds.max_blocks:
+            raise _too_large(Compression.GZIP, f"more than {bounds.max_blocks} members")
         reader = zlib.decompressobj(wbits=_GZIP_WINDOW)
-        part = reader.decompress(data, limit + 1)
-        limit -= len(part)
-        if limit < 0:
-            raise zlib.error(_TOO_LARGE)
-        parts.append(part)
-        if not reader.eof:
-            raise zlib.error("the stream is cut short")
-        data = reader.unused_data
-    return b"".join(parts)
+        feed = _MEMBER_BYTES
+        while not reader.eof:
+            given = reader.unconsumed_tail
+            if not given:
+                given = view[position : position + feed]
+                position += len(given)
+                feed = _FEED_BYTES
+            part = reader.decompress(given, CHUNK_BYTES)
+            if not (given or part or reader.eof):
+                raise zlib.error("the stream is cut short")
+            yield part
+        position -= len(reader.unused_data)
 
 
-def _unzstd(data: bytes, limit: int) -> bytes:
-    """One frame; Java's writer does not say the size of the content in its header."""
-    reader = _ZSTD_READER.decompressobj()
-    parts: list[bytes] = []
-    for start in range(0, len(data), _ZSTD_STEP):
-        part = reader.decompress(data[start : start + _ZSTD_STEP])
-        limit -= len(part)
-        if limit < 0:
-            raise zstandard.ZstdError(_TOO_LARGE)
-        parts.append(part)
-        if reader.eof:
-            return b"".join(parts)
-    raise zstandard.ZstdError("the frame is cut short")
+# -- zstd ------------------------------------------------------------------------------------
+
+
+def _zstd_chunks(data: bytes) -> Iterator[bytes]:
+    """All frames one after another; what is too short for another one is passed over.
+
+    Java's writer does not say the size of the content in a frame's header. A reader gets some
+    blocks at a time, as it cannot be stopped within what it was given.
+
+    Source: zstd-jni, ZstdInputStreamNoFinalizer.readInternal; RFC 8878, section 3.1.1.
+    """
+    view = memoryview(data)
+    reader = _IDLE_ZSTD_READERS.pop() if _IDLE_ZSTD_READERS else zstandard.ZstdDecompressor()
+    try:
+        position = 0
+        while len(view) - position >= _ZSTD_SHORTEST or not position:
+            magic, size = (
+                int.from_bytes(view[start : start + 4], "little")
+                for start in (position, position + 4)
+            )
+            if magic & ~0xF == _ZSTD_SKIPPABLE:
+                position += 8 + size
+                yield b""
+                continue
+            frame = reader.decompressobj()
+            for end in _zstd_steps(view, position):
+                part = frame.decompress(view[position:end])
+                position = end
+                yield from _sliced(part)
+            if not frame.eof:
+                raise zstandard.ZstdError("the frame is cut short")
+    finally:
+        _IDLE_ZSTD_READERS.append(reader)
+
+
+def _zstd_steps(view: memoryview, position: int) -> Iterator[int]:
+    """The ends of a frame's steps: so many blocks that they hold at most twice `CHUNK_BYTES`.
+
+    The codec itself says what is wrong with a frame: where one is cut short, so is the last step.
+    """
+    start = position
+    position += zstandard.frame_header_size(view[start:])
+    has_checksum = bool(view[start + 4] & _ZSTD_CHECKSUM)
+    is_last = False
+    while not is_last and position + 3 <= len(view):
+        content = 0
+        for _ in range(_ZSTD_STEP_BLOCKS):
+            header = int.from_bytes(view[position : position + 3], "little")
+            is_last, kind, size = bool(header & 1), header >> 1 & 3, header >> 3
+            position += 3 + (1 if kind == _ZSTD_RLE else size)
+            content += size if kind in (_ZSTD_RAW, _ZSTD_RLE) else _ZSTD_BLOCK_BYTES
+            if is_last or content >= CHUNK_BYTES or position + 3 > len(view):
+                break
+        if is_last and has_checksum:
+            position += 4
+        yield min(position, len(view))
+    if not is_last:
+        yield len(view)
+
+
+def _sliced(content: bytes) -> Iterator[bytes]:
+    """Content that came at once, in pieces that are small enough."""
+    if len(content) <= CHUNK_BYTES:
+        yield content
+        return
+    for start in range(0, len(content), CHUNK_BYTES):
+        yield content[start : start + CHUNK_BYTES]
 
 
 # -- snappy ----------------------------------------------------------------------------------
@@ -158,37 +285,43 @@ def _snappy_bytes(data: bytes) -> bytes:
     return b"".join(parts)
 
 
-def _unsnap(data: bytes, limit: int) -> bytes:
+def _snappy_chunks(data: bytes, bounds: ContentBounds) -> Iterator[bytes]:
     """Blocks behind xerial's header, or one raw block, as SnappyInputStream takes both."""
     if not data.startswith(_XERIAL_MAGIC):
-        return _unsnap_block(data, limit)
-    parts = []
-    position = len(_XERIAL_HEADER)
-    if len(data) < position:
+        yield from _unsnapped(data, bounds.max_bytes)
+        return
+    left = bounds.max_bytes
+    count = 0
+    position, end = len(_XERIAL_HEADER), len(data)
+    if end < position:
         raise cramjam.DecompressionError("the header is cut short")
-    while position < len(data):
-        if position + 4 > len(data):
+    while position < end:
+        if position + 4 > end:
             raise cramjam.DecompressionError("a block's size is cut short")
-        (size,) = struct.unpack_from(">I", data, position)
-        position += 4
-        if data[position - 4 :].startswith(_XERIAL_MAGIC):
+        count += 1
+        if count > bounds.max_blocks:
+            raise _too_large(Compression.SNAPPY, f"more than {bounds.max_blocks} blocks")
+        if data.startswith(_XERIAL_MAGIC, position):
             # Streams that were joined: SnappyInputStream passes over a header between blocks.
-            position += len(_XERIAL_HEADER) - 4
+            position += len(_XERIAL_HEADER)
+            yield b""
             continue
-        if position + size > len(data):
+        (size,) = _SIZE.unpack_from(data, position)
+        position += _SIZE.size
+        if position + size > end:
             raise cramjam.DecompressionError(f"a block of {size} bytes is cut short")
-        part = _unsnap_block(data[position : position + size], limit)
-        limit -= len(part)
-        parts.append(part)
+        for part in _unsnapped(data[position : position + size], left):
+            left -= len(part)
+            yield part
         position += size
-    return b"".join(parts)
 
 
-def _unsnap_block(data: bytes, limit: int) -> bytes:
-    """A block begins with its content's size."""
-    if int(cramjam.snappy.decompress_raw_len(data)) > limit:
-        raise cramjam.DecompressionError(_TOO_LARGE)
-    return bytes(cramjam.snappy.decompress_raw(data))
+def _unsnapped(block: bytes, max_bytes: int) -> Iterator[bytes]:
+    """The content of a block, which begins with its size."""
+    size = int(cramjam.snappy.decompress_raw_len(block))
+    if size > max_bytes:
+        raise _too_large(Compression.SNAPPY, f"{size} bytes of a block where {max_bytes} are left")
+    return _sliced(bytes(cramjam.snappy.decompress_raw(block)))
 
 
 # -- LZ4 -------------------------------------------------------------------------------------
@@ -205,16 +338,19 @@ def _lz4_bytes(data: bytes, magic: int) -> bytes:
     return _with_header_checksum(frame, broken=True) if magic == 0 else bytes(frame)
 
 
-def _unlz4(data: bytes, magic: int, limit: int) -> bytes:
+def _lz4_chunks(data: bytes, magic: int) -> Iterator[bytes]:
+    """One frame; what follows it is not looked at, as Kafka's reader does not."""
     if magic == 0 and len(data) > _LZ4_FLAGS + 2:
         data = _with_header_checksum(data, broken=False)
+    view = memoryview(data)
     reader = lz4.frame.LZ4FrameDecompressor()
-    content = bytes(reader.decompress(data, max_length=limit + 1))
-    if len(content) > limit:
-        raise RuntimeError(_TOO_LARGE)
-    if not reader.eof:
-        raise RuntimeError("the frame is cut short")
-    return content
+    position = 0
+    while not reader.eof:
+        given = view[position : position + _FEED_BYTES] if reader.needs_input else b""
+        position += len(given)
+        if reader.needs_input and not given:
+            raise RuntimeError("the frame is cut short")
+        yield bytes(reader.decompress(given, max_length=CHUNK_BYTES))
 
 
 def _with_header_checksum(frame: bytes, *, broken: bool) -> bytes:
