@@ -3,15 +3,20 @@
 Source: kafka trunk, storage/.../internals/log/LogValidator.java (validateRecord and below).
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from msgspec import Struct
 
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.storage.log_config import LogConfig
-from coordinator_sim.storage.log_values import RecordError, Refused
+from coordinator_sim.storage.log_values import Prepared, RecordError, Refused
+from coordinator_sim.wire.compression import ContentTooLarge
 from coordinator_sim.wire.record_batches import NO_ID
 
+_BOUNDS: Final = "send less in one batch, or set the server's simulator.batch.max.* higher"
+MAX_TOLD_ERRORS: Final = 10_000
+"""Records to blame that one answer names."""
 _SHOWN_ERRORS: Final = 3
 """Of all in the message. Source: LogValidator.processRecordErrors."""
 
@@ -21,17 +26,31 @@ class Arrival(Struct, frozen=True, kw_only=True):
 
     Args:
         place: Topic and partition as messages name them, `t-0`.
-        offset: Of the first record once it is in.
         now_ms: The present of the log's timestamps.
-        leader_epoch: Of the partition's leader.
         config: Of the topic.
     """
 
     place: str
-    offset: int
     now_ms: int
-    leader_epoch: int
     config: LogConfig
+
+
+class Ending(Struct, frozen=True, gc=False):
+    """Where records find their place in a log.
+
+    Args:
+        offset: Of the first record once it is in.
+        leader_epoch: Of the partition's leader.
+    """
+
+    offset: int
+    leader_epoch: int
+
+
+Placing = Callable[[Ending], Prepared]
+"""Gives records that may be appended their place: whatever takes long is done by then."""
+Checked = Placing | Refused
+"""What a look at records comes to."""
 
 
 def invalid_record(reason: str) -> Refused:
@@ -39,57 +58,77 @@ def invalid_record(reason: str) -> Refused:
     return Refused(error=ErrorCode.INVALID_RECORD, reason=reason)
 
 
-def record_refusal(
-    times: list[tuple[int, int]],
-    keyless: set[int],
-    arrival: Arrival,
-    *,
-    claims_append: bool,
-) -> Refused | None:
-    """What KIP-467 tells of the records that are to blame; None when none is.
+def too_large(place: str, error: ContentTooLarge) -> Refused:
+    """MESSAGE_TOO_LARGE for what is beyond our own bounds; a producer splits such a batch."""
+    message = f"{place}: {error.args[0]}; {_BOUNDS}"
+    return Refused(error=ErrorCode.MESSAGE_TOO_LARGE, message=message, names_log_start=False)
+
+
+class RecordErrors:
+    """What KIP-467 tells of the records that are to blame.
+
+    DEVIATION: of more than 10,000 such records in one batch the answer names the first ones, and
+    counts all; Kafka names each. librdkafka sends no more in one batch unless told to.
 
     Source: LogValidator.validateKey, validateTimestamp and processRecordErrors.
 
     Args:
-        times: Timestamp and offset, as they came, of each record.
-        keyless: Indexes of the records that must have a key and have none.
         arrival: Where and when.
         claims_append: Whether the batch says that its log stamped it.
     """
-    errors: list[RecordError] = []
-    has_bad_time = False
-    for index, (time_ms, offset) in enumerate(times):
-        if index in keyless:
-            errors.append(
-                RecordError(
-                    index,
-                    "Compacted topic cannot accept message without key in topic partition "
-                    f"{arrival.place}",
-                )
+
+    __slots__ = ("_arrival", "_claims_append", "_count", "_errors", "_has_bad_time")
+
+    def __init__(self, arrival: Arrival, *, claims_append: bool) -> None:
+        self._arrival = arrival
+        self._claims_append = claims_append
+        self._errors: list[RecordError] = []
+        self._count = 0
+        self._has_bad_time = False
+
+    def look_at(self, index: int, time_ms: int, offset: int, *, has_key: bool) -> None:
+        """Look at the next record.
+
+        Args:
+            index: In its batch, from 0.
+            time_ms: Its timestamp as it came.
+            offset: As it came.
+            has_key: Whether it has a key.
+        """
+        arrival = self._arrival
+        if arrival.config.is_compacted and not has_key:
+            message: str | None = (
+                "Compacted topic cannot accept message without key in topic partition "
+                f"{arrival.place}"
             )
-            continue
-        message = _time_refusal(time_ms, offset, arrival, claims_append=claims_append)
+        else:
+            message = _time_refusal(time_ms, offset, arrival, claims_append=self._claims_append)
+            self._has_bad_time = self._has_bad_time or message is not None
         if message is not None:
-            has_bad_time = True
-            errors.append(RecordError(index, message))
-    if not errors:
-        return None
-    if has_bad_time:
-        return Refused(
-            error=ErrorCode.INVALID_TIMESTAMP,
-            message="One or more records have been rejected due to invalid timestamp",
-            record_errors=tuple(errors),
+            self._count += 1
+            if len(self._errors) < MAX_TOLD_ERRORS:
+                self._errors.append(RecordError(index, message))
+
+    def refusal(self) -> Refused | None:
+        """The batch's answer; None when no record is to blame."""
+        if not self._errors:
+            return None
+        if self._has_bad_time:
+            return Refused(
+                error=ErrorCode.INVALID_TIMESTAMP,
+                message="One or more records have been rejected due to invalid timestamp",
+                record_errors=tuple(self._errors),
+            )
+        shown = ", ".join(
+            f"RecordError(batchIndex={error.index}, message={_quoted(error.message)})"
+            for error in self._errors[:_SHOWN_ERRORS]
         )
-    shown = ", ".join(
-        f"RecordError(batchIndex={error.index}, message={_quoted(error.message)})"
-        for error in errors[:_SHOWN_ERRORS]
-    )
-    return Refused(
-        error=ErrorCode.INVALID_RECORD,
-        message=f"One or more records have been rejected due to {len(errors)} record errors in "
-        f"total, and only showing the first three errors at most: [{shown}]",
-        record_errors=tuple(errors),
-    )
+        return Refused(
+            error=ErrorCode.INVALID_RECORD,
+            message=f"One or more records have been rejected due to {self._count} record errors in "
+            f"total, and only showing the first three errors at most: [{shown}]",
+            record_errors=tuple(self._errors),
+        )
 
 
 def _quoted(message: str) -> str:

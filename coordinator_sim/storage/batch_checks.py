@@ -6,18 +6,29 @@ Source: kafka trunk, storage/.../internals/log/LogValidator.java; core/.../log/U
 (analyzeAndValidateRecords); clients/.../requests/ProduceRequest.java (validateRecords).
 """
 
+import itertools
 import struct
+from functools import partial
 from typing import Final
 
 import crc32c
 
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.storage.arrivals import Arrival, invalid_record, record_refusal
+from coordinator_sim.storage.arrivals import (
+    Arrival,
+    Ending,
+    Placing,
+    RecordErrors,
+    invalid_record,
+    too_large,
+)
+from coordinator_sim.storage.log_config import LogConfig
 from coordinator_sim.storage.log_values import BatchSpan, Prepared, Refused
 from coordinator_sim.storage.old_formats import converted
-from coordinator_sim.storage.record_scan import Scanned, scan_records
-from coordinator_sim.wire.compression import Compression, decompress
+from coordinator_sim.storage.record_scan import RecordScan, Scanned, Watcher
+from coordinator_sim.wire.batch_stream import encoded, streamed_records
+from coordinator_sim.wire.compression import Compression, ContentTooLarge, decompressed_chunks
 from coordinator_sim.wire.record_batches import (
     CONTROL,
     CURRENT_MAGIC,
@@ -28,9 +39,8 @@ from coordinator_sim.wire.record_batches import (
     NO_ID,
     TRANSACTIONAL,
     RecordBatch,
-    encode_record_batch,
 )
-from coordinator_sim.wire.record_bytes import Record, RecordReader
+from coordinator_sim.wire.steps import Steps
 from coordinator_sim.wire.stored_batches import StoredBatch, next_batch
 
 _FRONT: Final = struct.Struct(">qii")
@@ -46,9 +56,16 @@ _MAX_TIMESTAMP_AT: Final = 14
 _ONE_BATCH_VERSION: Final = 3
 _ZSTD_VERSION: Final = 7
 _CORRUPT: Final = Refused(error=ErrorCode.CORRUPT_MESSAGE, names_log_start=False)
+_LARGER: Final = Refused(error=ErrorCode.MESSAGE_TOO_LARGE, names_log_start=False)
+_CHECKED_AT_ONCE: Final = 1 << 22
+"""Of a batch whose checksum is computed in one go: a millisecond."""
+_CHECKED_A_UNIT: Final = 4096
+"""Bytes whose checksum takes as long as a look at a record."""
+_BATCHES_A_STEP: Final = 500
+_COST_OF_BATCH: Final = 3
 
 
-def prepared(records: bytes, arrival: Arrival, produce_version: int) -> Prepared | Refused:
+def prepared(records: bytes, arrival: Arrival, produce_version: int) -> Steps[Placing | Refused]:
     """Records of a client as they go into the log, or why they may not.
 
     The usual case, one whole batch of magic 2 for a log of magic 2, is told apart at once.
@@ -66,34 +83,46 @@ def prepared(records: bytes, arrival: Arrival, produce_version: int) -> Prepared
     return _several(records, arrival, produce_version)
 
 
-def _several(records: bytes, arrival: Arrival, produce_version: int) -> Prepared | Refused:
+def _several(records: bytes, arrival: Arrival, produce_version: int) -> Steps[Placing | Refused]:
     """Anything else: an old format on either side, no batch, more than one, a cut-off one."""
-    batches = batches_of(records)
-    if batches is None:
-        return Refused(error=ErrorCode.CORRUPT_MESSAGE, names_log_start=False)
-    refused = _version_refusal(batches, produce_version) or analyzed(batches, arrival)
+    try:
+        batches = yield from _batches_of(records, arrival)
+    except ContentTooLarge as error:
+        return too_large(arrival.place, error)
+    except WireFormatError:
+        return _CORRUPT
+    refused = _version_refusal(batches, produce_version)
+    if refused is None:
+        refused = yield from _analyzed(batches, arrival)
     if refused is not None:
         return refused
     if not batches:
-        return Prepared(data=b"", spans=())
+        return lambda _ending: Prepared(data=b"", spans=())
     if batches[0].magic == arrival.config.message_format_magic == CURRENT_MAGIC:
         if len(batches) > 1:
             return invalid_record("more than one batch")
         data = bytes(batches[0].raw())
-        return _one_batch(data, HEADER.unpack_from(data), arrival, produce_version)
-    return converted(batches, arrival)
+        return (yield from _one_batch(data, HEADER.unpack_from(data), arrival, produce_version))
+    return (yield from converted(batches, arrival))
 
 
-def batches_of(records: bytes) -> list[StoredBatch] | None:
-    """The whole batches; None where a size or a magic cannot be."""
+def _batches_of(records: bytes, arrival: Arrival) -> Steps[list[StoredBatch]]:
+    """The whole batches.
+
+    Raises:
+        ContentTooLarge: There are more than one batch may have records.
+        WireFormatError: A size or a magic cannot be.
+    """
     found: list[StoredBatch] = []
+    most = arrival.config.bounds.max_records
     position = 0
-    try:
-        while (batch := next_batch(records, position)) is not None:
-            found.append(batch)
-            position += batch.size
-    except WireFormatError:
-        return None
+    while (batch := next_batch(records, position)) is not None:
+        found.append(batch)
+        position += batch.size
+        if len(found) > most:
+            raise ContentTooLarge(f"more than {most} messages in one set", position)
+        if len(found) % _BATCHES_A_STEP == 0:
+            yield _BATCHES_A_STEP * _COST_OF_BATCH
     return found
 
 
@@ -112,7 +141,7 @@ def _version_refusal(batches: list[StoredBatch], produce_version: int) -> Refuse
     return None
 
 
-def analyzed(batches: list[StoredBatch], arrival: Arrival) -> Refused | None:
+def _analyzed(batches: list[StoredBatch], arrival: Arrival) -> Steps[Refused | None]:
     """Why batches are refused for what they are from outside.
 
     Source: UnifiedLog.analyzeAndValidateRecords.
@@ -122,11 +151,12 @@ def analyzed(batches: list[StoredBatch], arrival: Arrival) -> Refused | None:
         if batch.magic == CURRENT_MAGIC and batch.base_offset != 0:
             return invalid_record(f"the base offset is {batch.base_offset} and must be 0")
         if batch.size > limit:
-            return Refused(error=ErrorCode.MESSAGE_TOO_LARGE, names_log_start=False)
+            return _LARGER
         if not batch.is_valid:
             return _CORRUPT
         if batch.codec > Compression.ZSTD:
             return Refused(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        yield _COST_OF_BATCH + batch.size // _CHECKED_A_UNIT
     return None
 
 
@@ -135,24 +165,53 @@ _Header = tuple[int, int, int, int, int, int, int, int, int, int, int, int, int]
 
 def _one_batch(
     records: bytes, header: _Header, arrival: Arrival, produce_version: int
-) -> Prepared | Refused:
+) -> Steps[Placing | Refused]:
     """A batch of magic 2 that is all that came; its own bytes are kept wherever possible."""
-    refused = _front_refusal(header, produce_version) or _outer_refusal(records, header, arrival)
+    refused = _front_refusal(header, produce_version)
+    if refused is None and len(records) > arrival.config.max_message_bytes:
+        refused = _LARGER
+    if refused is None and len(records) > _CHECKED_AT_ONCE:
+        refused = yield from _sum_refusal(records, header)
+    elif refused is None and crc32c.crc32c(records[_CHECKED_FROM:]) != header[4]:
+        refused = _CORRUPT
+    if refused is None:
+        refused = _header_refusal(header, arrival)
     if refused is not None:
         return refused
-    codec, count = header[5] & _CODEC, header[12]
     try:
-        if codec:
-            body = decompress(Compression(codec), records[HEADER_SIZE:])
-            scanned = scan_records(body, 0, count)
-        else:
-            scanned = scan_records(records, HEADER_SIZE, count)
+        scanned = yield from _scan(records, header, arrival).steps()
+        refused = yield from _record_refusal(records, header, scanned, arrival)
+        if refused is not None:
+            return refused
+        return (yield from _finished(records, header, scanned, arrival))
+    except ContentTooLarge as error:
+        return too_large(arrival.place, error)
     except WireFormatError as error:
         return invalid_record(str(error.args[0]))
-    refused = _record_refusal(scanned, header, arrival)
-    if refused is not None:
-        return refused
-    return _placed(records, header, scanned, arrival)
+
+
+def _scan(
+    records: bytes, header: _Header, arrival: Arrival, watcher: Watcher | None = None
+) -> RecordScan:
+    """A look over the records of a batch."""
+    codec, count = header[5] & _CODEC, header[12]
+    if not codec:
+        return RecordScan(count, data=records, position=HEADER_SIZE, watcher=watcher)
+    chunks = decompressed_chunks(
+        Compression(codec), records[HEADER_SIZE:], bounds=arrival.config.bounds.content
+    )
+    return RecordScan(count, chunks=chunks, watcher=watcher)
+
+
+def _sum_refusal(records: bytes, header: _Header) -> Steps[Refused | None]:
+    """The checksum of a large batch, a piece at a time."""
+    view = memoryview(records)
+    checksum = 0
+    for start in range(_CHECKED_FROM, len(view), _CHECKED_AT_ONCE):
+        piece = view[start : start + _CHECKED_AT_ONCE]
+        checksum = crc32c.crc32c(piece, checksum)
+        yield len(piece) // _CHECKED_A_UNIT
+    return None if checksum == header[4] else _CORRUPT
 
 
 def _front_refusal(header: _Header, produce_version: int) -> Refused | None:
@@ -165,13 +224,9 @@ def _front_refusal(header: _Header, produce_version: int) -> Refused | None:
     return None
 
 
-def _outer_refusal(records: bytes, header: _Header, arrival: Arrival) -> Refused | None:
+def _header_refusal(header: _Header, arrival: Arrival) -> Refused | None:
     """Source: UnifiedLog.analyzeAndValidateRecords, LogValidator.validateBatch."""
     attributes, last_delta, count = header[5], header[6], header[12]
-    if len(records) > arrival.config.max_message_bytes:
-        return Refused(error=ErrorCode.MESSAGE_TOO_LARGE, names_log_start=False)
-    if crc32c.crc32c(records[_CHECKED_FROM:]) != header[4]:
-        return _CORRUPT
     if attributes & _CODEC > Compression.ZSTD:
         return Refused(error=ErrorCode.UNKNOWN_SERVER_ERROR)
     if count <= 0 or last_delta != count - 1:
@@ -180,11 +235,20 @@ def _outer_refusal(records: bytes, header: _Header, arrival: Arrival) -> Refused
         return invalid_record("clients may not write control records")
     if header[9] >= 0 and header[11] < 0:
         return invalid_record(f"sequence {header[11]} of producer {header[9]}")
+    most = arrival.config.bounds.max_records
+    if count > most:
+        error = ContentTooLarge(f"a batch of {count} records, more than {most}", 0)
+        return too_large(arrival.place, error)
     return None
 
 
-def _record_refusal(scanned: Scanned, header: _Header, arrival: Arrival) -> Refused | None:
-    """Why single records are refused. Source: LogValidator.validateRecord."""
+def _record_refusal(
+    records: bytes, header: _Header, scanned: Scanned, arrival: Arrival
+) -> Steps[Refused | None]:
+    """Why single records are refused: a second look finds those that are to blame.
+
+    Source: LogValidator.validateRecord.
+    """
     config = arrival.config
     base_ms = header[7]
     lowest = arrival.now_ms - config.message_timestamp_before_max_ms
@@ -192,84 +256,92 @@ def _record_refusal(scanned: Scanned, header: _Header, arrival: Arrival) -> Refu
     is_late = not config.stamps and (
         base_ms + scanned.min_time_delta < lowest or base_ms + scanned.max_time_delta > highest
     )
-    lacks_key = bool(scanned.keyless) and config.is_compacted
+    lacks_key = bool(scanned.keyless_count) and config.is_compacted
     claims_append = bool(header[5] & LOG_APPEND)
     if not (is_late or lacks_key or claims_append):
         return None
-    times = [header[8] if claims_append else base_ms + delta for delta in scanned.time_deltas]
-    return record_refusal(
-        [(time_ms, index) for index, time_ms in enumerate(times)],
-        set(scanned.keyless) if config.is_compacted else set(),
-        arrival,
-        claims_append=claims_append,
-    )
+    errors = RecordErrors(arrival, claims_append=claims_append)
+    indexes = itertools.count()
+
+    def look(offset_delta: int, time_delta: int, /, *, has_key: bool) -> bool:
+        time_ms = header[8] if claims_append else base_ms + time_delta
+        errors.look_at(next(indexes), time_ms, offset_delta, has_key=has_key)
+        return False
+
+    yield from _scan(records, header, arrival, look).steps()
+    return errors.refusal()
 
 
-def _placed(
+def _finished(
     records: bytes, header: _Header, scanned: Scanned, arrival: Arrival
-) -> Prepared | Refused:
-    """The batch with its place in the log; only what must be is written anew."""
-    _, length, _, _, _, attributes, last_delta, base_ms, max_ms = header[:9]
+) -> Steps[Placing | Refused]:
+    """The batch as it goes into the log, but for its place; only what must be is written anew."""
+    attributes = header[5]
     config = arrival.config
     source = Compression(attributes & _CODEC)
     target = config.codec_for(source)
     is_resized = source is not target or (source > 0 and not scanned.is_consecutive)
     claims_append = bool(attributes & LOG_APPEND)
-    newest_ms = max_ms if claims_append else max(NO_ID, base_ms + scanned.max_time_delta)
+    newest_ms = header[8] if claims_append else max(NO_ID, header[7] + scanned.max_time_delta)
     stamp_ms = arrival.now_ms if config.stamps else newest_ms
     if is_resized:
-        records = _recompressed(records, header, target)
-        length = len(records) - LOG_OVERHEAD
-    if is_resized or config.stamps or claims_append or stamp_ms != max_ms:
+        rebuilt = yield from _recompressed(records, header, target, config)
+        if rebuilt is None:
+            return _LARGER
+        records = rebuilt
+    if is_resized or config.stamps or claims_append or stamp_ms != header[8]:
         records = stamped(records, stamp_ms, is_appended=config.stamps)
-    data = _FRONT.pack(arrival.offset, length, arrival.leader_epoch) + records[_FRONT_SIZE:]
+    return partial(_placed, records, header, stamp_ms, is_resized=is_resized)
+
+
+def _placed(
+    records: bytes, header: _Header, stamp_ms: int, ending: Ending, *, is_resized: bool
+) -> Prepared:
+    """The batch with its place in the log."""
+    offset, epoch = ending.offset, ending.leader_epoch
+    data = _FRONT.pack(offset, len(records) - LOG_OVERHEAD, epoch) + records[_FRONT_SIZE:]
     span = BatchSpan(
-        base_offset=arrival.offset,
-        last_offset=arrival.offset + last_delta,
+        base_offset=offset,
+        last_offset=offset + header[6],
         size_bytes=len(data),
         max_timestamp_ms=stamp_ms,
-        leader_epoch=arrival.leader_epoch,
+        leader_epoch=epoch,
         producer_id=header[9],
         producer_epoch=header[10],
         base_sequence=header[11],
-        transactional=bool(attributes & TRANSACTIONAL),
+        transactional=bool(header[5] & TRANSACTIONAL),
     )
-    if is_resized and len(data) > config.max_message_bytes:
-        return Refused(error=ErrorCode.MESSAGE_TOO_LARGE, names_log_start=False)
     return Prepared(data=data, spans=(span,), is_resized=is_resized)
 
 
-def _recompressed(records: bytes, header: _Header, target: Compression) -> bytes:
+def _recompressed(
+    records: bytes, header: _Header, target: Compression, config: LogConfig
+) -> Steps[bytes | None]:
     """The batch built anew with another codec, offsets counted from 0 without gaps.
+
+    Returns:
+        None where it becomes larger than the topic allows: nothing more is written then.
 
     Source: LogValidator.buildRecordsAndAssignOffsets.
     """
-    body = decompress(Compression(header[5] & _CODEC), records[HEADER_SIZE:])
-    append_ms = header[8] if header[5] & LOG_APPEND else None
-    found = RecordReader(body, 0, header[7], append_ms).read(header[12])
-    return encode_record_batch(
-        RecordBatch(
-            base_offset=0,
-            last_offset=len(found) - 1,
-            records=tuple(
-                Record(
-                    offset=offset,
-                    timestamp_ms=record.timestamp_ms,
-                    key=record.key,
-                    value=record.value,
-                    headers=record.headers,
-                )
-                for offset, record in enumerate(found)
-            ),
-            base_timestamp_ms=found[0].timestamp_ms,
-            max_timestamp_ms=header[8],
-            compression=target,
-            producer_id=header[9],
-            producer_epoch=header[10],
-            base_sequence=header[11],
-            transactional=bool(header[5] & TRANSACTIONAL),
-        )
+    chunks = decompressed_chunks(
+        Compression(header[5] & _CODEC), records[HEADER_SIZE:], bounds=config.bounds.content
     )
+    append_ms = header[8] if header[5] & LOG_APPEND else None
+    found = streamed_records(chunks, header[12], 0, header[7], append_ms)
+    fields = RecordBatch(
+        base_offset=0,
+        last_offset=header[12] - 1,
+        records=(),
+        base_timestamp_ms=header[7],
+        max_timestamp_ms=header[8],
+        compression=target,
+        producer_id=header[9],
+        producer_epoch=header[10],
+        base_sequence=header[11],
+        transactional=bool(header[5] & TRANSACTIONAL),
+    )
+    return (yield from encoded(fields, found, max_bytes=config.max_message_bytes))
 
 
 def stamped(records: bytes, max_timestamp_ms: int, *, is_appended: bool) -> bytes:

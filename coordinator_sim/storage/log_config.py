@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.wire.compression import Compression
+from coordinator_sim.wire.compression import DEFAULT_BOUNDS, Compression, ContentBounds
 
 _DAY_MS: Final = 86_400_000
 NEVER_MS: Final = 2**63 - 1
@@ -16,6 +16,23 @@ PRODUCER: Final = "producer"
 UNCOMPRESSED: Final = "uncompressed"
 
 
+class BatchBounds(Struct, frozen=True, kw_only=True, gc=False):
+    """How much one batch may hold, beside Kafka's `max.message.bytes`: bounds of our own.
+
+    DEVIATION: Kafka takes as many records as fit into `max.message.bytes`, however small they
+    become in it. Here a batch beyond these bounds is refused with MESSAGE_TOO_LARGE, upon which
+    Java's producer splits it.
+
+    Args:
+        max_records: Of one batch, or of one message set of an old format. librdkafka's
+            `batch.num.messages` goes up to as many, by default to 10,000.
+        content: Of what is compressed.
+    """
+
+    max_records: int = 1_000_000
+    content: ContentBounds = DEFAULT_BOUNDS
+
+
 class LogConfig(Struct, frozen=True, kw_only=True):
     """What a topic's settings say of its logs; times in milliseconds, -1 for no limit.
 
@@ -24,6 +41,7 @@ class LogConfig(Struct, frozen=True, kw_only=True):
             `log.message.format.version` has it.
         message_timestamp_type: Whether appends stamp records: CreateTime or LogAppendTime.
         producer_id_expiration_ms: How long a producer is remembered, a broker's setting.
+        bounds: Of a batch; our own.
 
     Source: kafka trunk, storage/.../internals/log/LogConfig.java and ServerLogConfigs.java.
     """
@@ -48,6 +66,7 @@ class LogConfig(Struct, frozen=True, kw_only=True):
     segment_bytes: int = 1_073_741_824
     segment_index_bytes: int = 10_485_760
     segment_ms: int = 7 * _DAY_MS
+    bounds: BatchBounds = BatchBounds()
 
     @property
     def is_compacted(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Final
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.records import EndTransactionMarker, LogBatch
-from coordinator_sim.storage.arrivals import Arrival
+from coordinator_sim.storage.arrivals import Arrival, Checked, Ending
 from coordinator_sim.storage.batch_checks import prepared, stamped
 from coordinator_sim.storage.contract import (
     EpochStart,
@@ -34,6 +34,7 @@ from coordinator_sim.storage.spans import marker_of, span_of
 from coordinator_sim.wire.log_batches import DEFAULT_FORM, BatchForm, encode_batch
 from coordinator_sim.wire.record_batches import CURRENT_MAGIC
 from coordinator_sim.wire.segments import EncodedBatch
+from coordinator_sim.wire.steps import Steps, finished
 from coordinator_sim.wire.stored_batches import StoredBatch
 
 _UNSEEN_BATCHES: Final = 4096
@@ -189,16 +190,41 @@ class LogWriter:
 
         Source: UnifiedLog.append; ReplicaManager.appendToLocalLog (what an error tells).
         """
-        arrival = Arrival(
-            place=self._place,
-            offset=self.end_offset,
+        checked = finished(self.checking(records, now_ms=now_ms, produce_version=produce_version))
+        return self.append_checked(
+            checked,
             now_ms=now_ms,
             leader_epoch=leader_epoch,
-            config=self._config,
+            produce_version=produce_version,
+            is_verified=is_verified,
         )
-        ready = prepared(records, arrival, produce_version)
-        if isinstance(ready, Refused):
-            return self._refused(ready)
+
+    def checking(
+        self, records: bytes, *, now_ms: int, produce_version: int = NO_VERSION
+    ) -> Steps[Checked]:
+        """Look at what a producer sent, and build anew what must be; nothing of the log changes.
+
+        Args:
+            records: As of `append`.
+            now_ms: Likewise.
+            produce_version: Likewise.
+        """
+        arrival = Arrival(place=self._place, now_ms=now_ms, config=self._config)
+        return prepared(records, arrival, produce_version)
+
+    def append_checked(
+        self,
+        checked: Checked,
+        *,
+        now_ms: int,
+        leader_epoch: int,
+        produce_version: int = NO_VERSION,
+        is_verified: bool = True,
+    ) -> Appended:
+        """Append what was looked at, or say why not; arguments as of `append`."""
+        if isinstance(checked, Refused):
+            return self._refused(checked)
+        ready = checked(Ending(self.end_offset, leader_epoch))
         if not ready.spans:
             return Appended(log_start_offset=self.log_start_offset)
         first = ready.spans[0]

@@ -9,7 +9,8 @@ AbstractLegacyRecordBatch (DeepRecordsIterator), MemoryRecordsBuilder, RecordsUt
 
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
@@ -17,42 +18,65 @@ from msgspec.structs import replace
 
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.storage.arrivals import Arrival, invalid_record, record_refusal
+from coordinator_sim.storage.arrivals import (
+    Arrival,
+    Ending,
+    Placing,
+    RecordErrors,
+    invalid_record,
+    too_large,
+)
 from coordinator_sim.storage.log_values import BatchSpan, Prepared, Refused
 from coordinator_sim.storage.spans import batches_in, span_of
-from coordinator_sim.wire.compression import Compression
+from coordinator_sim.wire.batch_stream import encoded
+from coordinator_sim.wire.compression import (
+    DEFAULT_BOUNDS,
+    Compression,
+    ContentBounds,
+    ContentTooLarge,
+)
 from coordinator_sim.wire.record_batches import (
     CURRENT_MAGIC,
     LOG_APPEND,
     NO_ID,
     RecordBatch,
     TimestampType,
-    encode_record_batch,
 )
 from coordinator_sim.wire.record_bytes import Record
+from coordinator_sim.wire.steps import Steps, finished
 from coordinator_sim.wire.stored_batches import StoredBatch
 
 _OFFSET: Final = struct.Struct(">q")
 _CRC: Final = struct.Struct(">I")
+_EPOCH: Final = struct.Struct(">i")
+_RECORDS_A_STEP: Final = 200
+_COST_OF_RECORD: Final = 5
+_COST_OF_PAUSE: Final = 1_000
 _CRC_AT: Final = 12
 _CHECKED_FROM: Final = 16
 _ATTRIBUTES_AT: Final = 17
 _TIMESTAMP_AT: Final = 18
 
 
-class _Arrived(Struct, frozen=True, kw_only=True):
-    """The records of what came, with what decides whether its bytes may stay.
+class _Looked(Struct, frozen=True, kw_only=True):
+    """What decides what becomes of the records that came.
 
     Args:
-        records: Offsets and times as they came.
+        count: Of the records.
+        newest_ms: The largest timestamp.
         is_consecutive: Whether the offsets inside a wrapper are 0, 1, 2, ...
+        has_headers: Whether any of them has headers.
+        refused: Why they are refused; None when they are not.
     """
 
-    records: list[Record]
+    count: int
+    newest_ms: int
     is_consecutive: bool
+    has_headers: bool
+    refused: Refused | None
 
 
-def converted(batches: Sequence[StoredBatch], arrival: Arrival) -> Prepared | Refused:
+def converted(batches: Sequence[StoredBatch], arrival: Arrival) -> Steps[Placing | Refused]:
     """Batches with a log or a producer of an old format, as they go into the log.
 
     Args:
@@ -68,20 +92,19 @@ def converted(batches: Sequence[StoredBatch], arrival: Arrival) -> Prepared | Re
     if refused is not None:
         return refused
     try:
-        arrived = _arrived(batches)
+        looked = yield from _look(batches, arrival)
+        if looked.refused is not None:
+            return looked.refused
+        stays = source is target and batches[0].magic == to_magic
+        if stays and source is not Compression.NONE:
+            stays = to_magic > 0 and looked.is_consecutive
+        if stays:
+            return (yield from _in_place(batches, looked, arrival))
+        return (yield from _rebuilt(batches, looked, target, arrival))
+    except ContentTooLarge as error:
+        return too_large(arrival.place, error)
     except WireFormatError as error:
         return invalid_record(str(error.args[0]))
-    if arrived is None:
-        return Refused(error=ErrorCode.CORRUPT_MESSAGE, names_log_start=False)
-    refused = _record_refusal(batches, arrived.records, arrival)
-    if refused is not None:
-        return refused
-    stays = source is target and batches[0].magic == to_magic
-    if stays and source is not Compression.NONE:
-        stays = to_magic > 0 and arrived.is_consecutive
-    if stays:
-        return _in_place(batches, len(arrived.records), arrived, arrival)
-    return _rebuilt(batches[0], arrived.records, target, arrival)
 
 
 def _batch_refusal(
@@ -106,82 +129,100 @@ def _batch_refusal(
     return None
 
 
-def _arrived(batches: Sequence[StoredBatch]) -> _Arrived | None:
-    """All records; None where one inside a wrapper has a wrong checksum.
-
-    Raises:
-        WireFormatError: They do not parse.
-    """
+def _records_of(batches: Sequence[StoredBatch], bounds: ContentBounds) -> Iterator[Record | None]:
+    """All records, offsets and times as they came; None as of `StoredBatch.streamed`."""
     first = batches[0]
     if first.magic == CURRENT_MAGIC:
-        records = first.records()
-        return _Arrived(records=records, is_consecutive=True)
+        yield from first.streamed(bounds)
+        return
     if first.codec == Compression.NONE:
-        return _Arrived(records=[batch.records()[0] for batch in batches], is_consecutive=True)
-    entries = first.legacy_entries()
-    if not all(entry.is_valid for entry in entries):
-        return None
-    offsets = [entry.record.offset for entry in entries]
-    if first.magic == 1 and 0 != first.last_offset < offsets[-1]:
+        for batch in batches:
+            yield from batch.streamed(bounds)
+        return
+    is_stamped = first.timestamp_type is TimestampType.LOG_APPEND_TIME
+    for entry in first.streamed_entries(bounds):
+        if entry is None or not is_stamped:
+            yield None if entry is None else entry.record
+        else:
+            yield replace(entry.record, timestamp_ms=first.max_timestamp_ms)
+
+
+def _look(batches: Sequence[StoredBatch], arrival: Arrival) -> Steps[_Looked]:
+    """Look at all records, in Kafka's order: what does not parse, checksums, single records.
+
+    Raises:
+        ContentTooLarge: There is more of them than allowed.
+        WireFormatError: They do not parse.
+    """
+    bounds = arrival.config.bounds
+    first = batches[0]
+    is_wrapper = first.magic < CURRENT_MAGIC and first.codec != Compression.NONE
+    is_valid = True
+    if is_wrapper:
+        is_valid = yield from _sums_are_right(first, bounds.content)
+    count, newest_ms, last_offset = 0, NO_ID - 1, -1
+    is_consecutive, has_headers = True, False
+    refused: Refused | None = None
+    errors = _errors_of(first, arrival)
+    for record in _records_of(batches, bounds.content):
+        if record is None:
+            yield _COST_OF_PAUSE
+            continue
+        if len(batches) > 1:
+            errors = _errors_of(batches[count], arrival)
+        index = count if len(batches) == 1 else 0
+        errors.look_at(index, record.timestamp_ms, record.offset, has_key=record.key is not None)
+        if refused is None and len(batches) > 1:
+            # Each plain message is a batch alone, and the first one that is refused counts.
+            refused = errors.refusal()
+        newest_ms = max(newest_ms, record.timestamp_ms)
+        has_headers = has_headers or bool(record.headers)
+        is_consecutive = is_consecutive and record.offset == count
+        last_offset = record.offset
+        count += 1
+        if count > bounds.max_records:
+            raise ContentTooLarge(f"more than {bounds.max_records} messages in one set", 0)
+        if count % _RECORDS_A_STEP == 0:
+            yield _RECORDS_A_STEP * _COST_OF_RECORD
+    if not is_valid:
+        refused = Refused(error=ErrorCode.CORRUPT_MESSAGE, names_log_start=False)
+    elif first.magic == 1 and is_wrapper and 0 != first.last_offset < last_offset:
         raise WireFormatError(f"message set: wrapper offset {first.last_offset}", 0)
     # A wrapper at offset 0 is what some librdkafka send: inner offsets count as they are.
-    base = first.last_offset - offsets[-1] if first.last_offset else 0
-    records = [entry.record for entry in entries]
-    if first.timestamp_type is TimestampType.LOG_APPEND_TIME:
-        records = [replace(one, timestamp_ms=first.max_timestamp_ms) for one in records]
-    return _Arrived(
-        records=records,
-        is_consecutive=base == 0 and offsets == list(range(len(offsets))),
+    is_based = not is_wrapper or first.last_offset in (0, last_offset)
+    return _Looked(
+        count=count,
+        newest_ms=newest_ms,
+        is_consecutive=not is_wrapper or (is_based and is_consecutive),
+        has_headers=has_headers,
+        refused=errors.refusal() if refused is None else refused,
     )
 
 
-def _record_refusal(
-    batches: Sequence[StoredBatch], records: Sequence[Record], arrival: Arrival
-) -> Refused | None:
-    """Why records are refused; each plain message is a batch alone, and the first one counts."""
-    if len(batches) == 1:
-        return _refusal_within(batches[0], records, arrival)
-    found = (
-        _refusal_within(batch, (record,), arrival)
-        for batch, record in zip(batches, records, strict=True)
-    )
-    return next((refused for refused in found if refused is not None), None)
+def _errors_of(batch: StoredBatch, arrival: Arrival) -> RecordErrors:
+    claims_append = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    return RecordErrors(arrival, claims_append=claims_append)
 
 
-def _refusal_within(
-    batch: StoredBatch, records: Sequence[Record], arrival: Arrival
-) -> Refused | None:
-    keyless = {
-        index
-        for index, record in enumerate(records)
-        if record.key is None and arrival.config.is_compacted
-    }
-    return record_refusal(
-        [(record.timestamp_ms, record.offset) for record in records],
-        keyless,
-        arrival,
-        claims_append=batch.timestamp_type is TimestampType.LOG_APPEND_TIME,
-    )
+def _sums_are_right(wrapper: StoredBatch, bounds: ContentBounds) -> Steps[bool]:
+    """Whether every entry inside a wrapper has the checksum of its bytes."""
+    is_valid = True
+    for number, entry in enumerate(wrapper.streamed_entries(bounds)):
+        is_valid = is_valid and (entry is None or entry.is_valid)
+        if entry is None or number % _RECORDS_A_STEP == 0:
+            yield _COST_OF_PAUSE
+    return is_valid
 
 
-def _in_place(
-    batches: Sequence[StoredBatch], count: int, arrived: _Arrived, arrival: Arrival
-) -> Prepared:
-    """Each entry with its offset, the broker's time where that is wished; the rest stays."""
+def _in_place(batches: Sequence[StoredBatch], looked: _Looked, arrival: Arrival) -> Steps[Placing]:
+    """Each entry with the broker's time where that is wished; the rest stays."""
     parts = []
-    spans = []
-    offset = arrival.offset
-    per_batch = count // len(batches)
-    for batch, record in zip(batches, arrived.records, strict=False):
-        newest_ms = (
-            max(one.timestamp_ms for one in arrived.records) if batch.codec else record.timestamp_ms
-        )
-        last_offset = offset + per_batch - 1
-        data = _entry_at(batch, last_offset, newest_ms, arrival)
-        parts.append(data)
-        spans.append(_span(data, offset))
-        offset = last_offset + 1
-    return Prepared(data=b"".join(parts), spans=tuple(spans))
+    for index, batch in enumerate(batches):
+        newest_ms = looked.newest_ms if batch.codec else batch.max_timestamp_ms
+        last = looked.count - 1 if batch.codec else index
+        parts.append(_entry_at(batch, last, newest_ms, arrival))
+        yield _COST_OF_RECORD
+    return partial(_shifted, b"".join(parts), is_resized=False)
 
 
 def _entry_at(batch: StoredBatch, offset: int, newest_ms: int, arrival: Arrival) -> bytes:
@@ -202,52 +243,73 @@ def _entry_at(batch: StoredBatch, offset: int, newest_ms: int, arrival: Arrival)
 
 
 def _rebuilt(
-    first: StoredBatch, records: Sequence[Record], target: Compression, arrival: Arrival
-) -> Prepared | Refused:
+    batches: Sequence[StoredBatch], looked: _Looked, target: Compression, arrival: Arrival
+) -> Steps[Placing | Refused]:
     """The records in the log's format. Source: buildRecordsAndAssignOffsets, appendWithOffset."""
-    magic = arrival.config.message_format_magic
-    stamps = arrival.config.stamps
-    if magic < CURRENT_MAGIC and (
-        target is Compression.ZSTD or any(record.headers for record in records)
-    ):
+    first, config = batches[0], arrival.config
+    magic = config.message_format_magic
+    if magic < CURRENT_MAGIC and (target is Compression.ZSTD or looked.has_headers):
         # Kafka's builder throws what is no protocol error.
         return Refused(error=ErrorCode.UNKNOWN_SERVER_ERROR)
-    stamps_each = stamps and magic < CURRENT_MAGIC and target is Compression.NONE
-    placed = tuple(
-        Record(
-            offset=offset,
-            timestamp_ms=arrival.now_ms if stamps_each else record.timestamp_ms,
-            key=record.key,
-            value=record.value,
-            headers=record.headers,
-        )
-        for offset, record in enumerate(records, start=arrival.offset)
-    )
-    newest_ms = max(record.timestamp_ms for record in placed)
+    stamps_each = config.stamps and magic < CURRENT_MAGIC and target is Compression.NONE
     batch = RecordBatch(
-        base_offset=placed[0].offset,
-        last_offset=placed[-1].offset,
-        records=placed,
-        base_timestamp_ms=placed[0].timestamp_ms,
-        max_timestamp_ms=arrival.now_ms if stamps else max(newest_ms, NO_ID),
+        base_offset=0,
+        last_offset=looked.count - 1,
+        records=(),
+        base_timestamp_ms=NO_ID,
+        max_timestamp_ms=arrival.now_ms if config.stamps else max(looked.newest_ms, NO_ID),
         magic=magic,
         compression=target,
-        timestamp_type=TimestampType.LOG_APPEND_TIME if stamps else TimestampType.CREATE_TIME,
-        leader_epoch=arrival.leader_epoch,
+        timestamp_type=(
+            TimestampType.LOG_APPEND_TIME if config.stamps else TimestampType.CREATE_TIME
+        ),
         producer_id=first.producer_id,
         producer_epoch=first.producer_epoch,
         base_sequence=first.base_sequence,
         transactional=first.transactional,
     )
-    data = encode_record_batch(batch)
-    spans = []
-    offset = arrival.offset
+
+    def records() -> Iterator[Record | None]:
+        for record in _records_of(batches, config.bounds.content):
+            stamped = stamps_each and record is not None
+            yield replace(record, timestamp_ms=arrival.now_ms) if stamped and record else record
+
+    data = (yield from encoded(batch, records())) or b""
     for stored in batches_in(data):
-        spans.append(_span(bytes(stored.raw()), offset))
-        offset = stored.last_offset + 1
-    if any(span.size_bytes > arrival.config.max_message_bytes for span in spans):
-        return Refused(error=ErrorCode.MESSAGE_TOO_LARGE, names_log_start=False)
-    return Prepared(data=data, spans=tuple(spans), is_resized=True)
+        if stored.size > config.max_message_bytes:
+            return Refused(error=ErrorCode.MESSAGE_TOO_LARGE, names_log_start=False)
+        yield 1
+    if magic == 0 and target is not Compression.NONE:
+        return lambda ending: _in_order(batch, records(), ending)
+    return partial(_shifted, data, is_resized=True)
+
+
+def _in_order(batch: RecordBatch, records: Iterator[Record | None], ending: Ending) -> Prepared:
+    """A wrapper of magic 0 with its place: the offsets inside are the log's own."""
+    placed = replace(batch, base_offset=ending.offset, last_offset=NO_ID)
+    data = finished(encoded(placed, records)) or b""
+    return Prepared(data=data, spans=(_span(data, ending.offset),), is_resized=True)
+
+
+def _shifted(data: bytes, ending: Ending, *, is_resized: bool) -> Prepared:
+    """Batches whose offsets count from 0, with their place in the log.
+
+    Source: ByteBufferLegacyRecordBatch.setLastOffset, DefaultRecordBatch.setLastOffset.
+    """
+    shifted = bytearray(data)
+    spans = []
+    base_offset = ending.offset
+    for stored in batches_in(data):
+        start = stored.position
+        last_offset = ending.offset + stored.last_offset
+        if stored.magic == CURRENT_MAGIC:
+            _OFFSET.pack_into(shifted, start, base_offset)
+            _EPOCH.pack_into(shifted, start + _CRC_AT, ending.leader_epoch)
+        else:
+            _OFFSET.pack_into(shifted, start, last_offset)
+        spans.append(_span(bytes(shifted[start : start + stored.size]), base_offset))
+        base_offset = last_offset + 1
+    return Prepared(data=bytes(shifted), spans=tuple(spans), is_resized=is_resized)
 
 
 def _span(data: bytes, base_offset: int) -> BatchSpan:
@@ -265,7 +327,9 @@ def _span(data: bytes, base_offset: int) -> BatchSpan:
     )
 
 
-def down_converted(data: bytes, max_magic: int, first_offset: int) -> bytes | None:
+def down_converted(
+    data: bytes, max_magic: int, first_offset: int, bounds: ContentBounds = DEFAULT_BOUNDS
+) -> Steps[bytes | None]:
     """Batches for a reader that knows no newer format; None where one is compressed with zstd.
 
     Markers are left out, headers too; of a batch without compression so are the records before
@@ -285,12 +349,12 @@ def down_converted(data: bytes, max_magic: int, first_offset: int) -> bytes | No
         if stored.magic <= max_magic:
             parts.append(bytes(stored.raw()))
             continue
-        batch = stored.decoded()
-        records = tuple(
+        is_plain = stored.codec == Compression.NONE
+        records = (
             record
-            for record in batch.records
-            if batch.compression is not Compression.NONE or record.offset >= first_offset
+            for record in stored.streamed(bounds)
+            if record is None or not is_plain or record.offset >= first_offset
         )
-        if records:
-            parts.append(encode_record_batch(replace(batch, records=records, magic=max_magic)))
+        batch = replace(stored.without_records(), magic=max_magic)
+        parts.append((yield from encoded(batch, records, keeps_offsets=True)) or b"")
     return b"".join(parts)

@@ -25,6 +25,7 @@ from coordinator_sim.storage.offset_lookup import first_not_before, newest, segm
 from coordinator_sim.storage.old_formats import down_converted
 from coordinator_sim.storage.retention import expired_count
 from coordinator_sim.storage.spans import batches_in, end_of, marker_of, span_of
+from coordinator_sim.wire.steps import finished
 from coordinator_sim.wire.stored_batches import StoredBatch
 
 _CHUNK_BYTES: Final = 1 << 20
@@ -128,7 +129,7 @@ class PartitionLog(LogWriter):
             return result
         data = result.records
         while data:
-            found = down_converted(data, max_magic, offset)
+            found = finished(down_converted(data, max_magic, offset))
             if found is None:
                 return ReadResult(error=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
             if found:

@@ -8,7 +8,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from enum import IntEnum, unique
-from typing import Final
+from typing import Final, Protocol
 
 import cramjam
 import lz4.frame
@@ -16,6 +16,7 @@ import zstandard
 from msgspec import Struct
 
 from coordinator_sim.errors import WireFormatError
+from coordinator_sim.wire.steps import Steps, chunk_cost
 
 
 @unique
@@ -27,6 +28,14 @@ class Compression(IntEnum):
     SNAPPY = 2
     LZ4 = 3
     ZSTD = 4
+
+
+class _Stream(Protocol):
+    """A compressor of a library."""
+
+    def compress(self, data: bytes, /) -> bytes: ...
+
+    def flush(self) -> bytes: ...
 
 
 class ContentBounds(Struct, frozen=True, gc=False):
@@ -72,6 +81,8 @@ _FEED_BYTES: Final = 16 * 1024
 """Of compressed data that a codec gets at a time: what it leaves over is copied each time."""
 _MEMBER_BYTES: Final = 1024
 """Of a gzip member that are read first: a short one leaves the rest to be read again."""
+_WRITING_COST: Final = 8
+"""Compressing takes so much longer than decompressing."""
 _ZSTD_SKIPPABLE: Final = 0x184D2A50
 _ZSTD_CHECKSUM: Final = 0x04
 _ZSTD_RAW: Final = 0
@@ -192,7 +203,7 @@ def _gzip_chunks(data: bytes, bounds: ContentBounds) -> Iterator[bytes]:
         reader = zlib.decompressobj(wbits=_GZIP_WINDOW)
         feed = _MEMBER_BYTES
         while not reader.eof:
-            given = reader.unconsumed_tail
+            given: bytes | memoryview = reader.unconsumed_tail
             if not given:
                 given = view[position : position + feed]
                 position += len(given)
@@ -202,6 +213,76 @@ def _gzip_chunks(data: bytes, bounds: ContentBounds) -> Iterator[bytes]:
                 raise zlib.error("the stream is cut short")
             yield part
         position -= len(reader.unused_data)
+
+
+class ContentWriter:
+    """Compresses a content that comes piece by piece.
+
+    `compress` is for one that is there as a whole.
+
+    Args:
+        codec: How to compress.
+        magic: Of the batch, as in `compress`.
+
+    Attributes:
+        size: Bytes of what was written so far; some of the latest pieces may not count yet.
+    """
+
+    __slots__ = ("_codec", "_left", "_magic", "_parts", "_stream", "size")
+
+    def __init__(self, codec: Compression, magic: int = 2) -> None:
+        self._codec = codec
+        self._magic = magic
+        self._parts: list[bytes] = []
+        self._left = b""
+        self.size = 0
+        self._stream: _Stream | None = None
+        match codec:
+            case Compression.GZIP:
+                self._stream = zlib.compressobj(wbits=_GZIP_WINDOW)
+            case Compression.ZSTD:
+                self._stream = zstandard.ZstdCompressor().compressobj()
+            case Compression.LZ4:
+                writer = lz4.frame.LZ4FrameCompressor(
+                    block_size=lz4.frame.BLOCKSIZE_MAX64KB, block_linked=False
+                )
+                self._keep(bytes(writer.begin()))
+                self._stream = writer
+            case Compression.SNAPPY:
+                self._keep(_XERIAL_HEADER)
+
+    def write(self, data: bytes) -> Steps[None]:
+        """Compress a piece, a chunk at a time."""
+        for start in range(0, len(data), CHUNK_BYTES):
+            piece = data[start : start + CHUNK_BYTES]
+            if self._stream is not None:
+                self._keep(self._stream.compress(piece))
+            elif self._codec is Compression.SNAPPY:
+                self._put_blocks(self._left + piece, is_end=False)
+            else:
+                self._keep(piece)
+            yield _WRITING_COST * chunk_cost(piece)
+
+    def finish(self) -> bytes:
+        """All that was written, complete."""
+        if self._stream is not None:
+            self._keep(self._stream.flush())
+        elif self._codec is Compression.SNAPPY:
+            self._put_blocks(self._left, is_end=True)
+        content = b"".join(self._parts)
+        if self._codec is Compression.LZ4 and self._magic == 0:
+            return _with_header_checksum(content, broken=True)
+        return content
+
+    def _put_blocks(self, data: bytes, *, is_end: bool) -> None:
+        whole = len(data) if is_end else len(data) // _XERIAL_BLOCK * _XERIAL_BLOCK
+        for part in _snappy_blocks(data[:whole]):
+            self._keep(part)
+        self._left = data[whole:]
+
+    def _keep(self, part: bytes) -> None:
+        self._parts.append(part)
+        self.size += len(part)
 
 
 # -- zstd ------------------------------------------------------------------------------------
@@ -278,11 +359,13 @@ def _sliced(content: bytes) -> Iterator[bytes]:
 
 def _snappy_bytes(data: bytes) -> bytes:
     """Blocks of 32 KiB behind xerial's header. Source: SnappyOutputStream."""
-    parts = [_XERIAL_HEADER]
+    return b"".join((_XERIAL_HEADER, *_snappy_blocks(data)))
+
+
+def _snappy_blocks(data: bytes) -> Iterator[bytes]:
     for start in range(0, len(data), _XERIAL_BLOCK):
         block = bytes(cramjam.snappy.compress_raw(data[start : start + _XERIAL_BLOCK]))
-        parts += (struct.pack(">i", len(block)), block)
-    return b"".join(parts)
+        yield _SIZE.pack(len(block)) + block
 
 
 def _snappy_chunks(data: bytes, bounds: ContentBounds) -> Iterator[bytes]:

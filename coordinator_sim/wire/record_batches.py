@@ -124,15 +124,27 @@ def encode_record_batch(batch: RecordBatch) -> bytes:
     )
     # An emptied batch keeps no compressed stream of nothing. Source: writeEmptyHeader.
     body = compress(batch.compression, records) if batch.records else b""
+    return framed(batch, body, len(batch.records), batch.base_timestamp_ms)
+
+
+def framed(batch: RecordBatch, body: bytes, count: int, base_timestamp_ms: int) -> bytes:
+    """A batch of magic 2 around records that are bytes already.
+
+    Args:
+        batch: What there is beside the records.
+        body: The records, compressed as the batch says.
+        count: How many they are.
+        base_timestamp_ms: What their timestamps are stored relative to.
+    """
     about = (
-        _attributes(batch),
+        _attributes(batch, count),
         batch.last_offset - batch.base_offset,
-        batch.base_timestamp_ms,
+        base_timestamp_ms,
         batch.max_timestamp_ms,
         batch.producer_id,
         batch.producer_epoch,
         batch.base_sequence,
-        len(batch.records),
+        count,
     )
     return frame_records(body, batch.base_offset, batch.leader_epoch, about)
 
@@ -161,9 +173,9 @@ def checksum_of(data: bytes | memoryview, magic: int) -> int:
     return zlib.crc32(data[LOG_OVERHEAD + 4 :])
 
 
-def _attributes(batch: RecordBatch) -> int:
+def _attributes(batch: RecordBatch, count: int) -> int:
     # An emptied batch is written without a codec. Source: DefaultRecordBatch.writeEmptyHeader.
-    codec = batch.compression if batch.records or batch.magic < CURRENT_MAGIC else 0
+    codec = batch.compression if count else 0
     return (
         codec
         | (LOG_APPEND if batch.timestamp_type is TimestampType.LOG_APPEND_TIME else 0)
@@ -173,11 +185,15 @@ def _attributes(batch: RecordBatch) -> int:
     )
 
 
+def legacy_attributes(batch: RecordBatch) -> int:
+    """Of each entry of an old format, but for the codec of a wrapper."""
+    is_appended = batch.magic and batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    return LOG_APPEND if is_appended else 0
+
+
 def _legacy_entries(batch: RecordBatch) -> Iterator[bytes]:
     """Plain entries, or one wrapper around a message set. Source: AbstractLegacyRecordBatch."""
-    attributes = LOG_APPEND if batch.timestamp_type is TimestampType.LOG_APPEND_TIME else 0
-    if batch.magic == 0:
-        attributes = 0
+    attributes = legacy_attributes(batch)
     if batch.compression is Compression.NONE:
         for record in batch.records:
             yield legacy_entry_bytes(record, batch.magic, attributes)
@@ -190,13 +206,21 @@ def _legacy_entries(batch: RecordBatch) -> Iterator[bytes]:
         legacy_entry_bytes(record, batch.magic, attributes, offset=record.offset - origin)
         for record in batch.records
     )
-    wrapper = Record(
-        offset=batch.records[-1].offset,
-        timestamp_ms=batch.max_timestamp_ms,
-        key=None,
-        value=compress(batch.compression, inner, batch.magic),
-    )
-    yield legacy_entry_bytes(wrapper, batch.magic, attributes | batch.compression)
+    compressed = compress(batch.compression, inner, batch.magic)
+    yield wrapper_bytes(batch, batch.records[-1].offset, compressed)
+
+
+def wrapper_bytes(batch: RecordBatch, offset: int, compressed: bytes) -> bytes:
+    """The entry of an old format that wraps a message set.
+
+    Args:
+        batch: Says format, codec and largest timestamp.
+        offset: Of the last record inside.
+        compressed: The message set.
+    """
+    wrapper = Record(offset=offset, timestamp_ms=batch.max_timestamp_ms, key=None, value=compressed)
+    attributes = legacy_attributes(batch) | batch.compression
+    return legacy_entry_bytes(wrapper, batch.magic, attributes)
 
 
 def require_magic(magic: int, position: int) -> None:

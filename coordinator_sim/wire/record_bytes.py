@@ -101,7 +101,7 @@ class RecordReader:
             WireFormatError: A record does not fit its size, or more or fewer bytes are there.
         """
         try:
-            records = [self._next() for _ in range(count)]
+            records = [self.next_record() for _ in range(count)]
         except IndexError as error:
             raise self._error("the records end too soon") from error
         left = len(self._data) - self.position
@@ -109,8 +109,30 @@ class RecordReader:
             raise self._error(f"{left} bytes are left after {count} records")
         return records
 
-    def _next(self) -> Record:
-        """The next record. Lengths of one byte, nearly all, are read in place for speed."""
+    def missing_bytes(self) -> int:
+        """How many bytes more are needed before the next record is whole, at least; 0 when it is.
+
+        Raises:
+            WireFormatError: Its size cannot be.
+        """
+        try:
+            size, start = self._varint(self.position)
+        except IndexError:
+            return 1
+        return max(0, start + size - len(self._data))
+
+    def go_on_in(self, data: bytes) -> None:
+        """Read on at the start of these bytes, which begin with what was not read yet."""
+        self._data = data
+        self.position = 0
+
+    def next_record(self) -> Record:
+        """The next record. Lengths of one byte, nearly all, are read in place for speed.
+
+        Raises:
+            IndexError: It goes over the end of the bytes.
+            WireFormatError: It does not fit its size.
+        """
         data, position = self._data, self.position
         size, position = self._varint(position)
         end = position + size
@@ -213,7 +235,8 @@ class RecordReader:
 
 _ENTRY: Final = struct.Struct(">qiIbb")
 """Offset, size, CRC, magic, attributes."""
-_LOG_OVERHEAD: Final = 12
+LEGACY_OVERHEAD: Final = 12
+"""Offset and size, before an entry's CRC."""
 _CHECKED_FROM: Final = 16
 MIN_LEGACY_SIZE: Final = 14
 """Size of a message of magic 0 without key and value. Source: RECORD_OVERHEAD_V0."""
@@ -258,6 +281,12 @@ def _int_sized(data: bytes | None) -> bytes:
     return b"\xff\xff\xff\xff" if data is None else struct.pack(">i", len(data)) + data
 
 
+def legacy_size_at(data: bytes, position: int) -> int:
+    """The bytes of the whole entry at a position, as its front says."""
+    (size,) = struct.unpack_from(">i", data, position + 8)
+    return LEGACY_OVERHEAD + int(size)
+
+
 def read_legacy_entry(data: bytes, position: int) -> tuple[LegacyEntry, int]:
     """The entry at a position, and the position after it; a wrong CRC is told, not raised.
 
@@ -268,7 +297,7 @@ def read_legacy_entry(data: bytes, position: int) -> tuple[LegacyEntry, int]:
     if position + _ENTRY.size > len(data):
         raise WireFormatError(f"{what}: an entry is cut short", position)
     offset, size, crc, magic, attributes = _ENTRY.unpack_from(data, position)
-    end = position + _LOG_OVERHEAD + size
+    end = position + LEGACY_OVERHEAD + size
     if size < MIN_LEGACY_SIZE or end > len(data):
         raise WireFormatError(f"{what}: an entry of {size} bytes does not fit", position)
     start = position + _ENTRY.size

@@ -5,10 +5,20 @@ AbstractLegacyRecordBatch.DeepRecordsIterator.
 """
 
 import struct
+from collections.abc import Iterator
 from typing import Final
 
+from msgspec.structs import replace
+
 from coordinator_sim.errors import WireFormatError
-from coordinator_sim.wire.compression import Compression, decompress
+from coordinator_sim.wire.batch_stream import streamed_entries, streamed_records
+from coordinator_sim.wire.compression import (
+    DEFAULT_BOUNDS,
+    Compression,
+    ContentBounds,
+    decompress,
+    decompressed_chunks,
+)
 from coordinator_sim.wire.record_batches import (
     CONTROL,
     CURRENT_MAGIC,
@@ -38,6 +48,7 @@ _FRONT: Final = struct.Struct(">qi")
 _LEGACY_FRONT: Final = struct.Struct(">Ibb")
 _TIMESTAMP: Final = struct.Struct(">q")
 _FRONT_TO_MAGIC: Final = 17
+_ENTRIES_A_PAUSE: Final = 200
 
 
 class StoredBatch:
@@ -178,18 +189,49 @@ class StoredBatch:
             WireFormatError: They do not parse; the offset counts from the batch's records.
         """
         if self.magic < CURRENT_MAGIC:
-            return self._legacy_records()
-        if self.count is None or self.count < 0:
-            raise WireFormatError(f"record batch: count {self.count}", self.position)
-        body = bytes(self._data[self.position + HEADER_SIZE : self.position + self.size])
-        appended = self.timestamp_type is TimestampType.LOG_APPEND_TIME
+            return [record for record in self._streamed_legacy(DEFAULT_BOUNDS) if record]
+        body = self._body()
+        content = decompress(self._compression(), body) if body else body
         reader = RecordReader(
-            decompress(self._compression(), body) if body else body,
+            content, self.base_offset, self.base_timestamp_ms, self._append_time_ms()
+        )
+        return reader.read(self._counted())
+
+    def streamed(self, bounds: ContentBounds = DEFAULT_BOUNDS) -> Iterator[Record | None]:
+        """Its records one after another, with one at a time in memory.
+
+        None comes where a piece was read that completes no record.
+
+        Raises:
+            ContentTooLarge: The content is beyond its bounds.
+            WireFormatError: They do not parse.
+        """
+        if self.magic < CURRENT_MAGIC:
+            return self._streamed_legacy(bounds)
+        return streamed_records(
+            self.chunks(bounds),
+            self._counted(),
             self.base_offset,
             self.base_timestamp_ms,
-            self.max_timestamp_ms if appended else None,
+            self._append_time_ms(),
         )
-        return reader.read(self.count)
+
+    def chunks(self, bounds: ContentBounds = DEFAULT_BOUNDS) -> Iterator[bytes]:
+        """The content of a batch of magic 2, piece by piece."""
+        body = self._body()
+        return decompressed_chunks(self._compression(), body, bounds=bounds) if body else iter(())
+
+    def _body(self) -> bytes:
+        return bytes(self._data[self.position + HEADER_SIZE : self.position + self.size])
+
+    def _counted(self) -> int:
+        if self.count is None or self.count < 0:
+            raise WireFormatError(f"record batch: count {self.count}", self.position)
+        return self.count
+
+    def _append_time_ms(self) -> int | None:
+        appended = self.timestamp_type is TimestampType.LOG_APPEND_TIME
+        return self.max_timestamp_ms if appended else None
 
     def decoded(self) -> RecordBatch:
         """All of it as a value.
@@ -197,11 +239,16 @@ class StoredBatch:
         Raises:
             WireFormatError: The records do not parse.
         """
-        records = tuple(self.records())
+        return replace(
+            self.without_records(), base_offset=self.base_offset, records=tuple(self.records())
+        )
+
+    def without_records(self) -> RecordBatch:
+        """What its header says, as a value; a wrapper's base offset is not in it."""
         return RecordBatch(
-            base_offset=self.base_offset,
+            base_offset=NO_ID if self._base_offset is None else self._base_offset,
             last_offset=self.last_offset,
-            records=records,
+            records=(),
             base_timestamp_ms=self.base_timestamp_ms,
             max_timestamp_ms=self.max_timestamp_ms,
             magic=self.magic,
@@ -227,31 +274,54 @@ class StoredBatch:
         Raises:
             WireFormatError: They do not parse, or are of another format than their wrapper.
         """
+        return [entry for entry in self.streamed_entries() if entry]
+
+    def streamed_entries(
+        self, bounds: ContentBounds = DEFAULT_BOUNDS
+    ) -> Iterator[LegacyEntry | None]:
+        """The same one after another, as `streamed` does it.
+
+        Raises:
+            ContentTooLarge: The content is beyond its bounds.
+            WireFormatError: As of `legacy_entries`.
+        """
         entry, _ = read_legacy_entry(bytes(self.raw()), 0)
         if self.codec == 0:
-            return [entry]
-        inner = decompress(self._compression(), entry.record.value or b"", self.magic)
-        entries: list[LegacyEntry] = []
-        position = 0
-        while position < len(inner):
-            found, position = read_legacy_entry(inner, position)
-            if found.magic != self.magic or found.attributes & _CODEC_MASK:
-                raise WireFormatError(
-                    f"message set: magic {found.magic} with attributes {found.attributes} "
-                    f"inside a wrapper of magic {self.magic}",
-                    position,
-                )
-            entries.append(found)
-        if not entries:
+            yield entry
+            return
+        value = entry.record.value or b""
+        is_empty = True
+        for found in streamed_entries(
+            decompressed_chunks(self._compression(), value, self.magic, bounds=bounds)
+        ):
+            if found is not None:
+                self._require_like(found)
+                is_empty = False
+            yield found
+        if is_empty:
             raise WireFormatError("message set: a wrapper around nothing", self.position)
-        return entries
 
-    def _legacy_records(self) -> list[Record]:
-        entries = self.legacy_entries()
-        if self.codec == 0:
-            return [entries[0].record]
-        last_inner = entries[-1].record.offset
-        return [self._unwrapped(entry.record, last_inner) for entry in entries]
+    def _require_like(self, entry: LegacyEntry) -> None:
+        if entry.magic != self.magic or entry.attributes & _CODEC_MASK:
+            raise WireFormatError(
+                f"message set: magic {entry.magic} with attributes {entry.attributes} "
+                f"inside a wrapper of magic {self.magic}",
+                self.position,
+            )
+
+    def _streamed_legacy(self, bounds: ContentBounds) -> Iterator[Record | None]:
+        """Records of magic 0 or 1: where they stand is known when the last one has been seen."""
+        last_inner = 0
+        if self.magic and self.codec:
+            for number, entry in enumerate(self.streamed_entries(bounds)):
+                if entry is None or number % _ENTRIES_A_PAUSE == 0:
+                    yield None
+                last_inner = last_inner if entry is None else entry.record.offset
+        for entry in self.streamed_entries(bounds):
+            if entry is None or not self.codec:
+                yield None if entry is None else entry.record
+            else:
+                yield self._unwrapped(entry.record, last_inner)
 
     def _unwrapped(self, record: Record, last_inner: int) -> Record:
         """An inner record with its place in the log. Source: DeepRecordsIterator.makeNext."""

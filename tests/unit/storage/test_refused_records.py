@@ -1,7 +1,7 @@
 """Records that no log takes, and why; a coordinator's own batches."""
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import crc32c
 import pytest
@@ -19,12 +19,13 @@ from coordinator_sim.protocol.records import (
 from coordinator_sim.storage.log_config import LogConfig
 from coordinator_sim.storage.memory_store import MemoryStore
 from coordinator_sim.storage.partition_log import PartitionLog
-from coordinator_sim.storage.record_scan import scan_records
+from coordinator_sim.storage.record_scan import RecordScan, Scanned
 from coordinator_sim.storage.spans import batches_in
 from coordinator_sim.wire.compression import Compression
 from coordinator_sim.wire.record_batches import TimestampType, batch_of, encode_record_batch
 from coordinator_sim.wire.record_bytes import Record, record_bytes
 from coordinator_sim.wire.segments import EncodedBatch
+from coordinator_sim.wire.steps import finished
 
 NOW_MS = 1_700_000_000_000
 HEADERS = (("name", b"value"), ("empty", None))
@@ -179,6 +180,11 @@ def test_unverified_first_write_of_a_transaction_is_refused() -> None:
     assert mixed.error is ErrorCode.INVALID_TXN_STATE
 
 
+def pieces(data: bytes, size: int) -> Iterator[bytes]:
+    """Bytes in pieces of that size."""
+    return (data[start : start + size] for start in range(0, len(data), size))
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -193,9 +199,10 @@ def test_unverified_first_write_of_a_transaction_is_refused() -> None:
 def test_records_that_do_not_fit_are_noticed(damage: Callable[[bytes], bytes]) -> None:
     """More, less, other sizes: nothing is taken for granted."""
     data = record_bytes(record(timestamp_ms=NOW_MS + 300), 0, NOW_MS)
-    assert scan_records(data, 0, 1).time_deltas == (300,)
-    with pytest.raises(WireFormatError):
-        scan_records(damage(data), 0, 1)
+    assert finished(RecordScan(1, data=data).steps()) == Scanned(300, 300, 0, is_consecutive=True)
+    for size in (len(data) + 20, 7, 1):
+        with pytest.raises(WireFormatError):
+            finished(RecordScan(1, chunks=pieces(damage(data), size)).steps())
 
 
 def commit(base_offset: int, **fields: object) -> LogBatch:

@@ -1,0 +1,196 @@
+"""Records of a batch one after another, and a batch out of such, holding one at a time.
+
+Whoever reads gets a record, or None where a piece of the content was read that completes none: so
+that a reader of a huge record can do other things in between.
+
+Source: kafka trunk, clients/.../common/record: DefaultRecordBatch (streamingIterator),
+AbstractLegacyRecordBatch.DeepRecordsIterator, MemoryRecordsBuilder.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from coordinator_sim.errors import WireFormatError
+from coordinator_sim.wire.compression import ContentWriter
+from coordinator_sim.wire.record_batches import (
+    CURRENT_MAGIC,
+    RecordBatch,
+    framed,
+    legacy_attributes,
+    wrapper_bytes,
+)
+from coordinator_sim.wire.record_bytes import (
+    LEGACY_OVERHEAD,
+    LegacyEntry,
+    Record,
+    RecordReader,
+    legacy_entry_bytes,
+    legacy_size_at,
+    read_legacy_entry,
+    record_bytes,
+)
+from coordinator_sim.wire.steps import Steps
+
+_COST_OF_PAUSE: Final = 1_000
+"""Of a piece that was read, and of the records that are compressed at a time."""
+_COST_OF_RECORD: Final = 8
+"""Of reading one and writing it again."""
+_BYTES_A_UNIT: Final = 128
+"""Of contents that are copied and compressed."""
+
+
+class _Gathering:
+    """The part of a content that is in memory.
+
+    Attributes:
+        data: Chunks, joined where a record goes over their ends.
+    """
+
+    __slots__ = ("_chunks", "data")
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self.data = b""
+
+    def gather(self, position: int, size: int) -> Iterator[bool]:
+        """Read on until so many bytes are there from that position on, which then is 0.
+
+        Yields for each chunk; False at the end of the content.
+        """
+        parts = [self.data[position:]]
+        there = len(parts[0])
+        while there < size:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                yield False
+                break
+            parts.append(chunk)
+            there += len(chunk)
+            yield True
+        self.data = b"".join(parts)
+
+
+def streamed_records(
+    chunks: Iterator[bytes],
+    count: int,
+    base_offset: int,
+    base_timestamp_ms: int,
+    append_time_ms: int | None = None,
+) -> Iterator[Record | None]:
+    """The records of one batch of magic 2.
+
+    Args:
+        chunks: Of its content.
+        count: Of its records, which must be all.
+        base_offset: Of the batch.
+        base_timestamp_ms: Of the batch.
+        append_time_ms: The timestamp of every record, where the broker set it; else None.
+
+    Raises:
+        WireFormatError: A record does not fit its size, or more or fewer bytes are there.
+    """
+    content = _Gathering(chunks)
+    reader = RecordReader(b"", base_offset, base_timestamp_ms, append_time_ms)
+    for _ in range(count):
+        while missing := reader.missing_bytes():
+            size = len(content.data) - reader.position + missing
+            for is_more in content.gather(reader.position, size):
+                if not is_more:
+                    raise WireFormatError("record batch: the records end too soon", 0)
+                yield None
+            reader.go_on_in(content.data)
+        yield reader.next_record()
+    for is_more in content.gather(reader.position, 1):
+        if is_more:
+            yield None
+    if content.data:
+        raise WireFormatError(f"record batch: bytes are left after {count} records", 0)
+
+
+def streamed_entries(chunks: Iterator[bytes]) -> Iterator[LegacyEntry | None]:
+    """The entries of one message set of magic 0 or 1, up to the end of its content.
+
+    Raises:
+        WireFormatError: A size does not fit.
+    """
+    content = _Gathering(chunks)
+    position = 0
+    while True:
+        wanted = LEGACY_OVERHEAD
+        if len(content.data) - position >= LEGACY_OVERHEAD:
+            wanted = legacy_size_at(content.data, position)
+        if len(content.data) - position >= wanted:
+            entry, position = read_legacy_entry(content.data, position)
+            yield entry
+            continue
+        is_over = False
+        for is_more in content.gather(position, wanted):
+            is_over = not is_more
+            yield None
+        position = 0
+        if is_over and not content.data:
+            return
+        if is_over:
+            # It is cut short, and says so.
+            read_legacy_entry(content.data, position)
+
+
+def encoded(
+    batch: RecordBatch,
+    records: Iterator[Record | None],
+    *,
+    max_bytes: int | None = None,
+    keeps_offsets: bool = False,
+) -> Steps[bytes | None]:
+    """A batch of these records.
+
+    Plain entries of an old format are one batch each, and come one after another.
+
+    Args:
+        batch: What there is beside the records; its base timestamp is that of the first one.
+        records: In order of offsets.
+        max_bytes: Of the batch; None for no limit.
+        keeps_offsets: Whether records keep their offsets, or are counted from the base offset.
+
+    Returns:
+        Nothing at all for no records. None where the batch becomes larger than allowed: no more of
+        it is written then.
+    """
+    writer = ContentWriter(batch.compression, batch.magic)
+    attributes = legacy_attributes(batch)
+    first: Record | None = None
+    offset = count = cost = 0
+    parts: list[bytes] = []
+    for record in records:
+        if record is None:
+            yield _COST_OF_PAUSE
+            continue
+        offset = record.offset if keeps_offsets else batch.base_offset + count
+        if first is None:
+            first, first_offset = record, offset
+        count += 1
+        if batch.magic < CURRENT_MAGIC:
+            inner = offset - first_offset if batch.magic == 1 and batch.compression else offset
+            data = legacy_entry_bytes(record, batch.magic, attributes, offset=inner)
+        else:
+            base = batch.base_offset + record.offset - offset
+            data = record_bytes(record, base, first.timestamp_ms)
+        parts.append(data)
+        cost += _COST_OF_RECORD + len(data) // _BYTES_A_UNIT
+        if cost >= _COST_OF_PAUSE:
+            yield cost
+            yield from writer.write(b"".join(parts))
+            parts.clear()
+            cost = 0
+            if max_bytes is not None and writer.size > max_bytes:
+                return None
+    yield cost
+    yield from writer.write(b"".join(parts))
+    if first is None:
+        return b""
+    made = writer.finish()
+    if batch.magic == CURRENT_MAGIC:
+        made = framed(batch, made, count, first.timestamp_ms)
+    elif batch.compression:
+        made = wrapper_bytes(batch, offset, made)
+    return made if max_bytes is None or len(made) <= max_bytes else None
