@@ -27,6 +27,8 @@ from coordinator_sim.mini_broker.setting_types import (
     settings_of,
 )
 from coordinator_sim.protocol.profiles import Profile
+from coordinator_sim.storage.log_config import BatchBounds
+from coordinator_sim.wire.compression import ContentBounds
 
 _LISTENER_PREFIX: Final = "listener.name."
 _OF_PLUGINS: Final = {
@@ -37,6 +39,18 @@ _OF_PLUGINS: Final = {
     )
 }
 """What an authorizer reads for itself."""
+MAX_RECORDS: Final = "simulator.batch.max.records"
+MAX_CONTENT_BYTES: Final = "simulator.batch.max.content.bytes"
+MAX_BLOCKS: Final = "simulator.batch.max.blocks"
+_OWN: Final = {
+    name: Setting(of="broker", name=name, type=SettingType.LONG, default=str(usual), at_least="1")
+    for name, usual in (
+        (MAX_RECORDS, BatchBounds().max_records),
+        (MAX_CONTENT_BYTES, BatchBounds().content.max_bytes),
+        (MAX_BLOCKS, BatchBounds().content.max_blocks),
+    )
+}
+"""Settings that Kafka has not: what `BatchBounds` says."""
 ALL_BROKERS: Final = ""
 """As the name of a resource of type broker."""
 
@@ -130,12 +144,21 @@ class Configs:
         return True
 
     def _known(self, name: str) -> Setting:
-        setting = self.broker.get(base_name(name)) or _OF_PLUGINS.get(name)
+        setting = self.broker.get(base_name(name)) or _OF_PLUGINS.get(name) or _OWN.get(name)
         if setting is None:
             raise ConfigError(
                 f"unknown broker setting {name!r}: Kafka's brokers have none so named"
             )
         return setting
+
+    def batch_bounds(self) -> BatchBounds:
+        """How much one batch may hold: settings of our own, of `server.properties` alone."""
+        records, content_bytes, blocks = (
+            parse(_OWN[name], self._given.get(name, _OWN[name].default))
+            for name in (MAX_RECORDS, MAX_CONTENT_BYTES, MAX_BLOCKS)
+        )
+        content = ContentBounds(max_bytes=int(str(content_bytes)), max_blocks=int(str(blocks)))
+        return BatchBounds(max_records=int(str(records)), content=content)
 
     @property
     def given(self) -> Mapping[str, str]:

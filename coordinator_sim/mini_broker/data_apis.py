@@ -19,6 +19,7 @@ from coordinator_sim.mini_broker.fetch_sessions import (
     FetchSessionCache,
 )
 from coordinator_sim.mini_broker.hosted_partitions import HostedPartitions
+from coordinator_sim.mini_broker.jobs import Jobs
 from coordinator_sim.mini_broker.notices import Notices
 from coordinator_sim.mini_broker.offset_lookup import OffsetApi
 from coordinator_sim.mini_broker.produce import ProduceApi, ProduceRules
@@ -57,9 +58,12 @@ class DataApis:
         draw: Draws ids of fetch sessions.
         gate: Whom Produce asks about transactions.
         settings: Of the brokers.
+
+    Attributes:
+        jobs: The requests that take long.
     """
 
-    __slots__ = ("_families", "fetches", "produces")
+    __slots__ = ("_families", "fetches", "jobs", "produces")
 
     def __init__(
         self,
@@ -72,11 +76,12 @@ class DataApis:
         settings: DataSettings | None = None,
     ) -> None:
         settings = DataSettings() if settings is None else settings
+        self.jobs = Jobs(answers)
         conceals = settings.conceals_topics
         self.fetches = FetchApi(
             partitions,
             access,
-            answers,
+            self.jobs,
             lambda: FetchSessionCache(
                 settings.fetch_session_slots, draw, settings.fetch_session_shards
             ),
@@ -86,7 +91,7 @@ class DataApis:
         self.produces = ProduceApi(
             partitions,
             access,
-            answers,
+            self.jobs,
             gate=OpenGate() if gate is None else gate,
             touched=self.touched,
             rules=ProduceRules(
@@ -99,6 +104,7 @@ class DataApis:
             OffsetApi(
                 partitions,
                 access,
+                self.jobs,
                 conceals_topics=conceals,
                 refuses_unknown=settings.refuses_unknown_positions,
             ),

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from coordinator_sim.broker.authorizer import CLUSTER_NAME, Operation, ResourceType
 from coordinator_sim.broker.passage import Access
-from coordinator_sim.mini_broker.contract import Answers, Call, Handlers
+from coordinator_sim.mini_broker.contract import Call, Handlers
 from coordinator_sim.mini_broker.fetch_request import (
     LEADER_TAGS_SINCE,
     FetchParams,
@@ -29,11 +29,13 @@ from coordinator_sim.mini_broker.fetch_sessions import (
     Wanted,
 )
 from coordinator_sim.mini_broker.hosted_partitions import HostedPartitions
-from coordinator_sim.mini_broker.log_reads import LogReader, refusal
+from coordinator_sim.mini_broker.jobs import Jobs
+from coordinator_sim.mini_broker.log_reads import MAGIC_2_SINCE, LogReader, refusal
 from coordinator_sim.mini_broker.purgatory import Place, Purgatory
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.wire.schema import Data
+from coordinator_sim.wire.steps import Steps
 
 DEFAULT_FETCH_MAX_BYTES: Final = 55 * 1024 * 1024
 """`fetch.max.bytes` of a broker."""
@@ -49,7 +51,7 @@ class FetchApi:
     Args:
         partitions: What the brokers host.
         access: Whom to ask.
-        answers: Where late answers go.
+        jobs: Do what takes long; where late answers go.
         new_sessions: Makes the session cache of a broker that has just started.
         max_bytes: `fetch.max.bytes`.
         conceals_topics: Whether topics that may not be described are said not to exist.
@@ -61,8 +63,8 @@ class FetchApi:
         "_new_sessions",
         "_sessions",
         "_wall_ms",
-        "answers",
         "conceals_topics",
+        "jobs",
         "partitions",
         "purgatory",
         "reader",
@@ -72,7 +74,7 @@ class FetchApi:
         self,
         partitions: HostedPartitions,
         access: Access,
-        answers: Answers,
+        jobs: Jobs,
         new_sessions: Callable[[], FetchSessionCache],
         *,
         max_bytes: int = DEFAULT_FETCH_MAX_BYTES,
@@ -80,7 +82,7 @@ class FetchApi:
     ) -> None:
         self.partitions = partitions
         self._access = access
-        self.answers = answers
+        self.jobs = jobs
         self._new_sessions = new_sessions
         self._max_bytes = max_bytes
         self.conceals_topics = conceals_topics
@@ -123,6 +125,8 @@ class FetchApi:
             return fetch.response({}, self._wall_ms)
         read = self.reader.read(call.broker_id, params, readable)
         if params.max_wait_ms <= 0 or read.is_enough(params.min_bytes):
+            if version < MAGIC_2_SINCE:
+                return self.jobs.run(call, self._old_response(fetch, read.found))
             return fetch.response(read.found, self._wall_ms)
         places = [_place(each) for each in readable]
         deadline_ms = call.now.wall_ms + params.max_wait_ms
@@ -131,7 +135,20 @@ class FetchApi:
 
     def complete(self, fetch: "PendingFetch", found: Found) -> None:
         """Answer a request that waited, with what was read for it."""
-        self.answers.answer(fetch.call.context.token, fetch.response(found, self._wall_ms))
+        token = fetch.call.context.token
+        if fetch.params.version < MAGIC_2_SINCE:
+            response = self.jobs.start(token, self._old_response(fetch, found))
+        else:
+            response = fetch.response(found, self._wall_ms)
+        if response is not None:
+            self.jobs.answers.answer(token, response)
+
+    def _old_response(self, fetch: "PendingFetch", found: Found) -> Steps[Data]:
+        """The answer of a fetch that knows old formats alone."""
+        old = yield from self.reader.for_old_reader(
+            fetch.call.broker_id, fetch.params, fetch.readable, found
+        )
+        return fetch.response(old, self._wall_ms)
 
     def expire(self, wall_ms: int) -> None:
         """Answer the requests that have waited long enough."""
@@ -221,7 +238,7 @@ class PendingFetch(Struct, frozen=True):
 
     def abandon(self) -> None:
         """Nobody is there to be told."""
-        self.api.answers.answer(self.call.context.token, None)
+        self.api.jobs.answers.answer(self.call.context.token, None)
 
     def _available(self, place: FetchPlace, terms: FetchTerms) -> int | None:
         return self.api.reader.available_bytes(self.call.broker_id, self.params, place, terms)

@@ -17,6 +17,7 @@ from coordinator_sim.mini_broker.settings import Endpoint
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.storage.partition_log import PartitionLog
 from coordinator_sim.wire.schema import Data
+from coordinator_sim.wire.steps import Steps
 
 NO_EPOCH: Final = -1
 """A request that does not say which leader epoch it knows."""
@@ -108,6 +109,14 @@ class HostedPartitions:
         """
         try:
             return act()
+        except OSError as error:
+            self._storage_failed(place, error)
+            return ErrorCode.KAFKA_STORAGE_ERROR
+
+    def attempt_in_steps(self, place: Place, steps: Steps[T]) -> Steps[T | ErrorCode]:
+        """As `attempt`, of work that takes long."""
+        try:
+            return (yield from steps)
         except OSError as error:
             self._storage_failed(place, error)
             return ErrorCode.KAFKA_STORAGE_ERROR

@@ -18,10 +18,12 @@ from coordinator_sim.storage.log_values import ReadResult
 from coordinator_sim.storage.partition_log import PartitionLog
 from coordinator_sim.wire.record_batches import CURRENT_MAGIC
 from coordinator_sim.wire.schema import ZERO_UUID, Data
+from coordinator_sim.wire.steps import Steps
+from coordinator_sim.wire.stored_batches import next_batch
 
 _NOWHERE: Final = -1
 _MAGIC_1_SINCE: Final = 2
-_MAGIC_2_SINCE: Final = 4
+MAGIC_2_SINCE: Final = 4
 """From these versions of Fetch on records come in that format; before, they are converted."""
 
 
@@ -108,17 +110,47 @@ class LogReader:
         result = self._partitions.attempt(_named(place), read)
         if isinstance(result, ErrorCode):
             return refusal(place.partition, result)
-        is_converted = False
-        if params.version < _MAGIC_2_SINCE:
-            max_magic = int(params.version >= _MAGIC_1_SINCE)
-            is_converted = log.config.message_format_magic >= CURRENT_MAGIC
-            result = log.for_old_reader(result, terms.fetch_offset, max_magic)
         if result.error is not ErrorCode.NONE:
             return refusal(place.partition, result.error)
         records = result.records
+        is_old = params.version < MAGIC_2_SINCE
+        is_converted = is_old and log.config.message_format_magic >= CURRENT_MAGIC
         if params.has_hard_limit and not records and not is_converted:
             records = result.cut_off
         return _answer(place.partition, result, records)
+
+    def for_old_reader(
+        self, broker_id: int, params: FetchParams, wanted: Wanted, found: Found
+    ) -> Steps[Found]:
+        """What was read, in a format that the reader of an old Fetch knows.
+
+        Args:
+            broker_id: Who read it.
+            params: Of the fetch.
+            wanted: What was read.
+            found: Of `read`.
+
+        Source: KafkaApis.maybeConvertFetchedData: limits count before it.
+        """
+        max_magic = int(params.version >= _MAGIC_1_SINCE)
+        converted: Found = {}
+        for place, answer in found.items():
+            converted[place] = answer
+            log = self._partitions.hosted(broker_id, _named(place))
+            records = answer["records"]
+            if isinstance(log, ErrorCode) or not len(records) or next_batch(records, 0) is None:
+                continue
+            steps = log.for_old_reader(
+                records, wanted[place].fetch_offset, max_magic, answer["highWatermark"]
+            )
+            old = yield from self._partitions.attempt_in_steps(_named(place), steps)
+            if old is None:
+                old = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+            if isinstance(old, ErrorCode):
+                converted[place] = refusal(place.partition, old)
+            else:
+                converted[place] = {**answer, "records": old}
+        return converted
 
     def _readable_log(
         self, broker_id: int, params: FetchParams, place: FetchPlace, terms: FetchTerms

@@ -36,13 +36,14 @@ class LogSettings:
             goes over all but the newest.
     """
 
-    __slots__ = ("_configs", "_found", "_image", "_in_memory", "_profile", "_version")
+    __slots__ = ("_bounds", "_configs", "_found", "_image", "_in_memory", "_profile", "_version")
 
     def __init__(
         self, configs: Configs, image: ClusterImage, profile: Profile, *, in_memory: bool = False
     ) -> None:
         self._in_memory = in_memory
         self._configs = configs
+        self._bounds = configs.batch_bounds()
         self._image = image
         self._profile = profile
         self._version = -1
@@ -83,7 +84,8 @@ class LogSettings:
             for bound in ("message_timestamp_before_max_ms", "message_timestamp_after_max_ms"):
                 if values.get(bound, NEVER_MS) == NEVER_MS:
                     values[bound] = difference
-        config = LogConfig(**values, message_format_magic=self._magic(topic))  # type: ignore[arg-type] # parsed by the same names
+        values["message_format_magic"] = self._magic(topic)
+        config = LogConfig(**values, bounds=self._bounds)  # type: ignore[arg-type] # parsed by the same names
         if self._in_memory and config.is_compacted:
             segment_bytes = min(config.segment_bytes, COMPACTED_IN_MEMORY_BYTES)
             return replace(config, segment_bytes=segment_bytes)

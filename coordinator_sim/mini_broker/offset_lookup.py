@@ -12,12 +12,14 @@ from coordinator_sim.broker.authorizer import CLUSTER_NAME, Operation, ResourceT
 from coordinator_sim.broker.passage import Access
 from coordinator_sim.mini_broker.contract import Call, Handlers
 from coordinator_sim.mini_broker.hosted_partitions import NO_EPOCH, HostedPartitions
+from coordinator_sim.mini_broker.jobs import Jobs
 from coordinator_sim.mini_broker.purgatory import Place
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.storage.log_values import EpochEnd, OffsetSpec, TimedOffset
 from coordinator_sim.storage.partition_log import PartitionLog
 from coordinator_sim.wire.schema import Data
+from coordinator_sim.wire.steps import Steps
 
 EARLIEST_PENDING_UPLOAD: Final = -6
 """Of tiered storage, as LATEST_TIERED: without it neither is ever found."""
@@ -47,22 +49,25 @@ class OffsetApi:
     Args:
         partitions: What the brokers host.
         access: Whom to ask.
+        jobs: Do what takes long.
         conceals_topics: Whether topics that may not be described are said not to exist.
         refuses_unknown: Whether a negative timestamp that is no position is refused, or a time.
     """
 
-    __slots__ = ("_access", "_conceals_topics", "_partitions", "_refuses_unknown")
+    __slots__ = ("_access", "_conceals_topics", "_jobs", "_partitions", "_refuses_unknown")
 
     def __init__(
         self,
         partitions: HostedPartitions,
         access: Access,
+        jobs: Jobs,
         *,
         conceals_topics: bool = False,
         refuses_unknown: bool = True,
     ) -> None:
         self._partitions = partitions
         self._access = access
+        self._jobs = jobs
         self._conceals_topics = conceals_topics
         self._refuses_unknown = refuses_unknown
 
@@ -83,7 +88,10 @@ class OffsetApi:
 
     # -- ListOffsets -----------------------------------------------------------------------
 
-    def _list_offsets(self, call: Call) -> Data:
+    def _list_offsets(self, call: Call) -> Data | None:
+        return self._jobs.run(call, self._listed(call))
+
+    def _listed(self, call: Call) -> Steps[Data]:
         """Topics that may not be described come last; a partition named twice comes once.
 
         DEVIATION: a broker up to 3.9 answers a partition that is named twice two times, with the
@@ -107,13 +115,13 @@ class OffsetApi:
                 if may and (name, index) in twice and call.context.api_version:
                     error = ErrorCode.INVALID_REQUEST
                 if error is ErrorCode.NONE:
-                    told.append(self._offset_of(call, (name, index), each))
+                    told.append((yield from self._offset_of(call, (name, index), each)))
                 else:
                     told.append(_no_offset(index, error))
             (topics if may else refused).append({"name": name, "partitions": told})
         return {"topics": topics + refused}
 
-    def _offset_of(self, call: Call, place: Place, asked: Data) -> Data:
+    def _offset_of(self, call: Call, place: Place, asked: Data) -> Steps[Data]:
         version = call.context.api_version
         if version < _ONE_OFFSET_SINCE:
             return self._old_offsets(call, place, asked)
@@ -132,8 +140,8 @@ class OffsetApi:
             return _no_offset(place[1], log)
         is_client = replica_id == CONSUMER_REPLICA_ID
         level = call.request.get("isolationLevel", 0) if is_client else None
-        find = partial(self._found, log, timestamp_ms, level, place)
-        found = self._partitions.attempt(place, find)
+        find = self._found(log, timestamp_ms, level, place)
+        found = yield from self._partitions.attempt_in_steps(place, find)
         if found is ErrorCode.OFFSET_NOT_AVAILABLE and version < _NOT_AVAILABLE_SINCE:
             found = ErrorCode.LEADER_NOT_AVAILABLE
         if isinstance(found, ErrorCode):
@@ -148,7 +156,7 @@ class OffsetApi:
 
     def _found(
         self, log: PartitionLog, timestamp_ms: int, level: int | None, place: Place
-    ) -> TimedOffset | ErrorCode:
+    ) -> Steps[TimedOffset | ErrorCode]:
         """What a client may know of; `level` is its isolation level, None for a broker."""
         bound = log.end_offset
         if level is not None:
@@ -166,7 +174,8 @@ class OffsetApi:
             return ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
         if not self._refuses_unknown and timestamp_ms < OffsetSpec.EARLIEST:
             timestamp_ms = 0  # A time before all others.
-        found = log.offset_for_timestamp(timestamp_ms, read_committed=level == _READ_COMMITTED)
+        is_committed = level == _READ_COMMITTED
+        found = yield from log.finding_offset(timestamp_ms, read_committed=is_committed)
         is_hidden = found.offset < 0 and timestamp_ms not in _EARLIEST
         return ErrorCode.OFFSET_NOT_AVAILABLE if is_hidden and is_behind else found
 

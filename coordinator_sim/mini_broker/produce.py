@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from coordinator_sim.broker.authorizer import Operation, ResourceType
 from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
 from coordinator_sim.broker.passage import Access
-from coordinator_sim.mini_broker.contract import Answers, Call, Handlers
+from coordinator_sim.mini_broker.contract import Call, Handlers
 from coordinator_sim.mini_broker.hosted_partitions import HostedPartitions
+from coordinator_sim.mini_broker.jobs import Jobs
 from coordinator_sim.mini_broker.pending_produce import (
     Outcomes,
     PendingProduce,
@@ -29,8 +30,10 @@ from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
 from coordinator_sim.storage.log_values import Appended
+from coordinator_sim.storage.partition_log import PartitionLog
 from coordinator_sim.wire.record_batches import CURRENT_MAGIC
 from coordinator_sim.wire.schema import ZERO_UUID, Data
+from coordinator_sim.wire.steps import Steps
 
 ADMIN_CLIENT_ID: Final = "__admin_client"
 """The one client that may produce to internal topics. Source: AdminUtils.ADMIN_CLIENT_ID."""
@@ -42,6 +45,8 @@ _INTERNAL: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
 _ALL_IN_SYNC: Final = -1
 _NO_ACKS: Final = 0
 _ACKS: Final = frozenset({_ALL_IN_SYNC, _NO_ACKS, 1})
+_COST_OF_APPEND: Final = 20
+"""Of one partition, beside the look at its records."""
 _COORDINATOR_TROUBLE: Final = frozenset(
     {
         ErrorCode.NETWORK_EXCEPTION,
@@ -73,7 +78,7 @@ class ProduceApi:
     Args:
         partitions: What the brokers host.
         access: Whom to ask.
-        answers: Where late answers go.
+        jobs: Do what takes long; where late answers go.
         gate: Whom to ask about transactions.
         touched: Hears of partitions that were appended to.
         rules: Where releases differ.
@@ -81,8 +86,8 @@ class ProduceApi:
 
     __slots__ = (
         "_access",
-        "_answers",
         "_gate",
+        "_jobs",
         "_partitions",
         "_rules",
         "_touched",
@@ -93,7 +98,7 @@ class ProduceApi:
         self,
         partitions: HostedPartitions,
         access: Access,
-        answers: Answers,
+        jobs: Jobs,
         *,
         gate: TransactionGate,
         touched: Touched,
@@ -101,7 +106,7 @@ class ProduceApi:
     ) -> None:
         self._partitions = partitions
         self._access = access
-        self._answers = answers
+        self._jobs = jobs
         self._gate = gate
         self._touched = touched
         self._rules = rules
@@ -112,16 +117,28 @@ class ProduceApi:
         return {ApiKey.PRODUCE: self._handle}
 
     def _handle(self, call: Call) -> Data | None:
+        return self._jobs.run(call, self._steps(call))
+
+    def _steps(self, call: Call) -> Steps[Data | None]:
+        """The whole request; nothing may have changed between looking at records and appending."""
         asked = self._asked(call)
-        walks = {produced: walk(records) for produced, records in asked.items()}
+        walks: dict[ProducePlace, Walk] = {}
+        for produced, records in asked.items():
+            walks[produced] = yield from walk(records)
         refusal = self._refusal(call, walks)
         if refusal is not None:
             return self._finish(call, dict.fromkeys(asked, refusal))
         refused, appendable = self._sorted(call, asked, walks)
-        before = self._verified(call, {each: walks[each] for each in appendable})
-        for produced in before:
+        outcomes = self._verified(call, {each: walks[each] for each in appendable})
+        for produced in outcomes:
             del appendable[produced]
-        outcomes = {**before, **self._appended(call, appendable), **refused}
+        if call.request["acks"] not in _ACKS:
+            outcomes |= dict.fromkeys(appendable, Appended(error=ErrorCode.INVALID_REQUIRED_ACKS))
+            appendable = {}
+        for produced, records in appendable.items():
+            outcomes[produced] = yield from self._append(call, produced, records, walks[produced])
+            yield _COST_OF_APPEND
+        outcomes |= refused
         if call.request["acks"] == _ALL_IN_SYNC:
             return self._when_safe(call, outcomes)
         return self._finish(call, outcomes)
@@ -232,15 +249,44 @@ class ProduceApi:
 
     # -- the logs --------------------------------------------------------------------------
 
-    def _appended(self, call: Call, records: Records) -> Outcomes:
-        """What becomes of the records in their logs."""
-        if call.request["acks"] not in _ACKS:
-            return dict.fromkeys(records, Appended(error=ErrorCode.INVALID_REQUIRED_ACKS))
-        return {
-            produced: self._append(call, produced.place, data) for produced, data in records.items()
-        }
+    def _append(
+        self, call: Call, produced: ProducePlace, records: bytes, met: Walk
+    ) -> Steps[Appended]:
+        """What becomes of the records of one partition.
 
-    def _append(self, call: Call, place: Place, records: bytes) -> Appended:
+        Leadership, replicas and transaction are looked at again where others had their turn while
+        the records were looked at.
+        """
+        place = produced.place
+        turn = self._jobs.turn
+        log = self._writable_log(call, place, records)
+        if isinstance(log, Appended):
+            return log
+        now_ms, version = call.now.group_ms, call.context.api_version
+        checked = yield from log.checking(records, now_ms=now_ms, produce_version=version)
+        if self._jobs.turn != turn:
+            refused = self._verified(call, {produced: met})
+            if refused:
+                return refused[produced]
+            log = self._writable_log(call, place, records)
+            if isinstance(log, Appended):
+                return log
+        append = partial(
+            log.append_checked,
+            checked,
+            now_ms=now_ms,
+            leader_epoch=self._partitions.image.topics[place[0]].partitions[place[1]].leader_epoch,
+            produce_version=version,
+        )
+        outcome = self._partitions.attempt(place, append)
+        if isinstance(outcome, ErrorCode):
+            return Appended(error=outcome)
+        if outcome.error is ErrorCode.INVALID_RECORD and not self._rules.names_invalid_records:
+            return replace(outcome, error=ErrorCode.CORRUPT_MESSAGE)
+        return outcome
+
+    def _writable_log(self, call: Call, place: Place, records: bytes) -> PartitionLog | Appended:
+        """The log that the broker may append to, or why not."""
         if place[0] in _INTERNAL and call.context.client_id != ADMIN_CLIENT_ID:
             return Appended(error=ErrorCode.INVALID_TOPIC_EXCEPTION)
         log = self._partitions.local_log(call.broker_id, place)
@@ -255,19 +301,7 @@ class ProduceApi:
         if log.config.message_format_magic < CURRENT_MAGIC <= first_magic(records):
             # A broker of that time does not know the format.
             return Appended(error=ErrorCode.CORRUPT_MESSAGE)
-        append = partial(
-            log.append,
-            records,
-            now_ms=call.now.group_ms,
-            leader_epoch=self._partitions.image.topics[place[0]].partitions[place[1]].leader_epoch,
-            produce_version=call.context.api_version,
-        )
-        outcome = self._partitions.attempt(place, append)
-        if isinstance(outcome, ErrorCode):
-            return Appended(error=outcome)
-        if outcome.error is ErrorCode.INVALID_RECORD and not self._rules.names_invalid_records:
-            return replace(outcome, error=ErrorCode.CORRUPT_MESSAGE)
-        return outcome
+        return log
 
     # -- the answer ------------------------------------------------------------------------
 
@@ -278,11 +312,11 @@ class ProduceApi:
             for produced, outcome in outcomes.items()
             if outcome.error is ErrorCode.NONE
         }
-        produce = PendingProduce(call, self._partitions, self._answers, outcomes, waiting)
+        produce = PendingProduce(call, self._partitions, self._jobs.answers, outcomes, waiting)
         if produce.is_settled():
             return self._finish(call, produce.outcomes)
         places = [produced.place for produced in outcomes]
-        deadline_ms = call.now.wall_ms + max(call.request["timeoutMs"], 0)
+        deadline_ms = self._jobs.now.wall_ms + max(call.request["timeoutMs"], 0)
         self.purgatory.watch(produce, places, deadline_ms, call.connection)
         self._tell(outcomes)
         return None
@@ -293,9 +327,9 @@ class ProduceApi:
         if call.request["acks"] != _NO_ACKS:
             return produce_response(call, outcomes, self._partitions)
         if any(outcome.error is not ErrorCode.NONE for outcome in outcomes.values()):
-            self._answers.close(call.context.token)
+            self._jobs.answers.close(call.context.token)
         else:
-            self._answers.answer(call.context.token, None)
+            self._jobs.answers.answer(call.context.token, None)
         return None
 
     def _tell(self, outcomes: Outcomes) -> None:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.wire.record_batches import CURRENT_MAGIC, LOG_OVERHEAD, TRANSACTIONAL
+from coordinator_sim.wire.steps import Steps
 
 _UP_TO_MAGIC: Final = 17
 _MIN_SIZE: Final = 14
@@ -26,6 +27,10 @@ _ATTRIBUTES_AT: Final = 21
 _HEADER_SIZE: Final = 61
 _CODEC: Final = 7
 _ZSTD: Final = 4
+
+_FIRST_HEADS: Final = 2
+_HEADS_A_STEP: Final = 500
+_COST_OF_HEAD: Final = 2
 
 _BATCHES_SINCE: Final = 3
 """Produce carries exactly one batch of the current format from this version on."""
@@ -46,7 +51,8 @@ class Walk(Struct, frozen=True):
     """What walking through the records of a partition met.
 
     Args:
-        heads: Of the whole batches, in order; what is torn at the end is left out.
+        heads: Of the first two whole batches, in order, and of the last one behind them that is of
+            a transaction; what is torn at the end is left out.
         fault: Why it ended early, in Kafka's words; None when it did not.
     """
 
@@ -54,10 +60,11 @@ class Walk(Struct, frozen=True):
     fault: str | None = None
 
 
-def walk(records: bytes) -> Walk:
+def walk(records: bytes) -> Steps[Walk]:
     """Walk from batch to batch."""
     heads: list[BatchHead] = []
     fault = None
+    count = 0
     position, end = 0, len(records)
     while fault is None and end - position >= LOG_OVERHEAD:
         (size,) = _SIZE.unpack_from(records, position + _SIZE_AT)
@@ -72,9 +79,20 @@ def walk(records: bytes) -> Walk:
             elif end - position < LOG_OVERHEAD + size:
                 break
             else:
-                heads.append(_head(records, position, magic))
+                _note(heads, _head(records, position, magic))
                 position += LOG_OVERHEAD + size
+                count += 1
+                if count % _HEADS_A_STEP == 0:
+                    yield _HEADS_A_STEP * _COST_OF_HEAD
     return Walk(tuple(heads), fault)
+
+
+def _note(heads: list[BatchHead], head: BatchHead) -> None:
+    """Keep what anybody asks for."""
+    if len(heads) < _FIRST_HEADS:
+        heads.append(head)
+    elif head.is_transactional and head.producer_id >= 0:
+        heads[_FIRST_HEADS:] = [head]
 
 
 def first_magic(records: bytes) -> int:

@@ -408,6 +408,23 @@ class ServedCluster:
         while self._unmuted:
             self._unmuted.popleft().work_on_next(now)
 
+    @property
+    def has_work(self) -> bool:
+        """Whether a request is worked on that takes long."""
+        return self.data.jobs.has_work
+
+    def work(self, now: Instants) -> None:
+        """Do a slice of such a request, some milliseconds; others have their turn in between.
+
+        Raises:
+            Exception: The request met a bug; its connection is closed.
+        """
+        self.latest = now
+        try:
+            self.data.jobs.work(now)
+        finally:
+            self.go_on(now)
+
     # -- time ------------------------------------------------------------------------------
 
     def expire(self, now: Instants) -> None:

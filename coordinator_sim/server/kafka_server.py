@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.errors import ConfigError
+from coordinator_sim.errors import ConfigError, described
 from coordinator_sim.mini_broker.connection import Connection
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.kept_cluster import KeptCluster
@@ -78,6 +78,8 @@ class KafkaServer:
         draw_bytes: DrawBytes | None = secrets.token_bytes,
     ) -> None:
         self._draw_bytes = draw_bytes
+        self._work_handle: asyncio.Handle | None = None
+        self._is_stopped = False
         self.endpoints: dict[tuple[int, str], Endpoint] = {}
         self._settings = settings
         self._trace = trace
@@ -89,7 +91,6 @@ class KafkaServer:
         self.cluster = self._new_cluster()
         self.cluster.begin(clock.now())
         self.timekeeper = Timekeeper(self.cluster, clock)
-        self._is_stopped = False
         self._emptied = asyncio.Event()
         self._listens: list[Listen] = []
         self._ports: dict[tuple[int, str], int] = {}
@@ -138,6 +139,8 @@ class KafkaServer:
         for server in self._servers.values():
             await server.wait_closed()
         self.timekeeper.stop()
+        if self._work_handle is not None:
+            self._work_handle.cancel()
         if self._sweeper is not None:
             self._sweeper.cancel()
         if self._open:
@@ -276,6 +279,7 @@ class KafkaServer:
             draw_bytes=self._draw_bytes,
         )
         cluster.notices.trouble.append(_LOG.error)
+        cluster.data.jobs.begun = self._work_soon
         return cluster
 
     def _secure(self, listener: str) -> None:
@@ -411,3 +415,18 @@ class KafkaServer:
     def settled(self) -> None:
         """Requests were worked on: deadlines may have changed."""
         self.timekeeper.settled()
+
+    def _work_soon(self) -> None:
+        """Let a request that takes long go on, after sockets and timers have had their turn."""
+        if self._work_handle is None and not self._is_stopped:
+            self._work_handle = asyncio.get_running_loop().call_soon(self._work)
+
+    def _work(self) -> None:
+        self._work_handle = None
+        try:
+            self.cluster.work(self.now())
+        except Exception as error:  # noqa: BLE001 - the others are to be answered all the same
+            _LOG.error("a request that took long met a bug: %s", described(error))
+        if self.cluster.has_work:
+            self._work_soon()
+        self.settled()

@@ -4,14 +4,22 @@ Source: kafka trunk, core/.../log/UnifiedLog.scala (fetchOffsetByTimestamp); cor
 Partition.scala (fetchOffsetForTimestamp).
 """
 
+from typing import Final
+
 from coordinator_sim.storage.contract import SegmentStore
 from coordinator_sim.storage.log_values import TimedOffset
+from coordinator_sim.storage.record_scan import RecordScan
+from coordinator_sim.wire.record_batches import CURRENT_MAGIC
+from coordinator_sim.wire.steps import Steps
 from coordinator_sim.wire.stored_batches import StoredBatch
+
+_COST_OF_BATCH: Final = 50
+_COST_OF_PAUSE: Final = 250
 
 
 def first_not_before(
     store: SegmentStore, timestamp_ms: int, *, from_offset: int
-) -> TimedOffset | None:
+) -> Steps[TimedOffset | None]:
     """The first record from that offset on that is not older; None when there is none.
 
     QUIRK: only the first segment that has such a record is looked at. One that reaches before
@@ -22,23 +30,48 @@ def first_not_before(
     for segment in store.segments():
         if segment.max_timestamp_ms >= timestamp_ms:
             offset = max(from_offset, segment.base_offset)
-            return _first_in(store, timestamp_ms, offset, segment.next_offset)
+            return (yield from _first_in(store, timestamp_ms, offset, segment.next_offset))
     return None
 
 
 def _first_in(
     store: SegmentStore, timestamp_ms: int, from_offset: int, before_offset: int
-) -> TimedOffset | None:
+) -> Steps[TimedOffset | None]:
     offset = from_offset
     while data := store.first_at_or_after(timestamp_ms, from_offset=offset):
         batch = StoredBatch(data, 0, len(data))
         if batch.last_offset >= before_offset:
             return None
-        for record in batch.records():
-            if record.timestamp_ms >= timestamp_ms and record.offset >= from_offset:
-                return TimedOffset(record.timestamp_ms, record.offset, batch.leader_epoch)
+        found = yield from _first_of(batch, timestamp_ms, from_offset)
+        if found is not None:
+            return found
+        yield _COST_OF_BATCH
         offset = batch.next_offset
     return None
+
+
+def _first_of(batch: StoredBatch, timestamp_ms: int, from_offset: int) -> Steps[TimedOffset | None]:
+    """The first such record of one batch, which is looked at without building its records."""
+    found: TimedOffset | None = None
+    if batch.magic < CURRENT_MAGIC:
+        for record in batch.streamed():
+            if record is None:
+                yield _COST_OF_PAUSE
+            elif record.timestamp_ms >= timestamp_ms and record.offset >= from_offset:
+                return TimedOffset(record.timestamp_ms, record.offset, batch.leader_epoch)
+        return None
+    append_ms = batch.append_time_ms
+
+    def look(offset_delta: int, time_delta: int, /, *, has_key: bool) -> bool:  # noqa: ARG001 - a watcher
+        nonlocal found
+        time_ms = batch.base_timestamp_ms + time_delta if append_ms is None else append_ms
+        offset = batch.base_offset + offset_delta
+        if time_ms >= timestamp_ms and offset >= from_offset:
+            found = TimedOffset(time_ms, offset, batch.leader_epoch)
+        return found is not None
+
+    yield from RecordScan(batch.count or 0, chunks=batch.chunks(), watcher=look).steps()
+    return found
 
 
 def segment_starts(
@@ -61,7 +94,7 @@ def segment_starts(
     return known
 
 
-def newest(store: SegmentStore) -> TimedOffset | None:
+def newest(store: SegmentStore) -> Steps[TimedOffset | None]:
     """The first record that has the largest timestamp of all; None in an empty log.
 
     QUIRK: records before the log's start count as long as their segment is there.
@@ -70,4 +103,4 @@ def newest(store: SegmentStore) -> TimedOffset | None:
     latest = max(segment.max_timestamp_ms for segment in segments)
     if latest < 0:
         return None
-    return first_not_before(store, latest, from_offset=segments[0].base_offset)
+    return (yield from first_not_before(store, latest, from_offset=segments[0].base_offset))

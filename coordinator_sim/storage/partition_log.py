@@ -8,8 +8,6 @@ Source: kafka trunk, core/.../log/UnifiedLog.scala; core/.../cluster/Partition.s
 from collections.abc import Iterator
 from typing import Final
 
-from msgspec.structs import replace
-
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.storage.cleaning import (
     LogCleaning,
@@ -25,7 +23,7 @@ from coordinator_sim.storage.offset_lookup import first_not_before, newest, segm
 from coordinator_sim.storage.old_formats import down_converted
 from coordinator_sim.storage.retention import expired_count
 from coordinator_sim.storage.spans import batches_in, end_of, marker_of, span_of
-from coordinator_sim.wire.steps import finished
+from coordinator_sim.wire.steps import Steps, finished
 from coordinator_sim.wire.stored_batches import StoredBatch
 
 _CHUNK_BYTES: Final = 1 << 20
@@ -112,31 +110,32 @@ class PartitionLog(LogWriter):
             cut_off=cut_off,
         )
 
-    def for_old_reader(self, result: ReadResult, offset: int, max_magic: int) -> ReadResult:
+    def for_old_reader(
+        self, records: bytes, offset: int, max_magic: int, high_watermark: int
+    ) -> Steps[bytes | None]:
         """What was read, in a format that the reader knows, or what follows for it.
 
         Args:
-            result: Of a `read`.
+            records: Of a `read`; at least one whole batch.
             offset: That was asked for.
             max_magic: The newest format that the reader knows.
+            high_watermark: As the read told it.
 
         Returns:
-            UNSUPPORTED_COMPRESSION_TYPE for batches compressed with zstd.
+            None for batches compressed with zstd, which no old reader knows.
 
         Source: KafkaApis.maybeConvertFetchedData, LazyDownConversionRecords.
         """
-        if max_magic >= self._config.message_format_magic or not result.records:
-            return result
-        data = result.records
+        if max_magic >= self._config.message_format_magic:
+            return records
+        data = records
         while data:
-            found = finished(down_converted(data, max_magic, offset))
-            if found is None:
-                return ReadResult(error=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
-            if found:
-                return replace(result, records=found)
+            found = yield from down_converted(data, max_magic, offset, self._config.bounds.content)
+            if found is None or found:
+                return found
             # Nothing but markers: the reader would ask for them again and again.
-            data = self._store.read(end_of(data), _CHUNK_BYTES, before_offset=result.high_watermark)
-        return replace(result, records=b"")
+            data = self._store.read(end_of(data), _CHUNK_BYTES, before_offset=high_watermark)
+        return b""
 
     def offsets_before(self, timestamp_ms: int, max_count: int, *, now_ms: int) -> list[int]:
         """Where segments begin that are not younger, as ListOffsets 0 asks; newest first.
@@ -161,6 +160,12 @@ class PartitionLog(LogWriter):
     def offset_for_timestamp(
         self, timestamp_ms: int, *, read_committed: bool = False
     ) -> TimedOffset:
+        """As `finding_offset`, in one go."""
+        return finished(self.finding_offset(timestamp_ms, read_committed=read_committed))
+
+    def finding_offset(
+        self, timestamp_ms: int, *, read_committed: bool = False
+    ) -> Steps[TimedOffset]:
         """An offset by time, or by one of the positions in `OffsetSpec`.
 
         Args:
@@ -181,9 +186,10 @@ class PartitionLog(LogWriter):
         if timestamp_ms == OffsetSpec.LATEST_TIERED:
             return TimedOffset()
         if timestamp_ms == OffsetSpec.MAX_TIMESTAMP:
-            found = newest(self._store)
+            found = yield from newest(self._store)
         else:
-            found = first_not_before(self._store, timestamp_ms, from_offset=self.log_start_offset)
+            start = self.log_start_offset
+            found = yield from first_not_before(self._store, timestamp_ms, from_offset=start)
         return found if found is not None and found.offset < end else TimedOffset()
 
     def chunks(self, from_offset: int = 0) -> Iterator[bytes]:

@@ -31,8 +31,10 @@ from coordinator_sim.wire.record_bytes import (
 )
 from coordinator_sim.wire.steps import Steps
 
-_COST_OF_PAUSE: Final = 1_000
-"""Of a piece that was read, and of the records that are compressed at a time."""
+_COST_OF_PAUSE: Final = 250
+"""Of a piece that was read: for most codecs as long as it is."""
+_COST_OF_STEP: Final = 1_000
+"""Of the records that are compressed at a time."""
 _COST_OF_RECORD: Final = 8
 """Of reading one and writing it again."""
 _BYTES_A_UNIT: Final = 128
@@ -99,7 +101,11 @@ def streamed_records(
                     raise WireFormatError("record batch: the records end too soon", 0)
                 yield None
             reader.go_on_in(content.data)
-        yield reader.next_record()
+        try:
+            record = reader.next_record()
+        except IndexError as error:
+            raise WireFormatError("record batch: the records end too soon", 0) from error
+        yield record
     for is_more in content.gather(reader.position, 1):
         if is_more:
             yield None
@@ -177,7 +183,7 @@ def encoded(
             data = record_bytes(record, base, first.timestamp_ms)
         parts.append(data)
         cost += _COST_OF_RECORD + len(data) // _BYTES_A_UNIT
-        if cost >= _COST_OF_PAUSE:
+        if cost >= _COST_OF_STEP:
             yield cost
             yield from writer.write(b"".join(parts))
             parts.clear()

@@ -193,7 +193,7 @@ class StoredBatch:
         body = self._body()
         content = decompress(self._compression(), body) if body else body
         reader = RecordReader(
-            content, self.base_offset, self.base_timestamp_ms, self._append_time_ms()
+            content, self.base_offset, self.base_timestamp_ms, self.append_time_ms
         )
         return reader.read(self._counted())
 
@@ -213,7 +213,7 @@ class StoredBatch:
             self._counted(),
             self.base_offset,
             self.base_timestamp_ms,
-            self._append_time_ms(),
+            self.append_time_ms,
         )
 
     def chunks(self, bounds: ContentBounds = DEFAULT_BOUNDS) -> Iterator[bytes]:
@@ -229,7 +229,9 @@ class StoredBatch:
             raise WireFormatError(f"record batch: count {self.count}", self.position)
         return self.count
 
-    def _append_time_ms(self) -> int | None:
+    @property
+    def append_time_ms(self) -> int | None:
+        """The timestamp of every record, where the broker set it; else None."""
         appended = self.timestamp_type is TimestampType.LOG_APPEND_TIME
         return self.max_timestamp_ms if appended else None
 

@@ -46,7 +46,10 @@ class FieldsClient:
         )
         self.connection.received(request_frame(header, fields), Instants(self.now_ms, self.now_ms))
         while not self.answered:
-            self._jump()
+            if self.cluster.has_work:
+                self.cluster.work(Instants(self.now_ms, self.now_ms))
+            else:
+                self._jump()
         return read_response_frame(api, version, self.answered.pop())[1]
 
     def _jump(self) -> None:
