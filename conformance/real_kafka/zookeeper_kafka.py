@@ -80,6 +80,11 @@ class ZooKeeperBroker(JavaServer):
         """What clients connect to."""
         return f"{_HOST}:{self._port}"
 
+    @property
+    def zookeeper(self) -> str:
+        """Where its ZooKeeper listens, which goes on when the broker alone is stopped."""
+        return f"{_HOST}:{self._zookeeper.port}"
+
     def start(self) -> None:
         """Boot both and wait until the broker takes connections.
 
@@ -94,7 +99,7 @@ class ZooKeeperBroker(JavaServer):
                 "broker.id": "1",
                 "listeners": f"PLAINTEXT://{self.bootstrap}",
                 "advertised.listeners": f"PLAINTEXT://{self.bootstrap}",
-                "zookeeper.connect": f"{_HOST}:{self._zookeeper.port}",
+                "zookeeper.connect": self.zookeeper,
                 "log.dirs": str((self.directory / "data").resolve()),
                 "group.initial.rebalance.delay.ms": "0",
                 "offsets.topic.replication.factor": "1",

@@ -13,6 +13,7 @@ from coordinator_sim.broker.marker_writer import MarkerWriter
 from coordinator_sim.broker.passage import Access
 from coordinator_sim.broker.transactions import TransactionCoordinator
 from coordinator_sim.broker.view import ClusterView
+from coordinator_sim.broker.zookeeper_offsets import ZooKeeperOffsets
 from coordinator_sim.coordinator.contract import CoordinatorResult, Reply
 from coordinator_sim.coordinator.metrics import CoordinatorMetrics
 from coordinator_sim.protocol.errors import ErrorCode
@@ -104,12 +105,14 @@ class Services(Struct, frozen=True):
         transactions: Of all producers.
         offsets_logs: The append policy of every coordinator that is to refuse old producers.
         data_logs: Partitions of ordinary topics by their place.
+        old_offsets: Those of version 0.
     """
 
     profile: Profile
     transactions: TransactionCoordinator
     offsets_logs: OffsetsLogs
     data_logs: dict[TopicPartition, DataLog]
+    old_offsets: ZooKeeperOffsets
     authorizer: Authorizer | None = None
 
 
@@ -117,10 +120,23 @@ def make_services(
     offsets_partitions: int,
     profile: Profile = DEFAULT_PROFILE,
     authorizer: Authorizer | None = None,
+    metadata_limit: int = 4_096,
 ) -> Services:
-    """The services of a new cluster, whose offsets topic has that many partitions."""
+    """The services of a new cluster.
+
+    Args:
+        offsets_partitions: Of its offsets topic.
+        profile: The Kafka that all brokers are.
+        authorizer: None to allow everything.
+        metadata_limit: `offset.metadata.max.bytes`.
+    """
     return Services(
-        profile, TransactionCoordinator(offsets_partitions), OffsetsLogs(), {}, authorizer
+        profile,
+        TransactionCoordinator(offsets_partitions),
+        OffsetsLogs(),
+        data_logs={},
+        old_offsets=ZooKeeperOffsets(metadata_limit),
+        authorizer=authorizer,
     )
 
 
@@ -155,7 +171,11 @@ class Broker:
         self._services = services
         self._access = Access(services.authorizer)
         self._apis = GroupApis(
-            coordinator, services.profile, topics=view.catalogue, authorizer=services.authorizer
+            coordinator,
+            services.profile,
+            topics=view.catalogue,
+            old_offsets=services.old_offsets,
+            authorizer=services.authorizer,
         )
         self._discovery = Discovery(view, self._access)
         self._markers = MarkerWriter(coordinator, services.data_logs.get, self._access)

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 from coordinator_sim.broker.authorizer import Operation, ResourceType
 from coordinator_sim.broker.mapped_offsets import answered_fetch, refused_fetch
 from coordinator_sim.broker.offset_apis import COMMIT_TOPIC_IDS
-from coordinator_sim.broker.passage import Access, Passage
+from coordinator_sim.broker.passage import Access, Passage, answered
 from coordinator_sim.broker.topics import Topics
+from coordinator_sim.broker.zookeeper_offsets import ZooKeeperOffsets
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
     FetchedGroup,
@@ -26,9 +27,10 @@ from coordinator_sim.protocol.messages import (
     OffsetFetchTopic,
     RequestContext,
 )
-from coordinator_sim.protocol.offset_maps import OffsetMaps
+from coordinator_sim.protocol.offset_maps import OffsetMaps, asked_order
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.requests import Response
+from coordinator_sim.protocol.resources import TopicPartition
 
 _GROUP_ERROR: Final = 2
 """OffsetFetch tells a group's error once from this version on, before on each partition."""
@@ -52,17 +54,24 @@ class FetchApi:
     Args:
         topics: What exists.
         access: Whom to ask.
+        old_offsets: Has those of version 0.
     """
 
-    __slots__ = ("_access", "_profile", "_topics")
+    __slots__ = ("_access", "_old_offsets", "_profile", "_topics")
 
-    def __init__(self, topics: Topics, access: Access, profile: Profile) -> None:
+    def __init__(
+        self, topics: Topics, access: Access, profile: Profile, old_offsets: ZooKeeperOffsets
+    ) -> None:
         self._topics = topics
         self._access = access
         self._profile = profile
+        self._old_offsets = old_offsets
 
     def fetch(self, request: OffsetFetchRequest, context: RequestContext) -> Passage:
-        """Each group fails alone. Whether a topic exists is not asked."""
+        """Each group fails alone. Whether a topic exists is asked by version 0 alone."""
+        if context.api_version == 0:
+            group = self._fetch_of_old(request.groups[0], context)
+            return answered(OffsetFetchResponse(groups=(group,)))
         by_id = context.api_version >= COMMIT_TOPIC_IDS
         maps = self._profile.offset_maps
         if self._access.is_open and not by_id:
@@ -73,13 +82,59 @@ class FetchApi:
         passed = replace(request, groups=asked) if asked else None
         return Passage(passed, partial(self._finish, checked, context))
 
+    def _fetch_of_old(self, group: OffsetFetchGroup, context: RequestContext) -> FetchedGroup:
+        """Version 0, whose offsets are in ZooKeeper; without one it is refused."""
+        profile, maps, group_id = self._profile, self._profile.offset_maps, group.group_id
+        error = self._group_error(group_id, context)
+        if error is ErrorCode.NONE and not profile.uses_zookeeper:
+            error = ErrorCode.UNSUPPORTED_VERSION
+        if error is not ErrorCode.NONE:
+            refused = FetchedGroup(group_id=group_id, error_code=error)
+            return refused_fetch(maps, refused, group.topics)
+        places: dict[TopicPartition, ErrorCode] = {}
+        denied: dict[TopicPartition, ErrorCode] = {}
+        for topic in group.topics or ():
+            error = self._topic_error(topic.name, context)
+            of_topic = dict.fromkeys(
+                (TopicPartition(topic.name, p) for p in topic.partitions), error
+            )
+            (places if error is ErrorCode.NONE else denied).update(of_topic)
+        places |= denied
+        ordered = asked_order(maps, tuple(places), transactional=False)
+        found = tuple(
+            FetchedTopic(place.topic, (self._old_offset(group_id, place, places[place]),))
+            for place in ordered
+        )
+        return answered_fetch(maps, FetchedGroup(group_id=group_id, topics=found))
+
+    def _old_offset(self, group_id: str, place: TopicPartition, error: ErrorCode) -> FetchedOffset:
+        """What ZooKeeper has for a partition, where the sender may see it and there is one."""
+        if error is ErrorCode.NONE and not self._exists(place):
+            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if error is not ErrorCode.NONE:
+            return FetchedOffset(place.partition, error_code=error)
+        return self._old_offsets.fetch(group_id, place, self._profile)
+
+    def _exists(self, place: TopicPartition) -> bool:
+        if not self._topics.exists(place.topic):
+            return False
+        known = self._topics.partitions(place.topic)
+        return (
+            not self._profile.commit_checks_partitions or known is None or place.partition in known
+        )
+
+    def _group_error(self, group_id: str, context: RequestContext) -> ErrorCode:
+        operation = Operation.READ if self._profile.fetch_needs_read else Operation.DESCRIBE
+        if self._access.allows(context, operation, ResourceType.GROUP, group_id):
+            return ErrorCode.NONE
+        return ErrorCode.GROUP_AUTHORIZATION_FAILED
+
     def _check_group(
         self, group: OffsetFetchGroup, context: RequestContext, *, by_id: bool
     ) -> CheckedGroup:
         group_id = group.group_id
-        operation = Operation.READ if self._profile.fetch_needs_read else Operation.DESCRIBE
-        if not self._access.allows(context, operation, ResourceType.GROUP, group_id):
-            error = ErrorCode.GROUP_AUTHORIZATION_FAILED
+        error = self._group_error(group_id, context)
+        if error is not ErrorCode.NONE:
             return CheckedGroup(None, FetchedGroup(group_id=group_id, error_code=error))
         if group.topics is None:
             return CheckedGroup(group, FetchedGroup(group_id=group_id))

@@ -23,6 +23,7 @@ from coordinator_sim.broker.fetch_api import FetchApi
 from coordinator_sim.broker.offset_apis import OffsetApis
 from coordinator_sim.broker.passage import Access, Finish, Passage, answered
 from coordinator_sim.broker.topics import Topics
+from coordinator_sim.broker.zookeeper_offsets import ZooKeeperOffsets
 from coordinator_sim.coordinator.contract import CoordinatorResult, Reply
 from coordinator_sim.protocol.admin_messages import (
     DeletedGroup,
@@ -81,6 +82,7 @@ class GroupApis:
         coordinator: Takes what the edge lets through.
         profile: Of the broker.
         topics: What exists.
+        old_offsets: Those of version 0, of all brokers of the cluster.
         authorizer: None to allow everything.
     """
 
@@ -92,13 +94,14 @@ class GroupApis:
         profile: Profile,
         *,
         topics: Topics,
+        old_offsets: ZooKeeperOffsets,
         authorizer: Authorizer | None = None,
     ) -> None:
         self._coordinator = coordinator
         self._profile = profile
         self._access = Access(authorizer)
         self._finishes: dict[int, Finish] = {}
-        offsets = OffsetApis(topics, self._access, profile)
+        offsets = OffsetApis(topics, self._access, profile, old_offsets)
         self._checks: dict[type[Request], Check] = {
             JoinGroupRequest: self._join,
             SyncGroupRequest: self._sync,
@@ -110,7 +113,7 @@ class GroupApis:
             OffsetCommitRequest: offsets.commit,
             TxnOffsetCommitRequest: offsets.txn_commit,
             OffsetDeleteRequest: offsets.delete,
-            OffsetFetchRequest: FetchApi(topics, self._access, profile).fetch,
+            OffsetFetchRequest: FetchApi(topics, self._access, profile, old_offsets).fetch,
         }
 
     def handle(self, request: Request, context: RequestContext, now_ms: int) -> CoordinatorResult:

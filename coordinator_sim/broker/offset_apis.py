@@ -18,6 +18,7 @@ from coordinator_sim.broker.authorizer import Operation, ResourceType
 from coordinator_sim.broker.mapped_offsets import answered_commit, answered_delete, requested
 from coordinator_sim.broker.passage import Access, Passage, answered
 from coordinator_sim.broker.topics import ZERO_TOPIC_ID, Topics
+from coordinator_sim.broker.zookeeper_offsets import ZooKeeperOffsets
 from coordinator_sim.protocol.admin_messages import (
     DeletedOffset,
     DeletedOffsetTopic,
@@ -56,14 +57,18 @@ class OffsetApis:
     Args:
         topics: What exists.
         access: Whom to ask.
+        old_offsets: Takes those of version 0.
     """
 
-    __slots__ = ("_access", "_profile", "_topics")
+    __slots__ = ("_access", "_old_offsets", "_profile", "_topics")
 
-    def __init__(self, topics: Topics, access: Access, profile: Profile) -> None:
+    def __init__(
+        self, topics: Topics, access: Access, profile: Profile, old_offsets: ZooKeeperOffsets
+    ) -> None:
         self._topics = topics
         self._access = access
         self._profile = profile
+        self._old_offsets = old_offsets
 
     # -- the APIs --------------------------------------------------------------------------
 
@@ -76,9 +81,31 @@ class OffsetApis:
         kept, refused = self._check(request.topics, context, by_id=by_id)
         maps = self._profile.offset_maps
         passed = replace(request, topics=requested(maps, kept, request.topics)) if kept else None
+        if passed is not None and context.api_version == 0:
+            return answered(self._commit_of_old(request, passed.topics, refused))
         if passed is not None and not refused and not maps.rearranges:
             return Passage(passed)
         return Passage(passed, partial(_merge_commit, maps, refused, by_id))
+
+    def _commit_of_old(
+        self,
+        request: OffsetCommitRequest,
+        topics: tuple[OffsetCommitTopic, ...],
+        refused: Refused,
+    ) -> Response:
+        """Version 0: ZooKeeper keeps the offsets; without one the request is refused whole.
+
+        Args:
+            request: As it came.
+            topics: What is left of it.
+            refused: The rest.
+        """
+        profile = self._profile
+        if not profile.uses_zookeeper:
+            error = ErrorCode.UNSUPPORTED_VERSION
+            return OffsetCommitResponse(topics=_all_refused(request.topics, error))
+        kept = self._old_offsets.commit(request.group_id, topics, profile)
+        return _merge_commit(profile.offset_maps, refused, False, OffsetCommitResponse(topics=kept))  # noqa: FBT003 - as the partials name it
 
     def txn_commit(self, request: TxnOffsetCommitRequest, context: RequestContext) -> Passage:
         """TxnOffsetCommit, which asks for the right to the transactional id too."""

@@ -12,6 +12,7 @@ from msgspec import Struct
 from coordinator_sim.broker.authorizer import Authorizer
 from coordinator_sim.broker.group_apis import GroupApis
 from coordinator_sim.broker.topics import Topic, Topics
+from coordinator_sim.broker.zookeeper_offsets import ZooKeeperOffsets
 from coordinator_sim.clock.timer_queue import Timer
 from coordinator_sim.coordinator.contract import (
     CoordinatorConfig,
@@ -147,7 +148,12 @@ class Harness:
         self.coordinator = GroupCoordinator(
             self.config, profile, ids=self.ids, append_policy=self._appends, verifier=self._verifier
         )
-        self._apis = GroupApis(self.coordinator, profile, topics=self.topics)
+        self._apis = GroupApis(
+            self.coordinator,
+            profile,
+            topics=self.topics,
+            old_offsets=ZooKeeperOffsets(self.config.offset_metadata_max_bytes),
+        )
         self._log: dict[int, list[LogBatch]] = {}
         self.next_token = 1
         self._replies: list[TimedReply] = []

@@ -159,6 +159,18 @@ class ClusterStarted(Struct, frozen=True, tag=True):
     broker_ids: tuple[int, ...]
 
 
+class OffsetNodeWritten(Struct, frozen=True, tag=True):
+    """ZooKeeper keeps an offset of version 0; see `broker.zookeeper_offsets`.
+
+    Args:
+        path: Of the node.
+        data: The offset in decimal digits.
+    """
+
+    path: str
+    data: str
+
+
 class VersionReached(Struct, frozen=True, tag=True):
     """As many changes went before, though a rewritten journal says them in fewer words."""
 
@@ -182,6 +194,7 @@ Change = (
     | FeatureSet
     | BrokerStarted
     | ClusterStarted
+    | OffsetNodeWritten
     | VersionReached
 )
 """One entry of the journal."""

@@ -6,6 +6,7 @@ from msgspec import structs
 
 from coordinator_sim.broker.authorizer import Authorizer
 from coordinator_sim.broker.topics import Topics
+from coordinator_sim.broker.zookeeper_offsets import ZooKeeperOffsets
 from coordinator_sim.coordinator.contract import (
     CoordinatorResult,
     DeletedTopic,
@@ -45,6 +46,7 @@ class GroupBrokers:
         offsets_topic: The log.
         verifier: Asked about transactional commits by coordinators of brokers that start from now.
         authorizer: Likewise; None allows everything.
+        old_offsets: Those of version 0; likewise.
         traces: Whether they tell what happens.
         tells_heartbeats: Whether that includes heartbeats; see `tell_heartbeats`.
     """
@@ -60,6 +62,7 @@ class GroupBrokers:
         "frozen",
         "living",
         "offsets_topic",
+        "old_offsets",
         "tells_heartbeats",
         "traces",
         "verifier",
@@ -86,6 +89,7 @@ class GroupBrokers:
         self.frozen: dict[int, None] = {}
         self.verifier: TransactionVerifier | None = None
         self.authorizer: Authorizer | None = None
+        self.old_offsets = ZooKeeperOffsets(settings.coordinator.offset_metadata_max_bytes)
         self.traces = False
         self.tells_heartbeats = True
 
@@ -107,6 +111,7 @@ class GroupBrokers:
             coordinator,
             self._settings.profile,
             topics=self._catalogue,
+            old_offsets=self.old_offsets,
             authorizer=self.authorizer,
         )
 

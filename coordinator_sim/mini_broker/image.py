@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeVar, cast
 
+from coordinator_sim.broker.zookeeper_offsets import Nodes, put_node
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.mini_broker.changes import (
     AclCreated,
@@ -19,6 +20,7 @@ from coordinator_sim.mini_broker.changes import (
     ConfigsChanged,
     FeatureSet,
     LeaderElected,
+    OffsetNodeWritten,
     PartitionsAdded,
     ProducerIdsReserved,
     QuotaSet,
@@ -68,7 +70,8 @@ class ClusterImage:
         features: Finalized levels by name.
         broker_epochs: Of each broker's newest start.
         start_count: How often the whole cluster began on what was kept.
-        version: Counts the changes.
+        offset_nodes: Of its ZooKeeper those below which offsets of version 0 are, by path.
+        version: Counts the changes of what brokers know; ZooKeeper's nodes are not among it.
         acl_version: Counts those of `acls`.
     """
 
@@ -82,6 +85,7 @@ class ClusterImage:
     features: dict[str, int] = field(default_factory=dict)
     broker_epochs: dict[int, int] = field(default_factory=dict)
     start_count: int = 0
+    offset_nodes: Nodes = field(default_factory=dict)
     version: int = 0
     acl_version: int = 0
 
@@ -92,7 +96,8 @@ class ClusterImage:
             InvariantViolation: it is about a topic that there is not, or is there already.
         """
         _APPLIED[type(change)](self, change)
-        self.version += 1
+        if type(change) is not OffsetNodeWritten:
+            self.version += 1
 
     def partition(self, topic: str, index: int) -> PartitionState | None:
         """A partition's state; None when there is none of that name and number."""
@@ -225,6 +230,10 @@ def _start_cluster(image: ClusterImage, change: ClusterStarted) -> None:
             partition.isr = there or partition.isr
 
 
+def _write_node(image: ClusterImage, change: OffsetNodeWritten) -> None:
+    put_node(image.offset_nodes, change.path, change.data)
+
+
 def _reach(image: ClusterImage, change: VersionReached) -> None:
     image.version = change.version - 1
     image.start_count = change.start_count
@@ -259,5 +268,6 @@ _APPLIED: Final[dict[type, _Apply]] = {
     FeatureSet: _of(_set_feature),
     BrokerStarted: _of(_start_broker),
     ClusterStarted: _of(_start_cluster),
+    OffsetNodeWritten: _of(_write_node),
     VersionReached: _of(_reach),
 }

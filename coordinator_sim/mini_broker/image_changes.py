@@ -8,6 +8,7 @@ from coordinator_sim.mini_broker.changes import (
     ConfigsChanged,
     FeatureSet,
     LeaderElected,
+    OffsetNodeWritten,
     ProducerIdsReserved,
     QuotaSet,
     TopicCreated,
@@ -33,6 +34,9 @@ def changes_of(image: ClusterImage) -> Iterator[Change]:
         yield FeatureSet(feature, level)
     for broker_id, epoch in image.broker_epochs.items():
         yield BrokerStarted(broker_id, epoch)
+    for path, data in image.offset_nodes.items():
+        if data is not None:
+            yield OffsetNodeWritten(path, data)
     yield VersionReached(image.version, image.start_count)
 
 

@@ -3,6 +3,7 @@
 from coordinator_sim.broker.authorizer import Authorizer
 from coordinator_sim.broker.group_apis import GroupApis
 from coordinator_sim.broker.topics import Topics
+from coordinator_sim.broker.zookeeper_offsets import ZooKeeperOffsets
 from coordinator_sim.coordinator.contract import CoordinatorResult
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.protocol.messages import RequestContext
@@ -18,6 +19,7 @@ class LivingBroker:
         coordinator: Its group coordinator, empty at first.
         profile: Of the cluster.
         topics: What exists, shared by all brokers.
+        old_offsets: Those of version 0, likewise.
         authorizer: None to allow everything.
     """
 
@@ -30,11 +32,14 @@ class LivingBroker:
         profile: Profile,
         *,
         topics: Topics,
+        old_offsets: ZooKeeperOffsets,
         authorizer: Authorizer | None = None,
     ) -> None:
         self.broker_id = broker_id
         self.coordinator = coordinator
-        self._apis = GroupApis(coordinator, profile, topics=topics, authorizer=authorizer)
+        self._apis = GroupApis(
+            coordinator, profile, topics=topics, old_offsets=old_offsets, authorizer=authorizer
+        )
 
     def handle(
         self, request: GroupRequest, context: RequestContext, now_ms: int

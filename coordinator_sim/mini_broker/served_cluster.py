@@ -35,6 +35,7 @@ from coordinator_sim.mini_broker.log_upkeep import LogUpkeep
 from coordinator_sim.mini_broker.notices import Notices
 from coordinator_sim.mini_broker.offered import offered, offered_features
 from coordinator_sim.mini_broker.offsets_topic import OffsetsTopic
+from coordinator_sim.mini_broker.old_offsets import old_offsets
 from coordinator_sim.mini_broker.operations import Operations
 from coordinator_sim.mini_broker.partition_logs import PartitionLogs
 from coordinator_sim.mini_broker.purgatory import Place
@@ -249,7 +250,7 @@ class ServedCluster:
             medium_failed=self._offsets_failed,
             notices=self.notices,
         )
-        return GroupBrokers(
+        groups = GroupBrokers(
             settings,
             self.image,
             offsets_topic,
@@ -257,6 +258,11 @@ class ServedCluster:
             deliver=self.deliver,
             ids=SeededIds(settings.seed + (self.image.start_count << 32)),
         )
+        limit = settings.coordinator.offset_metadata_max_bytes
+        groups.old_offsets = old_offsets(
+            limit, self.image, change=self.change, trouble=self._trouble
+        )
+        return groups
 
     def _hosted_partitions(self, log_settings: LogSettings) -> HostedPartitions:
         return HostedPartitions(

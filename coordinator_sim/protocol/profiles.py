@@ -201,8 +201,14 @@ class Profile(Struct, frozen=True, kw_only=True):
         over_capacity_rebalances_first: A group loaded over capacity rebalances before its
             members' sessions start. Source: GroupCoordinator.onGroupLoaded.
         uses_zookeeper: Topics and settings are changed by the controller of ZooKeeper's days,
-            which checks in another order and says other words. Source: ZkAdminManager
-            (AdminManager up to 2.8); 3.9 has both, here it runs without.
+            which checks in another order and says other words; ZooKeeper also keeps the offsets of
+            version 0 of OffsetCommit and OffsetFetch, which are UNSUPPORTED_VERSION without it.
+            Source: ZkAdminManager (AdminManager up to 2.8), MetadataSupport.requireZkOrThrow; 3.9
+            has both, here it runs without.
+        uses_zkclient: Offsets of version 0 go through zkclient to a ZooKeeper of 3.4: of the
+            characters that no path may have, those at the ends of their ranges are taken, and a
+            node without data is an error. Source: ZkUtils.readDataMaybeNull; PathUtils.validatePath
+            of 3.4.9; KafkaZkClient.getConsumerOffset of 2.8.
         caps_min_isr: `min.insync.replicas` above a partition's number of replicas asks for all of
             them, not for more than there are. Source: KAFKA-15583, 3.7; Partition.effectiveMinIsr.
         names_invalid_records: Records that a broker does not take are INVALID_RECORD; before they
@@ -296,6 +302,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     epochs_outlive: bool = False
     over_capacity_rebalances_first: bool = False
     uses_zookeeper: bool = False
+    uses_zkclient: bool = False
     caps_min_isr: bool = True
     names_invalid_records: bool = True
     refuses_unknown_positions: bool = True
@@ -356,6 +363,7 @@ PROFILES: Final[dict[str, Profile]] = {
             _SCALA,
             name="0.10.2",
             uses_zookeeper=True,
+            uses_zkclient=True,
             caps_min_isr=False,
             names_invalid_records=False,
             refuses_unknown_positions=False,

@@ -213,7 +213,11 @@ def _cluster(scenario: Scenario, choices: Choices, *, tracing: bool) -> Cluster:
         scenario.brokers,
         offsets_partitions=offsets_partitions.offsets_topic_num_partitions,
         make_coordinator=make,
-        services=make_services(offsets_partitions.offsets_topic_num_partitions, profile),
+        services=make_services(
+            offsets_partitions.offsets_topic_num_partitions,
+            profile,
+            metadata_limit=offsets_partitions.offset_metadata_max_bytes,
+        ),
     )
     for topic in scenario.topics:
         cluster.create_topic(topic.name, topic.partitions)

@@ -11,12 +11,15 @@ from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile
 from coordinator_sim.storage.log_directory import DirectorySettings, LogDirectory
 from coordinator_sim.wire.schema import Data
 from tests.faulty_files import FaultyFiles
 from tests.unit.mini_broker.data_client import DataClient
 from tests.unit.mini_broker.data_world import batch_of, partition_of
 
+_DEFAULT_FACTOR_SINCE = 4
+"""CreateTopics has -1 for the broker's replication factor from this version on."""
 NOW = Instants(1_000_000, 1_000_000)
 
 
@@ -30,8 +33,9 @@ class KeptWorld:
         troubles: What its log says.
     """
 
-    def __init__(self, path: Path, brokers: int = 1) -> None:
+    def __init__(self, path: Path, brokers: int = 1, profile: Profile = DEFAULT_PROFILE) -> None:
         self.path = path
+        self.profile = profile
         self.files = FaultyFiles()
         self.brokers = tuple(range(1, brokers + 1))
         self.begin()
@@ -48,6 +52,7 @@ class KeptWorld:
         """A cluster begins on what is kept."""
         settings = ClusterSettings(
             broker_ids=self.brokers,
+            profile=self.profile,
             coordinator=CoordinatorConfig(
                 offsets_topic_num_partitions=4, group_initial_rebalance_delay_ms=0
             ),
@@ -78,7 +83,7 @@ class KeptWorld:
         except IndexError:
             pytest.fail(f"{api.name} is not answered: {client.closed}")
 
-    def create(self, name: str, partitions: int = 1) -> ErrorCode:
+    def create(self, name: str, partitions: int = 1, version: int = 7) -> ErrorCode:
         """Create a topic."""
         entry = {
             "name": name,
@@ -87,8 +92,11 @@ class KeptWorld:
             "assignments": [],
             "configs": [{"name": "retention.ms", "value": "-1"}],
         }
+        if version < _DEFAULT_FACTOR_SINCE:
+            entry["replicationFactor"] = 1
         request = {"topics": [entry], "timeoutMs": 1_000, "validateOnly": False}
-        return ErrorCode(self.call(ApiKey.CREATE_TOPICS, 7, request)["topics"][0]["errorCode"])
+        answer = self.call(ApiKey.CREATE_TOPICS, version, request)
+        return ErrorCode(answer["topics"][0]["errorCode"])
 
     def produce(self, topic: str, value: bytes) -> tuple[ErrorCode, int]:
         """Append a record to partition 0: the error, and its offset."""
