@@ -42,6 +42,74 @@ LOAD-002 requests while loading
   heartbeat A           | A NONE
   list                  | list COORDINATOR_LOAD_IN_PROGRESS groups=-
   log none
+LOAD-NOT-OWNED requests while loading, of a broker that owns a partition once it is loaded
+  @ L model
+  @ 0.10.2 GroupMetadataManager.loadGroupsForPartition
+  stable A
+  group other
+  commit - t-0=1
+  group g
+  resign group=g
+  load begin
+  --
+  join A                | A NOT_COORDINATOR
+  sync A                | A NOT_COORDINATOR
+  heartbeat A           | A NOT_COORDINATOR
+  leave A               | leave NOT_COORDINATOR
+  commit A t-0=1        | A t-0=NOT_COORDINATOR
+  fetch t-0 v=2         | fetch error=NOT_COORDINATOR
+  describe              | describe error=NOT_COORDINATOR
+  list                  | list COORDINATOR_LOAD_IN_PROGRESS groups=other
+  log none
+LOAD-INACTIVE a coordinator that was not started yet
+  @ LSJ model
+  @ 0.10.2 GroupCoordinator.isActive
+  @ scala GroupCoordinator.validateGroupStatus
+  @ java GroupCoordinatorServiceTest.testJoinGroupWhenNotStarted
+  broker started=no
+  join A                | A COORDINATOR_NOT_AVAILABLE
+  sync A gen=1 id=a     | A COORDINATOR_NOT_AVAILABLE
+  heartbeat A gen=1 id=a | A COORDINATOR_NOT_AVAILABLE
+  leave A id=a          | leave COORDINATOR_NOT_AVAILABLE
+  commit - t-0=1        | - t-0=COORDINATOR_NOT_AVAILABLE
+  fetch t-0 v=2         | fetch error=COORDINATOR_NOT_AVAILABLE
+  [SJ] delete           | delete g=COORDINATOR_NOT_AVAILABLE
+  [SJ] erase t-0        | erase COORDINATOR_NOT_AVAILABLE
+  [SJ] txn - t-0=1 pid=1000 | - t-0=COORDINATOR_NOT_AVAILABLE
+  describe              | describe error=COORDINATOR_NOT_AVAILABLE
+  list                  | list COORDINATOR_NOT_AVAILABLE groups=-
+  log none
+  startup
+  elect
+  stable A
+LOAD-INACTIVE.name an empty group id at a coordinator that was not started yet
+  broker started=no
+  group -
+  [LJ] join A           | A COORDINATOR_NOT_AVAILABLE
+  [S] join A            | A INVALID_GROUP_ID
+LOAD-INACTIVE.session a session timeout out of bounds at a coordinator that was not started yet
+  broker started=no session_max=1000
+  join A session=5000   | A COORDINATOR_NOT_AVAILABLE
+LOAD-STOPPED a coordinator that was shut down
+  @ LSJ model
+  @ 0.10.2 GroupCoordinator.shutdown
+  @ java GroupCoordinatorService.shutdown
+  stable A
+  [LS] shutdown         | -
+  [J] shutdown
+  --
+  heartbeat A           | A COORDINATOR_NOT_AVAILABLE
+  commit A t-0=1        | A t-0=COORDINATOR_NOT_AVAILABLE
+  describe              | describe error=COORDINATOR_NOT_AVAILABLE
+  list                  | list COORDINATOR_NOT_AVAILABLE groups=-
+  wait 300000           | -
+  log none
+LOAD-STOPPED.parked a request that waits when the coordinator is shut down
+  stable A
+  join B                | -
+  [LS] shutdown         | -
+  [J] shutdown          | B NOT_COORDINATOR
+  wait 300000           | -
 LOAD-004 a Stable group survives a failover
   @ LSJ must seen=3.9,4.4
   @ java GroupMetadataManagerTest.testReplayGroupMetadataRecords

@@ -133,6 +133,38 @@ COMMIT-025 the broker's errors are merged with the group's
   broker topics=t
   stable A
   commit A t-0=1 nosuch-0=1 gen=9 | A t-0=ILLEGAL_GENERATION nosuch-0=UNKNOWN_TOPIC_OR_PARTITION
+COMMIT-ZOOKEEPER version 0 is kept in ZooKeeper, apart from the log
+  @ LS must until=2.8 seen=0.10.2-2.8
+  @ 0.10.2 KafkaApis.handleOffsetCommitRequest
+  @ scala KafkaZkClient.setOrCreateConsumerOffset
+  commit - t-0=5 v=0 meta=text | - t-0=NONE
+  list                      | list NONE groups=-
+  fetch t-0 v=1             | fetch t-0=-1
+  fetch t-0 v=0             | fetch t-0=5 t-0.metadata=-
+  commit - t-0=7 v=2 meta=text | - t-0=NONE
+  fetch t-0 v=0             | fetch t-0=5
+  fetch t-0 v=1             | fetch t-0=7 t-0.metadata=text
+  log offset t-0=7
+COMMIT-ZOOKEEPER.member no group and no generation is asked for
+  stable A
+  --
+  commit A t-0=5 v=0 gen=77 | A t-0=NONE
+  commit - t-0=6 v=0        | - t-0=NONE
+  fetch t-0 v=0             | fetch t-0=6
+  log none
+COMMIT-ZOOKEEPER.refused topics and metadata are checked
+  broker topics=t
+  commit - t-0=1 nosuch-0=1 v=0 | - t-0=NONE nosuch-0=UNKNOWN_TOPIC_OR_PARTITION
+  commit - t-1=1/4097 v=0   | - t-1=OFFSET_METADATA_TOO_LARGE
+  [L] commit - t-9=1 v=0    | - t-9=NONE
+  [S] commit - t-9=1 v=0    | - t-9=UNKNOWN_TOPIC_OR_PARTITION
+  group -
+  commit - t-0=1 v=0        | - t-0=UNKNOWN_SERVER_ERROR
+COMMIT-ZOOKEEPER.inactive no group coordinator is asked
+  broker
+  resign
+  commit - t-0=5 v=0        | - t-0=NONE
+  fetch t-0 v=0             | fetch t-0=5
 COMMIT-027 the leader epoch comes back
   @ SJ must since=2.1 seen=2.8-4.4
   @ GroupCoordinatorTest.scala testFetchOffsets (trunk)

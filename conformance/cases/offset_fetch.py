@@ -19,6 +19,15 @@ FETCH-003 the group's state does not matter
   completing A
   state AwaitingSync
   fetch t-0                 | fetch t-0=15
+FETCH-ZOOKEEPER version 0 reads ZooKeeper: what is not there is an unknown partition
+  @ LS must until=2.8 seen=0.10.2-2.8
+  @ 0.10.2 KafkaApis.handleOffsetFetchRequest
+  @ scala KafkaZkClient.getConsumerOffset
+  commit - t-0=5 v=2        | - t-0=NONE
+  fetch t-0 v=0             | fetch t-0=-1 t-0.error=UNKNOWN_TOPIC_OR_PARTITION
+  fetch t-0 nosuch-0 v=0    | fetch t-0=-1 nosuch-0=-1 nosuch-0.error=UNKNOWN_TOPIC_OR_PARTITION
+  commit - t-1=-5 v=0       | - t-1=NONE
+  fetch t-1 v=0             | fetch t-1=-5
 FETCH-004 not the coordinator
   @ SJ must since=3.0 seen=3.9,4.4
   @ GroupCoordinatorTest.scala testFetchOffsetNotCoordinatorForGroup (trunk)

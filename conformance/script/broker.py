@@ -15,7 +15,7 @@ _BEAT_MS: Final = 250
 
 
 def broker(stage: Stage, words: list[str]) -> None:
-    """`broker delay=3000 size=4 topics=t,u retention=1 check=1000 ...`: a new broker."""
+    """`broker delay=3000 size=4 topics=t,u retention=1 started=no ...`: a new broker."""
     stage.start(options_of(words))
 
 
@@ -157,7 +157,8 @@ def load(stage: Stage, words: list[str]) -> Outcome:
     """
     op = {"begin": "beginLoad", "failed": "failLoad", "short": "shortLoad"}[words[0]]
     batches = int(options_of(words).get("batches", "0"))
-    return _operate(stage, Capability.INSIDE, {"op": op, "group": stage.group, "batches": batches})
+    needed = Capability.LOADING if words[0] == "begin" else Capability.INSIDE
+    return _operate(stage, needed, {"op": op, "group": stage.group, "batches": batches})
 
 
 def force(stage: Stage, words: list[str]) -> Outcome:
@@ -169,6 +170,16 @@ def force(stage: Stage, words: list[str]) -> Outcome:
 def compact(stage: Stage, _words: list[str]) -> Outcome:
     """`compact`: a pass of the log cleaner over the log of the group's partition."""
     return _operate(stage, Capability.INSIDE, {"op": "compact", "group": stage.group})
+
+
+def startup(stage: Stage, _words: list[str]) -> Outcome:
+    """`startup`: the coordinator of `broker started=no` takes requests from now on."""
+    return _operate(stage, Capability.LIFE, {"op": "startup"})
+
+
+def shutdown(stage: Stage, _words: list[str]) -> Outcome:
+    """`shutdown`: the coordinator is stopped for good."""
+    return _operate(stage, Capability.LIFE, {"op": "shutdown"})
 
 
 def _operate(stage: Stage, needed: Capability, operation: Json) -> Outcome:

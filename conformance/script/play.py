@@ -94,6 +94,8 @@ _ACTIONS: Final[dict[str, Callable[[Stage, list[str]], Outcome]]] = {
     "fail": broker.fail,
     "append": broker.append,
     "marker": broker.marker,
+    "startup": broker.startup,
+    "shutdown": broker.shutdown,
     "resign": broker.resign,
     "elect": broker.elect,
     "load": broker.load,

@@ -110,6 +110,9 @@ class Stage:
         asked = dict(options)
         topics = asked.pop("topics", "")
         partitions = int(asked.pop("partitions", "50"))
+        started = asked.pop("started", "yes") == "yes"
+        if not started and not self.target.offers(Capability.LIFE):
+            raise Unsupported(f"{self.target.name} does not offer {Capability.LIFE.value}")
         self.delay_ms = int(asked.get("delay", "0"))
         settings = {_SETTINGS[name]: value for name, value in asked.items()}
         defaults = {
@@ -126,6 +129,7 @@ class Stage:
                 topics=dict.fromkeys(topics.split(","), 2) if topics else dict(_TOPICS),
                 trace=self.trace,
                 switches=self.switches,
+                started=started,
             )
         )
         self._started = True

@@ -112,6 +112,7 @@ class LinesTarget:
             "config": world.settings,
             "partitions": world.partitions,
             "seed": 0,
+            "started": world.started,
         }
         if self._profile is None:
             command["profile"] = world.profile

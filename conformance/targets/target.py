@@ -22,10 +22,12 @@ class Capability(StrEnum):
     CLOCK = "exact time"
     LOG = "the records that were appended"
     FAULTS = "append faults and a held high watermark"
+    LIFE = "a coordinator that is started and stopped"
     FAILOVER = "elections, resignations, records of another leader"
     MARKERS = "transaction markers"
     TOPICS = "topics that come and go"
     CLUSTER = "a cluster that tells where groups are coordinated"
+    LOADING = "a load that is under way"
     INSIDE = "a look inside the coordinator"
 
 
@@ -43,6 +45,7 @@ class World(Struct, frozen=True, kw_only=True):
         topics: Partition counts; None lets any topic be committed to.
         trace: Whether a target that can be traced is.
         switches: Of the profile, set by hand: a Kafka between those that have a profile.
+        started: Whether its coordinator takes requests before it is told to start.
     """
 
     profile: str
@@ -51,6 +54,7 @@ class World(Struct, frozen=True, kw_only=True):
     topics: dict[str, int] | None = None
     trace: bool = False
     switches: tuple[str, ...] = ()
+    started: bool = True
 
 
 class Call(Struct, frozen=True, kw_only=True):

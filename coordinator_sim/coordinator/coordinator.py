@@ -25,6 +25,12 @@ from coordinator_sim.coordinator.fetch import FetchUnderWay
 from coordinator_sim.coordinator.firing import fire
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.handlers import Handler, handlers_of
+from coordinator_sim.coordinator.inactive import (
+    hears_metadata,
+    inactive_answer,
+    shut_down,
+    start_up,
+)
 from coordinator_sim.coordinator.inspection import describe_groups, list_groups
 from coordinator_sim.coordinator.loading import finish_load, replay_batch, unload
 from coordinator_sim.coordinator.membership import handle_heartbeat
@@ -71,8 +77,12 @@ from coordinator_sim.protocol.transaction_messages import (
 )
 from coordinator_sim.trace.events import Event
 
-_REQUEST_ERRORS: Final = (ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_TIMEOUT)
-"""What is wrong with the request itself; a refused JoinGroup is then told its own id."""
+_REQUEST_ERRORS: Final = (
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.INVALID_GROUP_ID,
+    ErrorCode.INVALID_SESSION_TIMEOUT,
+)
+"""What is told before any partition is looked at; a refused JoinGroup is then told its own id."""
 
 _NAMELESS: Final = (OffsetCommitRequest,)
 _NAMELESS_BUT_JOIN: Final = (*_NAMELESS, SyncGroupRequest, HeartbeatRequest, LeaveGroupRequest)
@@ -86,6 +96,7 @@ class GroupCoordinator:
         ids: Draws the random part of member ids.
         append_policy: Decides which appends fail; None lets all through.
         verifier: Asked before a TxnOffsetCommit is looked at; None verifies all.
+        started: Whether it takes requests at once; otherwise it refuses all until `startup`.
     """
 
     __slots__ = ("_handlers", "_nameless", "_runtime")
@@ -98,12 +109,40 @@ class GroupCoordinator:
         ids: IdSource,
         append_policy: AppendPolicy | None = None,
         verifier: TransactionVerifier | None = None,
+        started: bool = True,
     ) -> None:
         self._runtime = Runtime(config, profile, ids, append_policy, verifier)
+        self._runtime.is_active = started
         self._handlers = handlers_of(profile)
         self._nameless: tuple[type[OneGroupRequest], ...] = _NAMELESS
         if profile.only_join_checks_group_id:
             self._nameless = _NAMELESS_BUT_JOIN
+
+    # -- its life --------------------------------------------------------------------------
+
+    def startup(self, now_ms: int) -> None:
+        """Take requests from now on. Nothing happens when it does already, or was shut down.
+
+        Source: GroupCoordinatorService.startup; GroupCoordinator.startup (Scala), which also
+        begins to look for what has expired.
+        """
+        self._runtime.now_ms = now_ms
+        start_up(self._runtime)
+
+    def shutdown(self, now_ms: int) -> CoordinatorResult:
+        """Refuse every request from now on, for good; no timer fires any more.
+
+        Returns:
+            In Java the answers of what was parked, NOT_COORDINATOR. In Scala nobody who waits is
+            told anything.
+
+        Source: GroupCoordinatorService.shutdown and CoordinatorRuntime.close; GroupCoordinator
+        .shutdown (Scala), which ends the purgatories with what is in them.
+        """
+        runtime = self._runtime
+        runtime.now_ms = now_ms
+        shut_down(runtime)
+        return runtime.take()
 
     # -- requests --------------------------------------------------------------------------
 
@@ -171,6 +210,9 @@ class GroupCoordinator:
     def _span(self, request: GroupRequest, context: RequestContext) -> None:
         """Take a request of several groups: each is refused alone, all are answered together."""
         runtime = self._runtime
+        if not runtime.is_active:
+            runtime.reply(context.token, inactive_answer(request, runtime.profile))
+            return
         match request:
             case OffsetFetchRequest():
                 fetch = FetchUnderWay(runtime, request, context, self._handlers.fetch_group)
@@ -196,8 +238,10 @@ class GroupCoordinator:
         runtime.now_ms = now_ms
         parked = Parked(request, context)
         partition = runtime.partitions.get(request.partition)
-        if partition is None or partition.state is not PartitionState.ACTIVE:
-            runtime.refuse(parked, partition_error(partition))
+        if not runtime.is_active and runtime.profile.has_coordinator_runtime:
+            runtime.refuse(parked, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        elif partition is None or partition.state is not PartitionState.ACTIVE:
+            runtime.refuse(parked, partition_error(partition, runtime.profile))
         else:
             self._handlers.complete(runtime, partition, request, parked)
         return runtime.take()
@@ -211,7 +255,8 @@ class GroupCoordinator:
         """
         runtime = self._runtime
         runtime.now_ms = now_ms
-        self._handlers.delete_topics(runtime, topics)
+        if hears_metadata(runtime):
+            self._handlers.delete_topics(runtime, topics)
         return runtime.take()
 
     def _heartbeat_at_once(
@@ -220,7 +265,7 @@ class GroupCoordinator:
         """The short way of the most frequent request; None where it may have to wait."""
         runtime = self._runtime
         group = runtime.groups.get(request.group_id)
-        if group is None or not request.group_id:
+        if group is None or not request.group_id or not runtime.is_active:
             return None
         partition = runtime.partitions[group.offsets_partition]
         if not partition.is_settled or partition.deferred:
@@ -242,9 +287,12 @@ class GroupCoordinator:
         Source: GroupCoordinatorService and CoordinatorRuntime.withActiveContextOrThrow; in Scala
         GroupCoordinator.validateGroupStatus.
         """
-        if not request.group_id and not isinstance(request, self._nameless):
+        profile, is_active = self._runtime.profile, self._runtime.is_active
+        has_bad_name = not request.group_id and not isinstance(request, self._nameless)
+        if has_bad_name and (is_active or profile.checks_group_id_first):
             return ErrorCode.INVALID_GROUP_ID
-        profile = self._runtime.profile
+        if not is_active:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
         own = NO_ERROR
         if type(request) is JoinGroupRequest:
             if not self._is_in_bounds(request.session_timeout_ms):
@@ -255,9 +303,7 @@ class GroupCoordinator:
             return own
         if own is not NO_ERROR and not profile.ownership_first:
             return own
-        if profile.loading_is_not_coordinator:
-            return ErrorCode.NOT_COORDINATOR
-        return partition_error(partition)
+        return partition_error(partition, profile)
 
     def _is_in_bounds(self, timeout_ms: int) -> bool:
         config = self._runtime.config
@@ -343,8 +389,10 @@ class GroupCoordinator:
         """
         runtime = self._runtime
         runtime.now_ms = now_ms
+        if not hears_metadata(runtime):
+            return runtime.take()
         runtime.timers.start(now_ms)
-        if not runtime.profile.has_coordinator_runtime:
+        if runtime.is_active and not runtime.profile.has_coordinator_runtime:
             start_expiry(runtime)
         part = runtime.partitions.get(partition)
         if part is None:
@@ -390,6 +438,8 @@ class GroupCoordinator:
         """
         runtime = self._runtime
         runtime.now_ms = now_ms
+        if not hears_metadata(runtime):
+            return runtime.take()
         part = runtime.partitions.get(partition)
         if part is None:
             part = runtime.partitions[partition] = Partition(partition)

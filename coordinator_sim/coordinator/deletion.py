@@ -92,7 +92,11 @@ class DeletionUnderWay:
         for place, (index, group_ids) in enumerate(batches.items()):
             partition = self.runtime.partitions.get(index)
             if partition is None or partition.state is not PartitionState.ACTIVE:
-                self.fail(place, self.in_error_order(group_ids), partition_error(partition))
+                self.fail(
+                    place,
+                    self.in_error_order(group_ids),
+                    partition_error(partition, self.runtime.profile),
+                )
             elif self.runtime.profile.deletes_share_groups_first:
                 first = ShareGroupsFirst(self, partition, place, group_ids)
                 self.runtime.submit(partition, None, Effect(follow=first))
@@ -217,7 +221,7 @@ def _delete_at_once(
     """
     partition = runtime.partitions.get(index)
     if partition is None or partition.state is not PartitionState.ACTIVE:
-        return partition_error(partition)
+        return partition_error(partition, runtime.profile)
     group = partition.groups.get(group_id)
     error = deletion_error(group)
     if group is None or error is not ErrorCode.NONE:

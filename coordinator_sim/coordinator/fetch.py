@@ -68,7 +68,7 @@ class FetchUnderWay:
         for index, wanted in enumerate(self._request.groups):
             partition = runtime.partitions.get(runtime.partition_index(wanted.group_id))
             if partition is None or partition.state is not PartitionState.ACTIVE:
-                error = partition_error(partition)
+                error = partition_error(partition, runtime.profile)
                 self.found(index, FetchedGroup(group_id=wanted.group_id, error_code=error))
                 continue
             group = self._fetch_group(partition, wanted, require_stable=stable)

@@ -81,7 +81,8 @@ def describe_groups(
 def _describe(runtime: Runtime, group_id: str, context: RequestContext) -> DescribedGroup:
     partition = runtime.partitions.get(runtime.partition_index(group_id))
     if partition is None or partition.state is not PartitionState.ACTIVE:
-        return DescribedGroup(group_id=group_id, error_code=partition_error(partition))
+        error = partition_error(partition, runtime.profile)
+        return DescribedGroup(group_id=group_id, error_code=error)
     group = partition.group_as_of(group_id, _read_position(runtime, partition))
     if group is None:
         return _not_found(group_id, context.api_version)
@@ -145,14 +146,19 @@ def list_groups(runtime: Runtime, request: ListGroupsRequest, context: RequestCo
     runtime.reply(context.token, ListGroupsResponse(error_code=error, groups=listed))
 
 
+def partitions_in_order(runtime: Runtime) -> list[Partition]:
+    """Partitions in the order of a ConcurrentHashMap. Source: CoordinatorRuntime.coordinators."""
+    keys = (TopicPartition(OFFSETS_TOPIC, index) for index in runtime.partitions)
+    ordered = concurrent_hash_order(keys, hash_of=topic_partition_hash)
+    return [runtime.partitions[key.partition] for key in ordered]
+
+
 def _all_groups(runtime: Runtime) -> list[Group]:
     """Every group of this broker in the order of Kafka's tables."""
     if not runtime.profile.answers_by_partition:
         return runtime.groups_in_cache_order()
-    keys = (TopicPartition(OFFSETS_TOPIC, index) for index in runtime.partitions)
     groups: list[Group] = []
-    for key in concurrent_hash_order(keys, hash_of=topic_partition_hash):
-        partition = runtime.partitions[key.partition]
+    for partition in partitions_in_order(runtime):
         if partition.state is PartitionState.ACTIVE:
             groups += partition.groups_as_of(partition.high_watermark)
     return groups

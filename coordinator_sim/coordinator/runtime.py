@@ -121,9 +121,10 @@ class Partition(GroupTable):
             self.is_replicated = True
 
 
-def partition_error(partition: Partition | None) -> ErrorCode:
+def partition_error(partition: Partition | None, profile: Profile) -> ErrorCode:
     """Why a partition takes no requests. Source: CoordinatorRuntime.withActiveContextOrThrow."""
-    if partition is not None and partition.state is PartitionState.LOADING:
+    is_loading = partition is not None and partition.state is PartitionState.LOADING
+    if is_loading and not profile.loading_is_not_coordinator:
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     return ErrorCode.NOT_COORDINATOR
 
@@ -133,6 +134,8 @@ class Runtime:
 
     Attributes:
         now_ms: Instant of the verb under way.
+        is_active: Whether requests are taken.
+        is_over: Whether it was shut down.
         tracing: Whether events are wanted; callers ask before building one.
         groups: Every group of every active partition; `add_group` and `remove_group` change it.
         gathering: While several events wait, the partitions whose batches wait for them too.
@@ -156,6 +159,8 @@ class Runtime:
         "groups",
         "hold_high_watermark",
         "ids",
+        "is_active",
+        "is_over",
         "linger_ms",
         "now_ms",
         "open_groups",
@@ -183,6 +188,8 @@ class Runtime:
         self.append_policy = append_policy
         self.verifier = verifier
         self.hold_high_watermark = config.hold_high_watermark
+        self.is_active = True
+        self.is_over = False
         self.tracing = config.trace
         self.tells_heartbeats = self.tracing
         linger_ms = config.group_coordinator_append_linger_ms

@@ -124,6 +124,7 @@ class Harness:
     Args:
         seed: Of the member ids.
         elect: Whether it leads all partitions from the start, at leader epoch 1.
+        started: Whether its coordinator takes requests before `startup`.
     """
 
     def __init__(
@@ -134,6 +135,7 @@ class Harness:
         seed: int = 0,
         start_ms: int = START_MS,
         elect: bool = True,
+        started: bool = True,
     ) -> None:
         self.config = CoordinatorConfig() if config is None else config
         self.profile = profile
@@ -146,7 +148,12 @@ class Harness:
         self._appends = FailingAppends()
         self._verifier = FailingVerification()
         self.coordinator = GroupCoordinator(
-            self.config, profile, ids=self.ids, append_policy=self._appends, verifier=self._verifier
+            self.config,
+            profile,
+            ids=self.ids,
+            append_policy=self._appends,
+            verifier=self._verifier,
+            started=started,
         )
         self._apis = GroupApis(
             self.coordinator,
@@ -228,6 +235,16 @@ class Harness:
         self._order_replies(context.token)
         self._settle()
         return self._step(context.token)
+
+    def startup(self) -> Step:
+        """Start a coordinator that was not."""
+        self.coordinator.startup(self.now_ms)
+        return self._step()
+
+    def shutdown(self) -> Step:
+        """Stop the coordinator for good."""
+        self._take(self.coordinator.shutdown(self.now_ms))
+        return self._step()
 
     def elect(self, partition: int | None = None, leader_epoch: int = 1) -> Step:
         """Become leader of one offsets partition, or of all, and load it from the log."""

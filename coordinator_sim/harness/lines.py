@@ -4,8 +4,9 @@ A command is an object with `op`; its answer holds the virtual time, the replies
 that completed, in order, and the records appended. Any language can drive the simulator so, and
 the very same scripts drive Apache Kafka's own coordinators in `conformance/oracle`.
 
-Ops: init, call, wire, encode, decode, advance, topics, elect, resign, append, hold, commit, fail,
-endTxn, partitionFor, uuids, stats. `init` takes our own `profile` beside the oracle's fields, and
+Ops: init, call, wire, encode, decode, advance, topics, startup, shutdown, elect, resign, append,
+hold, commit, fail, endTxn, partitionFor, uuids, stats. `init` takes `started`: whether the
+coordinator takes requests before `startup`. Our own beside the oracle's fields are `profile` and
 `edge`: whether TxnOffsetCommit, too, passes the checks of KafkaApis, which most oracles lack.
 
 A command that cannot be run is answered with `error`; the next one is not affected. No reading
@@ -196,6 +197,7 @@ class Lines:
             seed=_number(command, "seed", 0),
             start_ms=_number(command, "startMs", START_MS),
             elect=_flag(command, "elect", default=True),
+            started=_flag(command, "started", default=True),
         )
         self._harness.hears_own_last = profile.own_answer_last
         self._harness.topics.is_open = False
@@ -269,6 +271,12 @@ class Lines:
             elif count > known.partition_count:
                 world.set_topic(name, count, known.topic_id)
         return world.remove_topics(_items(command, "remove"))
+
+    def _startup(self, _command: Json, _answer: Json) -> Step:
+        return self._world.startup()
+
+    def _shutdown(self, _command: Json, _answer: Json) -> Step:
+        return self._world.shutdown()
 
     def _elect(self, command: Json, _answer: Json) -> Step:
         return self._world.elect(self._partition(command), _number(command, "epoch", 1))
@@ -348,6 +356,8 @@ _VERBS: Final[dict[str, Callable[[Lines, Json, Json], Step | None]]] = {
     "decode": Lines._decode,  # noqa: SLF001 - as above
     "advance": Lines._advance,  # noqa: SLF001 - as above
     "topics": Lines._topics,  # noqa: SLF001 - as above
+    "startup": Lines._startup,  # noqa: SLF001 - as above
+    "shutdown": Lines._shutdown,  # noqa: SLF001 - as above
     "elect": Lines._elect,  # noqa: SLF001 - as above
     "resign": Lines._resign,  # noqa: SLF001 - as above
     "append": Lines._append,  # noqa: SLF001 - as above

@@ -153,6 +153,8 @@ class Profile(Struct, frozen=True, kw_only=True):
             GroupCoordinator.onExpirePendingSync of 2.8, GroupMetadata.get.
         txn_ids_count_when_set: TxnOffsetCommit checks a member id and a generation where they are
             set, in any state. Source: GroupCoordinator.doTxnCommitOffsets of 2.5 to 2.8.
+        checks_group_id_first: An empty group id is refused as such even by a coordinator that is
+            not active. Source: GroupCoordinator.validateGroupStatus of 2.0 to 3.9.
         only_join_checks_group_id: An empty group id is refused by JoinGroup alone, before anything
             else. Source: GroupCoordinator.validGroupId of 0.10.2; validateGroupStatus since 2.0.
         appends_empty_commits: An OffsetCommit of which nothing may be stored appends nothing, but
@@ -281,6 +283,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     size_refusal_keeps_pending_id: bool = False
     sync_expiry_stops_at_replaced_member: bool = False
     txn_ids_count_when_set: bool = False
+    checks_group_id_first: bool = False
     only_join_checks_group_id: bool = False
     appends_empty_commits: bool = False
     empty_load_forgets_protocol_type: bool = False
@@ -331,6 +334,7 @@ _SCALA: Final = replace(
     sync_loading_is_rebalance=True,
     append_timeout_is_not_available=False,
     has_coordinator_runtime=False,
+    checks_group_id_first=True,
     unknown_group_commit_is_not_found=False,
     answers_by_partition=False,
     describes_old_assignment=False,
@@ -396,6 +400,7 @@ PROFILES: Final[dict[str, Profile]] = {
             removed_joiner_is_answered=False,
             stale_session_rebalances=True,
             offset_maps=OffsetMaps.JAVA,
+            checks_group_id_first=False,
             only_join_checks_group_id=True,
             appends_empty_commits=True,
             empty_load_forgets_protocol_type=True,

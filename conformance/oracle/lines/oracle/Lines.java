@@ -68,6 +68,8 @@ public abstract class Lines<W extends VirtualWorld> {
             case "advance" -> world.advanceTo(world.clock.ms + command.get("ms").asLong());
             case "elect" -> each(command, p -> world.elect(p, command.path("epoch").asInt(1)));
             case "resign" -> each(command, p -> world.resign(p, epoch(command)));
+            case "startup" -> { world.startup(); world.drain(); }
+            case "shutdown" -> { world.shutdown(); world.drain(); }
             case "partitionFor" -> answer.put("partition", world.partitionFor(command.get("group").asText()));
             case "uuids" -> { for (JsonNode uuid : command.get("next")) SeededRandomProvider.script(UUID.fromString(uuid.asText())); }
             default -> throw new IllegalArgumentException("unknown op " + command.get("op"));
@@ -79,6 +81,9 @@ public abstract class Lines<W extends VirtualWorld> {
         command.path("config").properties().forEach(entry -> config.put(entry.getKey(), entry.getValue().asText()));
         SeededRandomProvider.seed(command.path("seed").asLong(0));
         world = begin(command, config, command.path("partitions").asInt(50), command.path("startMs").asLong(1_000_000));
+        if (!command.path("started").asBoolean(true)) return;
+        world.startup();
+        world.drain();
         if (command.path("elect").asBoolean(true)) for (int p = 0; p < world.partitions; p++) world.elect(p, 1);
     }
 

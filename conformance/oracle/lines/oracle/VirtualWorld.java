@@ -24,4 +24,10 @@ public abstract class VirtualWorld {
     public abstract void elect(int partition, int epoch);
 
     public abstract void resign(int partition, OptionalInt epoch);
+
+    /** The coordinator takes requests from here on. */
+    public abstract void startup();
+
+    /** The coordinator takes no requests any more. */
+    public abstract void shutdown();
 }

@@ -29,6 +29,7 @@ public final class VirtualTimer implements Timer {
     private final AtomicInteger count = new AtomicInteger();
     private final TimingWheel wheel;
     private final LongSupplier now;
+    private boolean isShut;
     private long fired;
     public long lost;
 
@@ -42,6 +43,7 @@ public final class VirtualTimer implements Timer {
     }
 
     private void insert(TimerTaskEntry entry) {
+        if (isShut) return;
         if (!wheel.add(entry) && !entry.cancelled()) ready.add(entry.timerTask());
     }
 
@@ -72,5 +74,11 @@ public final class VirtualTimer implements Timer {
     public long fired() { return fired; }
     @Override public boolean advanceClock(long ms) { throw new UnsupportedOperationException(); }
     @Override public int size() { return count.get(); }
-    @Override public void shutdown() { }
+
+    /** A timer that is shut down runs nothing more; a broker's reaper no longer turns its wheel. */
+    @Override public void shutdown() {
+        isShut = true;
+        buckets.heap.clear();
+        ready.clear();
+    }
 }

@@ -18,6 +18,9 @@ import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.record.FileRecords;
 import org.apache.kafka.common.record.MemoryRecords;
 import org.apache.kafka.common.requests.ProduceResponse.PartitionResponse;
+import org.apache.zookeeper.common.PathUtils;
+import org.apache.zookeeper.data.ACL;
+import org.apache.zookeeper.data.Stat;
 
 import java.nio.ByteBuffer;
 import java.util.concurrent.TimeUnit;
@@ -120,7 +123,18 @@ final class FakeBroker {
     }
 
     static final class Zookeeper extends ZkUtils {
+        /** Data of the nodes that hold offsets, by path. */
+        java.util.Map<String, String> nodes;
         private Zookeeper() { super(null, null, false); }
+        @Override public void updatePersistentPath(String path, String data, java.util.List<ACL> acls) {
+            PathUtils.validatePath(path);
+            nodes.put(path, data);
+        }
+        @Override public java.util.List<ACL> updatePersistentPath$default$3() { return null; }
+        @Override public Tuple2<Option<String>, Stat> readDataMaybeNull(String path) {
+            PathUtils.validatePath(path);
+            return new Tuple2<>(Option.apply(nodes.get(path)), null);
+        }
         @Override public scala.collection.mutable.Map<String, Map<Object, Seq<Object>>> getPartitionAssignmentForTopics(Seq<String> topics) {
             var found = new scala.collection.mutable.HashMap<String, Map<Object, Seq<Object>>>();
             found.put(topics.head(), new scala.collection.mutable.HashMap<>());

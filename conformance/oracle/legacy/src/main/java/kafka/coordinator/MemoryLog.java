@@ -14,6 +14,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.locks.LockSupport;
 
 /** `__consumer_offsets` in memory: answers at once unless the high watermark is held. */
 final class MemoryLog {
@@ -31,6 +33,8 @@ final class MemoryLog {
     boolean hold;
     Errors fail;
     int failCount;
+    /** Counted down by a reader that then stays; null lets readers through. */
+    CountDownLatch reached;
 
     MemoryLog(Sink sink) { this.sink = sink; }
 
@@ -60,6 +64,10 @@ final class MemoryLog {
 
     /** Everything from an offset on, as the bytes of a segment. */
     ByteBuffer read(int partition, long offset) {
+        if (reached != null) {
+            reached.countDown();
+            while (true) LockSupport.park(); // its thread is a daemon's
+        }
         List<LogEntry> entries = part(partition).entries;
         List<LogEntry> rest = entries.subList((int) Math.min(offset, entries.size()), entries.size());
         if (rest.isEmpty()) return ByteBuffer.allocate(0);

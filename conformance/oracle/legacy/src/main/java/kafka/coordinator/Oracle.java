@@ -59,6 +59,7 @@ public final class Oracle extends Lines<World> {
             case "commit" -> each(command, p -> { world.log.commit(p); world.drain(); });
             case "fail" -> fail(command);
             case "append" -> append(command);
+            case "beginLoad" -> each(command, world::beginLoad);
             case "encode" -> answer.put("frame", Bytes.base64(frame(command)));
             case "decode" -> decode(command, answer);
             case "stats" -> answer.put("timers", world.timer.size()).put("fired", world.timer.fired()).put("lost", world.timer.lost);

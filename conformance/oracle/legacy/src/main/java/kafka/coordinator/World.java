@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.OptionalInt;
 import java.util.Properties;
 import java.util.TreeMap;
+import java.util.concurrent.CountDownLatch;
 
 import scala.Option;
 import scala.collection.JavaConverters;
@@ -44,6 +45,7 @@ final class World extends ScheduledWorld {
         FakeBroker.Replicas replicas = Unbuilt.of(FakeBroker.Replicas.class);
         replicas.log = log;
         FakeBroker.Zookeeper zookeeper = Unbuilt.of(FakeBroker.Zookeeper.class);
+        zookeeper.nodes = new TreeMap<>();
         var heartbeats = new DelayedOperationPurgatory<DelayedHeartbeat>("Heartbeat", timer, 1, 1000, false);
         var joins = new DelayedOperationPurgatory<DelayedJoin>("Rebalance", timer, 1, 1000, false);
         coordinator = GroupCoordinator$.MODULE$.apply(kafka, zookeeper, replicas, heartbeats, joins, clock);
@@ -52,8 +54,6 @@ final class World extends ScheduledWorld {
         field.set(coordinator.groupManager(), new FakeBroker.Scheduler(this));
         apis = new KafkaApis(FakeBroker.Channel.to(responses), replicas, null, coordinator, null, zookeeper, 1, kafka,
             FakeBroker.Topics.of(topics), null, Option.empty(), null, "cluster", clock);
-        coordinator.startup(true);
-        drain();
     }
 
     @Override protected void runTimer(long target, Runnable after) { timer.runUntil(target, t -> clock.ms = t, after); }
@@ -68,8 +68,22 @@ final class World extends ScheduledWorld {
     }
 
     @Override public int partitionFor(String group) { return coordinator.partitionFor(group); }
+    @Override public void startup() { coordinator.startup(true); }
+    @Override public void shutdown() { coordinator.shutdown(); }
     @Override public void elect(int partition, int epoch) { coordinator.handleGroupImmigration(partition); drain(); }
     @Override public void resign(int partition, OptionalInt epoch) { coordinator.handleGroupEmigration(partition); drain(); }
+
+    /** A load that has begun to read the log, in a thread of its own, and does not come to its end. */
+    void beginLoad(int partition) throws InterruptedException {
+        log.reached = new CountDownLatch(1);
+        coordinator.handleGroupImmigration(partition);
+        Thread loader = new Thread(scheduled.remove(), "loader");
+        loader.setDaemon(true);
+        loader.start();
+        log.reached.await();
+        log.reached = null;
+    }
+
     void setTopic(String name, int count) { topics.put(name, count); }
 
     void removeTopic(String name) {

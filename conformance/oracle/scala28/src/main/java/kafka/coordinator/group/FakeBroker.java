@@ -29,6 +29,11 @@ import java.util.concurrent.locks.Lock;
 
 import scala.Function0;
 import scala.Function1;
+import kafka.zk.ConsumerOffset;
+import kafka.zk.KafkaZkClient;
+
+import org.apache.zookeeper.common.PathUtils;
+
 import scala.Option;
 import scala.Some;
 import scala.Tuple2;
@@ -85,6 +90,22 @@ final class FakeBroker {
         @Override public long logStartOffset() { return 0; }
         @Override public FetchDataInfo read(long offset, int max, FetchIsolation isolation, boolean minOne) {
             return new FetchDataInfo(new LogOffsetMetadata(offset, 0, 0), offset == 0 ? log.all(partition) : MemoryRecords.EMPTY, false, Option.empty());
+        }
+    }
+
+    /** Offsets of version 0. */
+    static final class Zookeeper extends KafkaZkClient {
+        java.util.Map<String, Long> offsets;
+        private Zookeeper() { super(null, false, null); }
+        @Override public void setOrCreateConsumerOffset(String group, TopicPartition tp, long offset) {
+            String path = ConsumerOffset.path(group, tp.topic(), tp.partition());
+            PathUtils.validatePath(path);
+            offsets.put(path, offset);
+        }
+        @Override public Option<Object> getConsumerOffset(String group, TopicPartition tp) {
+            String path = ConsumerOffset.path(group, tp.topic(), tp.partition());
+            PathUtils.validatePath(path);
+            return Option.apply(offsets.get(path));
         }
     }
 

@@ -64,10 +64,10 @@ final class World extends ScheduledWorld {
         field.set(coordinator.groupManager(), new FakeBroker.Scheduler(this));
         FakeBroker.Topics cache = FakeBroker.Topics.of(topics);
         var quotas = new QuotaFactory.QuotaManagers(null, null, Unbuilt.of(FakeBroker.NoQuota.class), null, null, null, null, Option.empty());
-        apis = new KafkaApis(FakeBroker.Channel.to(responses), new ZkSupport(null, null, null, Option.empty(), cache), replicas, coordinator, null, null,
+        FakeBroker.Zookeeper zookeeper = Unbuilt.of(FakeBroker.Zookeeper.class);
+        zookeeper.offsets = new TreeMap<>();
+        apis = new KafkaApis(FakeBroker.Channel.to(responses), new ZkSupport(null, null, zookeeper, Option.empty(), cache), replicas, coordinator, null, null,
             1, kafka, null, cache, metrics, Option.empty(), quotas, null, null, "cluster", clock, null, new SimpleApiVersionManager(ListenerType.ZK_BROKER));
-        coordinator.startup(() -> partitions, true);
-        drain();
     }
 
     private Runnable alarm(long delayMs, Runnable task) {
@@ -102,6 +102,8 @@ final class World extends ScheduledWorld {
     }
 
     @Override public int partitionFor(String group) { return coordinator.partitionFor(group); }
+    @Override public void startup() { coordinator.startup(() -> partitions, true); }
+    @Override public void shutdown() { coordinator.shutdown(); }
     @Override public void elect(int partition, int epoch) { coordinator.onElection(partition, epoch); drain(); }
     @Override public void resign(int partition, OptionalInt epoch) {
         coordinator.onResignation(partition, epoch.isPresent() ? Option.apply(epoch.getAsInt()) : Option.empty());

@@ -65,8 +65,6 @@ final class World extends ScheduledWorld {
         field.setAccessible(true);
         field.set(coordinator.groupManager(), new FakeBroker.Scheduler(this));
         service = new GroupCoordinatorAdapter(coordinator, clock);
-        service.startup(() -> partitions);
-        drain();
     }
 
     Runnable alarm(long delayMs, Runnable task) {
@@ -103,6 +101,8 @@ final class World extends ScheduledWorld {
     }
 
     @Override public int partitionFor(String group) { return service.partitionFor(group); }
+    @Override public void startup() { service.startup(() -> partitions); }
+    @Override public void shutdown() { service.shutdown(); }
     @Override public void elect(int partition, int epoch) { service.onElection(partition, epoch); drain(); }
     @Override public void resign(int partition, OptionalInt epoch) { service.onResignation(partition, epoch); drain(); }
     void setTopic(String name, int count) { topics.merge(name, count, Math::max); }

@@ -1,0 +1,85 @@
+"""A coordinator that was not started yet, or was stopped: what it answers and what it hears.
+
+Requests of one group are refused with the other checks, in `coordinator`; those of several groups
+here.
+
+Source: GroupCoordinatorService, `isActive` in each of its methods; in Scala GroupCoordinator
+.validateGroupStatus, up to 1.1 `isActive` in each handler.
+"""
+
+from coordinator_sim.clock.timer_queue import TimerQueue
+from coordinator_sim.coordinator.inspection import partitions_in_order
+from coordinator_sim.coordinator.loading import unload
+from coordinator_sim.coordinator.runtime import PartitionState, Runtime
+from coordinator_sim.coordinator.scala_expiry import start_expiry
+from coordinator_sim.protocol.admin_messages import (
+    DeletedGroup,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribedGroup,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    ListGroupsResponse,
+)
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.iteration_order import scala_map_order, scala_set_order
+from coordinator_sim.protocol.messages import (
+    FetchedGroup,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
+from coordinator_sim.protocol.profiles import Profile
+from coordinator_sim.protocol.requests import GroupRequest, Response
+
+_ERROR = ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+def start_up(runtime: Runtime) -> None:
+    """Take requests from now on, unless it does already or is over; Scala looks for expiry."""
+    if runtime.is_active or runtime.is_over:
+        return
+    runtime.is_active = True
+    runtime.timers.start(runtime.now_ms)
+    if not runtime.profile.has_coordinator_runtime:
+        start_expiry(runtime)
+
+
+def shut_down(runtime: Runtime) -> None:
+    """Take no requests any more; Java unloads what it leads, and no timer is left."""
+    if runtime.profile.has_coordinator_runtime and runtime.is_active:
+        for partition in partitions_in_order(runtime):
+            if partition.state is not PartitionState.CLOSED:
+                unload(runtime, partition, None)
+    runtime.is_active, runtime.is_over = False, True
+    runtime.timers = TimerQueue()
+
+
+def hears_metadata(runtime: Runtime) -> bool:
+    """Whether elections and deletions of topics reach it.
+
+    Source: GroupCoordinatorService.throwIfNotActive; Scala does not ask.
+    """
+    if runtime.profile.has_coordinator_runtime:
+        return runtime.is_active
+    return not runtime.is_over
+
+
+def inactive_answer(request: GroupRequest, profile: Profile) -> Response:
+    """The answer to a request of several groups: each is refused, in the order asked for."""
+    match request:
+        case OffsetFetchRequest():
+            fetched = (FetchedGroup(group_id=g.group_id, error_code=_ERROR) for g in request.groups)
+            return OffsetFetchResponse(groups=tuple(fetched))
+        case DescribeGroupsRequest():
+            described = (
+                DescribedGroup(group_id=name, error_code=_ERROR) for name in request.groups
+            )
+            return DescribeGroupsResponse(groups=tuple(described))
+        case DeleteGroupsRequest():
+            names = list(dict.fromkeys(request.groups_names))
+            if not profile.has_coordinator_runtime:
+                names = scala_map_order(scala_set_order(names))
+            deleted = (DeletedGroup(group_id=name, error_code=_ERROR) for name in names)
+            return DeleteGroupsResponse(results=tuple(deleted))
+        case _:
+            return ListGroupsResponse(error_code=_ERROR)
