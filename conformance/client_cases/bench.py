@@ -109,6 +109,7 @@ class Bench:
         assignors: Sequence[str | ConsumerAssignor] = ("range",),
         jitter: Jitter = NO_JITTER,
         is_subscribed: bool = True,
+        bootstrap: tuple[Node, ...] = (BROKER,),
         **settings: Setting,
     ) -> "ConsumerBench":
         """A consumer of these topics, by default of `t`; auto-commit is off unless said.
@@ -118,6 +119,7 @@ class Bench:
             is_subscribed: Whether it does, from the beginning.
             assignors: Names of built-in ones, or assignors.
             jitter: Where its chance comes from.
+            bootstrap: The brokers that it knows at first.
             settings: Fields of `ConsumerConfig`.
         """
         wanted = topics or ("t",)
@@ -130,7 +132,7 @@ class Bench:
                 make_consumer_assignor(each) if isinstance(each, str) else each
                 for each in assignors
             ],
-            bootstrap=(BROKER,),
+            bootstrap=bootstrap,
             jitter=jitter,
         )
         return ConsumerBench(self, port, topics=dict.fromkeys(wanted, 2))
@@ -153,6 +155,7 @@ class PortBench(Generic[P]):
         resets: For which partitions the port asked where they begin or end.
         automatic: What is answered at once: types of requests, `Connect`, `RunCallback`.
         racks: The racks of every partition's replicas.
+        dialled: Nodes that the port began to connect to, in order.
         disconnected: Connections that the port closed, in order.
         is_closed: Whether the port said that it is closed.
     """
@@ -169,6 +172,7 @@ class PortBench(Generic[P]):
         self.resets: list[ResetPositions] = []
         self.automatic: set[type] = {Connect, MetadataRequest, FindCoordinatorRequest, RunCallback}
         self.racks: tuple[str, ...] = ()
+        self.dialled: list[int] = []
         self.disconnected: list[int] = []
         self.is_closed = False
         self._sent: list[tuple[int, Send]] = []
@@ -316,6 +320,7 @@ class PortBench(Generic[P]):
     def _do(self, effect: Effect) -> None:
         match effect:
             case Connect(node_id=node_id):
+                self.dialled.append(node_id)
                 if Connect in self.automatic:
                     self.connect(node_id)
             case Disconnect(node_id=node_id):

@@ -4,18 +4,21 @@ from itertools import pairwise
 
 from conformance.client_cases.bench import BROKER, COORDINATOR, Bench
 from conformance.client_cases.case import client_case
-from coordinator_sim.clients.effects import CallbackKind
+from coordinator_sim.clients.effects import CallbackKind, Connect
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.messages import (
     FindCoordinatorRequest,
     HeartbeatRequest,
     JoinGroupRequest,
+    MetadataRequest,
+    Node,
     OffsetCommitRequest,
 )
 from coordinator_sim.protocol.resources import TopicPartition
 
 _T0 = TopicPartition("t", 0)
+_BROKERS = tuple(Node(node_id=number, host="broker", port=9092) for number in (1, 2, 3))
 
 
 class _Extreme:
@@ -159,3 +162,26 @@ def losing_the_coordinator_fails_what_is_in_flight(bench: Bench) -> None:
     bench.expect("requests of the commits", consumer.waiting(OffsetCommitRequest), 0)
     bench.expect("state", consumer.port.state, MemberState.STABLE)
     bench.expect("generation", consumer.port.generation_id, 1)
+
+
+@client_case(
+    "C-DISC-LEAST",
+    "NetworkClient.leastLoadedNode",
+    "NetworkClientTest.testLeastLoadedNode",
+    "NetworkClientTest.testLeastLoadedNodeProvideDisconnectedNodesPrioritizedByLastConnectionTimestamp",
+)
+def the_least_loaded_node_is_asked(bench: Bench) -> None:
+    """A lookup goes to who is connected, else being connected, else tried longest ago."""
+    consumer = bench.consumer(bootstrap=_BROKERS)
+    consumer.automatic -= {Connect, FindCoordinatorRequest, MetadataRequest}
+    consumer.advance(1_000)
+    consumer.poll()
+    consumer.advance(1_000)
+    bench.expect("tried while the first is being connected", consumer.dialled, [1])
+    for node_id in (1, 2, 3):
+        consumer.disconnect(node_id)
+        consumer.advance(1_000)
+    bench.expect("tried one after the other", consumer.dialled, [1, 2, 3, 1])
+    consumer.connect(1)
+    bench.expect("requests where it is connected", consumer.waiting(MetadataRequest), 1)
+    bench.expect("tried beside it", consumer.dialled, [1, 2, 3, 1])

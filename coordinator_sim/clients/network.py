@@ -99,17 +99,26 @@ class _Link(Enum):
 
 
 _READY: Final = _Link.READY
+_CONNECTING_RANK: Final = 1 << 40
+"""Behind any number of requests in flight."""
+_DOWN_RANK: Final = 1 << 41
+"""Behind a connection that is being opened; the instant of the last attempt is added."""
 
 
 @dataclass(slots=True)
 class _Connection:
-    """One connection; `failed` says that it was open or tried, and broke."""
+    """One connection; `failed` says that it was open or tried, and broke.
+
+    Args:
+        last_attempt_ms: When it was tried or broke last; 0 for never.
+    """
 
     link: _Link = _Link.DOWN
     failed: bool = False
     failure_count: int = 0
     setup_failure_count: int = 0
     retry_at_ms: int = 0
+    last_attempt_ms: int = 0
     setup_deadline_ms: int = FOREVER
     in_flight_count: int = 0
     unsent: deque[PendingRequest] = field(default_factory=deque)
@@ -194,6 +203,7 @@ class NetworkClient:
         if connection.link is not _Link.DOWN or now_ms < connection.retry_at_ms:
             return
         connection.link = _Link.CONNECTING
+        connection.last_attempt_ms = now_ms
         connection.setup_deadline_ms = now_ms + self._setup_timeout_ms(connection)
         self._out.append(Connect(node_id))
         self._refresh_deadline()
@@ -281,9 +291,11 @@ class NetworkClient:
         return any(each.link is _READY for each in self._connections.values())
 
     def least_loaded(self, nodes: tuple[Node, ...], now_ms: int) -> int | None:
-        """The node with the fewest requests in flight, open connections first.
+        """The node that is asked what any may answer.
 
-        Looks from a drawn offset on. None when no node is connected or may be tried now.
+        Of those connected the first with the fewest requests in flight, looking from a drawn offset
+        on; else the last that is being connected; else the first of those tried longest ago. None
+        when no node is connected or may be tried now.
 
         Source: kafka trunk, NetworkClient.leastLoadedNode.
         """
@@ -295,7 +307,7 @@ class NetworkClient:
         for index in range(len(nodes)):
             node_id = nodes[(offset + index) % len(nodes)].node_id
             rank = self._rank(node_id, now_ms)
-            if rank < best_rank:
+            if rank < best_rank or rank == best_rank == _CONNECTING_RANK:
                 best, best_rank = node_id, rank
         return best
 
@@ -319,12 +331,13 @@ class NetworkClient:
     def _rank(self, node_id: int, now_ms: int) -> int:
         connection = self._connections.get(node_id)
         if connection is None:
-            return 1 << 41
+            return _DOWN_RANK
         if connection.link is _Link.READY:
             return connection.in_flight_count
         if connection.link is _Link.CONNECTING:
-            return 1 << 40
-        return (1 << 41) + connection.failure_count if now_ms >= connection.retry_at_ms else FOREVER
+            return _CONNECTING_RANK
+        may_try = now_ms >= connection.retry_at_ms
+        return _DOWN_RANK + connection.last_attempt_ms if may_try else FOREVER
 
     def _connection(self, node_id: int) -> _Connection:
         connection = self._connections.get(node_id)
@@ -342,6 +355,7 @@ class NetworkClient:
         self, node_id: int, connection: _Connection, now_ms: int, error: str = DISCONNECT
     ) -> None:
         connection.link = _Link.DOWN
+        connection.last_attempt_ms = now_ms
         connection.failed = True
         connection.setup_deadline_ms = FOREVER
         connection.retry_at_ms = now_ms + self._config.reconnect_backoff().backoff_ms(

@@ -31,7 +31,7 @@ from coordinator_sim.connect.effects import (
 )
 from coordinator_sim.connect.plugins.registry import Plugin, Plugins
 from coordinator_sim.connect.plugins.standard_plugins import standard_plugins
-from coordinator_sim.connect.settings.worker_config import DistributedConfig
+from coordinator_sim.connect.settings.worker_config import DistributedConfig, told_of_unknown
 from coordinator_sim.connect.start_up import AT_ONCE
 from coordinator_sim.connect.worker import ConnectWorker, WorkerParts
 from coordinator_sim.errors import ConfigError, DataError, InvariantViolation
@@ -116,6 +116,7 @@ class ConnectMember(PortLoop):
             self,
         )
         self._problems = options.problems
+        self._unknown = config.unknown
         self._cause_of_death: str | None = None
 
     @property
@@ -128,6 +129,9 @@ class ConnectMember(PortLoop):
         self._turn(lambda: self._worker.stop(now_ms()))
 
     def _start(self) -> None:
+        ignored = told_of_unknown(self._unknown)
+        if ignored is not None:
+            self._tell("IGNORED", ignored, names=list(self._unknown))
         for problem in self._problems:
             self._tell("LEFT_OUT", f"left out of the plugins: {problem}", problem=problem)
         self._turn(lambda: self._worker.start(now_ms()))

@@ -53,9 +53,10 @@ def test_case_that_fails_says_what_it_saw() -> None:
 
 
 def test_catalogue_is_covered() -> None:
-    """Every requirement of the catalogue of client cases is here, and no other."""
+    """Every requirement of the catalogue of client cases is here; our own end with a word."""
     path = Path(__file__).resolve().parents[2].parent / "shared" / "cases" / "client-cases.yaml"
     if not path.is_file():
         pytest.skip("the catalogue of client cases is not beside this checkout")
     ids = {case.requirement.requirement_id for case in all_client_cases()}
-    assert ids == set(read_catalogue(path))
+    own = {each for each in ids if not each[-1].isdigit()}
+    assert ids - own == set(read_catalogue(path))

@@ -9,6 +9,7 @@ rest/RestServer.java (advertisedUrl), util/ConnectUtils.java (clientIdBase).
 
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from enum import Enum, unique
 from typing import Final, Self
 
@@ -337,6 +338,20 @@ def _check_key_settings(config: DistributedConfig) -> None:
                 "Signature algorithm must be present in inter.worker.verification.algorithms list",
             )
         )
+
+
+def told_of_unknown(names: tuple[str, ...]) -> str | None:
+    """One line about settings that nobody knows, each with the nearest known name; None for none.
+
+    Source: AbstractConfig.logUnused, which lets the process start all the same.
+    """
+    if not names:
+        return None
+    told: list[str] = []
+    for name in names:
+        near = get_close_matches(name, list(WORKER_CONFIG_DEF.keys), n=1, cutoff=0.6)
+        told.append(f"{name} (did you mean {near[0]}?)" if near else name)
+    return f"no settings of a Connect worker, ignored: {', '.join(told)}"
 
 
 def _unknown(props: Properties) -> tuple[str, ...]:

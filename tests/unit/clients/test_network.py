@@ -135,7 +135,7 @@ def test_least_loaded_node_prefers_idle_then_connecting() -> None:
 
 
 def test_no_node_while_all_wait_to_reconnect() -> None:
-    """Nobody can be asked inside the reconnect backoff; then the least often failed."""
+    """Nobody can be asked inside the reconnect backoff; then the first of those tried before."""
     rig = Rig()
     for node_id in (1, 2, 3):
         rig.net.try_connect(node_id, 0)
@@ -146,6 +146,26 @@ def test_no_node_while_all_wait_to_reconnect() -> None:
     rig.net.on_disconnected(1, 50)
 
     assert rig.net.least_loaded(NODES, 200) == 2
+
+
+def test_of_nodes_being_connected_the_last_is_taken() -> None:
+    """In the order from the drawn offset on, as Kafka goes through them."""
+    rig = Rig()
+    for node_id in (1, 2):
+        rig.net.try_connect(node_id, 5)
+
+    assert rig.net.least_loaded(NODES, 5) == 2
+
+
+def test_of_nodes_to_be_connected_the_one_tried_longest_ago_is_taken() -> None:
+    """However often it failed; who was never tried comes before all others."""
+    rig = Rig()
+    for at_ms, node_id in ((1_000, 2), (5_000, 2), (20_000, 1)):
+        rig.net.try_connect(node_id, at_ms)
+        rig.net.on_disconnected(node_id, at_ms)
+
+    assert rig.net.least_loaded(NODES[:2], 40_000) == 2
+    assert rig.net.least_loaded(NODES, 40_000) == 3
 
 
 def test_close_ends_everything() -> None:
