@@ -37,43 +37,36 @@ class FaultyFiles(Files):
     """A file system that goes wrong where its `faults` say so, and is sound where they do not."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.faults: list[Fault] = []
-        self._paths: dict[int, str] = {}
 
     def open(self, path: str) -> int:
         """As `Files.open`."""
         self._refuse("open", path)
-        fd = super().open(path)
-        self._paths[fd] = path
-        return fd
-
-    def close(self, fd: int) -> None:
-        """As `Files.close`."""
-        self._paths.pop(fd, None)
-        super().close(fd)
+        return super().open(path)
 
     def write(self, fd: int, data: bytes | memoryview, position: int) -> int:
         """As `Files.write`; a fault lets `short` bytes through first."""
-        fault = self._due("write", self._paths[fd])
+        fault = self._due("write", self.paths[fd])
         if fault is None:
             return super().write(fd, data, position)
         if fault.short:
             super().write(fd, data[: fault.short], position)
-        raise OSError(fault.errno, os.strerror(fault.errno), self._paths[fd])
+        raise OSError(fault.errno, os.strerror(fault.errno), self.paths[fd])
 
     def read(self, fd: int, count: int, position: int) -> bytes:
         """As `Files.read`."""
-        self._refuse("read", self._paths[fd])
+        self._refuse("read", self.paths[fd])
         return super().read(fd, count, position)
 
     def truncate(self, fd: int, size: int) -> None:
         """As `Files.truncate`."""
-        self._refuse("truncate", self._paths[fd])
+        self._refuse("truncate", self.paths[fd])
         super().truncate(fd, size)
 
     def sync(self, fd: int) -> None:
         """As `Files.sync`."""
-        self._refuse("sync", self._paths[fd])
+        self._refuse("sync", self.paths[fd])
         super().sync(fd)
 
     def rename(self, path: str, new: str) -> None:

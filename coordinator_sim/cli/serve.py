@@ -10,6 +10,7 @@ import typer
 
 from coordinator_sim.cli.serve_options import (
     MAX_PARTITIONS,
+    AcceptLossOption,
     AdvertisedOption,
     BrokersOption,
     ClockOption,
@@ -73,6 +74,7 @@ def serve(
     overwrite: OverwriteOption = False,
     log_dir: LogDirOption = None,
     fsync: FsyncOption = "never",
+    accept_loss: AcceptLossOption = False,
 ) -> None:
     """Serve a Kafka cluster with the simulated group coordinator, until Ctrl-C or SIGTERM.
 
@@ -109,6 +111,7 @@ def serve(
         overwrite=overwrite,
         log_dir=log_dir,
         sync_always=_syncs(fsync, log_dir),
+        accept_loss=_accepts_loss(accept_loss, log_dir),
     )
 
     _run(options, ready_file)
@@ -132,6 +135,12 @@ def _syncs(text: str, log_dir: Path | None) -> bool:
     if text == "always" and log_dir is None:
         raise ConfigError("--fsync always: nothing is on a disk without --log-dir DIR")
     return text == "always"
+
+
+def _accepts_loss(accept_loss: bool, log_dir: Path | None) -> bool:
+    if accept_loss and log_dir is None:
+        raise ConfigError("--accept-loss: nothing can be lost without --log-dir DIR")
+    return accept_loss
 
 
 def _cluster(

@@ -90,6 +90,12 @@ FsyncOption = Annotated[
         metavar="always|never",
     ),
 ]
+AcceptLossOption = Annotated[
+    bool,
+    typer.Option(
+        "--accept-loss", help="Serve a damaged --log-dir without what it has lost; default: refuse."
+    ),
+]
 ControlTokenOption = Annotated[
     str,
     typer.Option(

@@ -208,8 +208,9 @@ class GroupBrokers:
         try:
             for batch in self.offsets_topic.batches(partition):
                 coordinator.replay(partition, batch)
-        except OSError:
+        except OSError as failure:
             error = ErrorCode.KAFKA_STORAGE_ERROR
+            self.offsets_topic.unreadable(partition, failure)
         loaded = coordinator.finish_load(partition, error, now_ms)
         self._deliver(leader_id, broker.pass_on(loaded))
 

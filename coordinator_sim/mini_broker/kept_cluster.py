@@ -4,7 +4,7 @@ What a journal cannot take did not happen, with one exception: a leader that res
 disk is full resigns all the same, and the journal hears of it as soon as there is room.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Final
 
 from msgspec import structs
@@ -12,7 +12,12 @@ from msgspec.msgpack import Decoder
 
 from coordinator_sim.broker.topics import topic_id_for
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.mini_broker.changes import Change, LeaderElected, TopicCreated
+from coordinator_sim.mini_broker.changes import (
+    Change,
+    LeaderElected,
+    TopicCreated,
+    TopicDeleted,
+)
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.image import ClusterImage
 from coordinator_sim.mini_broker.image_changes import changes_of
@@ -25,6 +30,8 @@ from coordinator_sim.storage.contract import SegmentStore
 from coordinator_sim.storage.log_directory import METADATA_JOURNAL, LogDirectory
 
 _CHANGES: Final[Decoder[Change]] = Decoder(Change)
+_INVENTORY_MS: Final = 5_000
+"""`replica.high.watermark.checkpoint.interval.ms`: as often as a broker writes its high watermarks."""
 
 
 class KeptCluster:
@@ -34,48 +41,90 @@ class KeptCluster:
     found by their folders; of its other metadata nothing is known.
 
     Args:
-        directory: Locked, and recovered.
+        directory: Locked, and not yet gone on with.
 
     Attributes:
         image: The metadata as it was left.
         storage_failed: Hears of a partition that could not be flushed.
+        trouble: Hears in a line of an inventory that could not be written.
 
     Raises:
-        ConfigError: the journal is none, or one of a newer version, or it has a topic whose name no
-            topic may have.
-        OSError: it cannot be read.
+        ConfigError: the journal is one of a newer version, it has a topic whose name no topic
+            may have, or acknowledged data is missing and the directory does not accept that.
+        OSError: something cannot be read or mended.
     """
 
-    __slots__ = ("_directory", "_journal", "_late", "image", "storage_failed")
+    __slots__ = (
+        "_directory",
+        "_inventory_due_ms",
+        "_journal",
+        "_late",
+        "_seen_ms",
+        "image",
+        "storage_failed",
+        "trouble",
+    )
 
     def __init__(self, directory: LogDirectory) -> None:
         self._directory = directory
         self._late: list[Change] = []
+        self._seen_ms = 0
+        self._inventory_due_ms: int | None = None
         self.image = ClusterImage()
         self.storage_failed: Callable[[Place, OSError], None] | None = None
+        self.trouble: Callable[[str], None] | None = None
+        directory.change_count = lambda: self.image.version - len(self._late)
         self._journal, changes = directory.journal(_CHANGES)
+        gone: dict[bytes, None] = {}
         for change in changes:
             if isinstance(change, TopicCreated):
                 _check_name(change.name)
+            if isinstance(change, TopicDeleted):
+                gone[self.image.topic(change.name).topic_id] = None
             self.image.apply(change)
-        if not changes:
-            self._find_topics()
-        for topic, partition in list(directory.partitions):
-            if self.image.partition(topic, partition) is None:
-                directory.put_aside(topic, partition)
+        self._miss_changes()
+        is_complete = changes and not directory.report.losses
+        found = [] if is_complete else self._found_topics(gone)
+        for created in found:
+            self.image.apply(created)
+        directory.go_on(self._partitions(), gone)
+        for created in found:
+            self._journal.append(created)
 
-    def _find_topics(self) -> None:
+    def _miss_changes(self) -> None:
+        """A journal that ends too soon has lost changes, though each of its frames is whole."""
+        directory, count = self._directory, self.image.version
+        if count < directory.known_change_count and not directory.report.losses:
+            directory.lose_metadata(
+                f"holds {count} changes, and {directory.known_change_count} were acknowledged"
+            )
+
+    def _partitions(self) -> dict[Place, bytes]:
+        return {
+            (name, partition): topic.topic_id
+            for name, topic in self.image.topics.items()
+            for partition in range(len(topic.partitions))
+        }
+
+    def _found_topics(self, gone: Container[bytes]) -> list[TopicCreated]:
         """Topics that only their folders tell of."""
         counts: dict[str, int] = {}
-        for topic, partition in self._directory.partitions:
-            counts[topic] = max(counts.get(topic, 0), partition + 1)
-        for topic, count in counts.items():
-            known = (self._directory.partitions.get((topic, each)) for each in range(count))
-            topic_id = next((each for each in known if each is not None), topic_id_for(topic, 0))
-            node_id = self._directory.meta.node_id
-            created = TopicCreated(topic, topic_id, ((node_id,),) * count, internal_configs(topic))
-            self._journal.append(created)
-            self.image.apply(created)
+        ids: dict[str, bytes] = {}
+        for (topic, partition), topic_id in self._directory.partitions.items():
+            if topic not in self.image.topics and topic_id not in gone:
+                counts[topic] = max(counts.get(topic, 0), partition + 1)
+                if topic_id is not None:
+                    ids.setdefault(topic, topic_id)
+        node_id = self._directory.meta.node_id
+        return [
+            TopicCreated(
+                topic,
+                ids.get(topic) or topic_id_for(topic, 0),
+                ((node_id,),) * count,
+                internal_configs(topic),
+            )
+            for topic, count in counts.items()
+        ]
 
     def adapted(self, settings: ClusterSettings) -> ClusterSettings:
         """The settings of a cluster that goes on with this."""
@@ -104,6 +153,7 @@ class KeptCluster:
         Raises:
             OSError: it could not be kept.
         """
+        self._directory.is_stale = True
         try:
             if self._journal.is_grown:
                 self._journal.rewrite(changes_of(self.image))
@@ -127,18 +177,31 @@ class KeptCluster:
             self._directory.delete(topic, partition)
 
     def expire(self, now: Instants) -> None:
-        """Flush what `flush.ms` wants flushed by now."""
+        """Flush what `flush.ms` wants flushed by now; write down what there is, every 5 s."""
+        self._seen_ms = now.wall_ms
         for place, error in self._directory.flush_due(now.group_ms):
             if self.storage_failed is not None:
                 self.storage_failed(place, error)
+        due_ms = self.next_wall_deadline_ms()
+        if due_ms is None or now.wall_ms < due_ms:
+            return
+        self._inventory_due_ms = None
+        try:
+            self._directory.keep_inventory()
+        except OSError as error:
+            self._inventory_due_ms = now.wall_ms + _INVENTORY_MS
+            if self.trouble is not None:
+                self.trouble(f"{error}; the inventory is not up to date")
 
     def next_group_deadline_ms(self) -> int | None:
         """When the next flush is due, on the clock of appends."""
         return self._directory.next_flush_ms()
 
     def next_wall_deadline_ms(self) -> int | None:
-        """None: nothing here goes by the wall."""
-        return None
+        """When the inventory is written next; None while it says what there is."""
+        if self._inventory_due_ms is None and self._directory.is_stale:
+            self._inventory_due_ms = self._seen_ms + _INVENTORY_MS
+        return self._inventory_due_ms
 
     # -- leaving -----------------------------------------------------------------------------
 

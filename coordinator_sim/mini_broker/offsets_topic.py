@@ -6,6 +6,7 @@ cannot be stored is refused, and so is never acknowledged.
 Source: kafka trunk, PartitionWriterImpl.scala (append), CoordinatorLoaderImpl.scala (load).
 """
 
+import errno
 from collections.abc import Callable, Iterator
 
 from msgspec import structs
@@ -92,7 +93,7 @@ class OffsetsTopic:
         """What one partition holds, for a coordinator that loads it.
 
         Raises:
-            OSError: the medium fails.
+            OSError: the medium fails, or a batch is damaged.
         """
         log = self._log_of(OFFSETS_TOPIC, partition)
         if log is None:
@@ -100,14 +101,22 @@ class OffsetsTopic:
         keys: dict[bytes, LogKey] = {}
         reached = 0
         for chunk in log.chunks():
-            for stored in SegmentReader(chunk):
+            reader = SegmentReader(chunk)
+            for stored in reader:
                 for batch in log_batches_of(stored, partition, keys):
                     reached = batch.next_offset
                     yield batch
+            if reader.damage is not None:
+                name = f"{OFFSETS_TOPIC}-{partition}"
+                raise OSError(errno.EIO, f"after offset {reached}: {reader.damage.reason}", name)
         if reached < log.end_offset:
             yield LogBatch(
                 partition=partition, base_offset=log.end_offset, timestamp_ms=0, records=()
             )
+
+    def unreadable(self, partition: int, failure: OSError) -> None:
+        """Tell that a partition cannot be loaded."""
+        self._medium_failed((OFFSETS_TOPIC, partition), failure)
 
     def _form_at(self, leader_epoch: int) -> BatchForm:
         form = self._forms.get(leader_epoch)

@@ -221,6 +221,7 @@ class ServedCluster:
             return
         self.notices.topic_deleted.append(kept.topic_deleted)
         kept.storage_failed = self._storage_failed
+        kept.trouble = self._trouble
         self._timed.append(kept)
         self.latest = now
         self.topics.restore()

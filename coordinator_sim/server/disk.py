@@ -16,31 +16,35 @@ _LOG: Final = logging.getLogger(__name__)
 def open_kept(
     path: Path,
     *,
-    node_id: int,
+    node_ids: tuple[int, ...],
     cluster_id: str,
     sync_always: bool = False,
+    accept_loss: bool = False,
     files: Files | None = None,
 ) -> KeptCluster:
     """Open a directory, recover it where that is due, and log what was found.
 
     Args:
         path: Of it; made if absent. One of another cluster keeps its id.
-        node_id: For a new directory.
+        node_ids: Of the brokers; a new directory is of the first.
         cluster_id: For a new directory.
         sync_always: Whether every append and change is on the medium before it is answered.
+        accept_loss: Whether to go on without acknowledged data that is not there any more.
         files: The file system; None for the real one.
 
     Raises:
-        ConfigError: another process has it, or it is no directory or a damaged one.
+        ConfigError: another process has it, or it is no directory, or acknowledged data is missing.
         OSError: it cannot be read or mended.
     """
     directory = LogDirectory(
         DirectorySettings(
             path=str(path),
-            node_id=node_id,
+            node_id=node_ids[0],
+            node_ids=node_ids,
             new_id=lambda: uuid.uuid4().bytes,
             new_cluster_id=cluster_id,
             sync_always=sync_always,
+            accept_loss=accept_loss,
             elapsed_ms=lambda: time.monotonic_ns() // 1_000_000,
         ),
         files,
@@ -50,6 +54,12 @@ def open_kept(
     except BaseException:
         directory.abandon()
         raise
-    for line in directory.report.lines():
-        _LOG.warning("%s", line)
+    finally:
+        _warn(directory.report.lines(accept_loss=accept_loss))
+    directory.on_report = _warn
     return kept
+
+
+def _warn(lines: list[str]) -> None:
+    for line in lines:
+        _LOG.warning("%s", line)

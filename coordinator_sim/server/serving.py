@@ -60,6 +60,7 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
         overwrite: Whether an earlier trace or capture is replaced.
         log_dir: Directory for what outlives the process; None for nothing.
         sync_always: Whether that is on the medium before anybody is answered.
+        accept_loss: Whether to go on without acknowledged data that the directory has lost.
     """
 
     cluster: ClusterSettings = ClusterSettings()
@@ -72,6 +73,7 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
     overwrite: bool = False
     log_dir: Path | None = None
     sync_always: bool = False
+    accept_loss: bool = False
 
 
 class Ready(Struct, frozen=True, kw_only=True):
@@ -270,9 +272,10 @@ def _kept(options: ServeOptions) -> KeptCluster | None:
 
     return open_kept(
         options.log_dir,
-        node_id=options.cluster.broker_ids[0],
+        node_ids=options.cluster.broker_ids,
         cluster_id=options.cluster.cluster_id,
         sync_always=options.sync_always,
+        accept_loss=options.accept_loss,
     )
 
 

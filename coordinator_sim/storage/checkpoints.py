@@ -9,7 +9,6 @@ metadata/.../properties/MetaProperties.java.
 """
 
 import base64
-import binascii
 import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +18,7 @@ import crc32c
 import msgspec
 from msgspec import Struct
 
-from coordinator_sim.errors import DataError
+from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim.storage.contract import EpochStart, ProducerEntry
 
 CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
@@ -35,6 +34,7 @@ TopicPartitionOffsets = dict[tuple[str, int], int]
 """(topic, partition) -> offset."""
 
 _HEAD_LINES: Final = 2
+_META_VERSIONS: Final = ("0", "1")
 _ID_BYTES: Final = 16
 _SNAPSHOT_VERSION: Final = 1
 _SNAPSHOT_HEAD: Final = struct.Struct(">hIi")
@@ -73,7 +73,7 @@ def id_from_text(text: str) -> bytes:
     """
     try:
         uuid = base64.urlsafe_b64decode(f"{text}==")
-    except binascii.Error as error:
+    except ValueError as error:  # Of base64: wrong padding, or a letter that is no ASCII.
         raise DataError(f"{text!r} is no id: {error}") from error
     if len(uuid) != _ID_BYTES:
         raise DataError(f"{text!r} is no id: it holds {len(uuid)} bytes, not {_ID_BYTES}")
@@ -93,6 +93,7 @@ def meta_properties_of(text: str) -> MetaProperties:
     """What a `meta.properties` says, of version 1, or of version 0 as ZooKeeper's brokers wrote.
 
     Raises:
+        ConfigError: The file is of another version.
         DataError: A property is missing, or is no number where it should be one.
     """
     found: dict[str, str] = {}
@@ -100,9 +101,15 @@ def meta_properties_of(text: str) -> MetaProperties:
         match = None if line.startswith(("#", "!")) else _PROPERTY.fullmatch(line)
         if match is not None:
             found[match[1]] = match[2].replace("\\", "")
+    version = found.get("version", "0")
+    if version not in _META_VERSIONS:
+        raise ConfigError(
+            f"version={version}, and 0 and 1 are known: serve another --log-dir, or write "
+            "version=1 if the file is damaged"
+        )
     node_id = found.get("node.id", found.get("broker.id", ""))
     if "cluster.id" not in found or not node_id.isdecimal():
-        raise DataError(f"{META_PROPERTIES} lacks cluster.id or node.id: {found}")
+        raise DataError(f"lacks cluster.id or node.id: {found}")
     return MetaProperties(
         cluster_id=found["cluster.id"],
         node_id=int(node_id),

@@ -7,7 +7,7 @@ Source: kafka trunk, storage/.../internals/log: UnifiedLog, LocalLog, LogSegment
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from coordinator_sim.storage.checkpoints import (
@@ -28,17 +28,16 @@ from coordinator_sim.storage.contract import (
     SegmentSettings,
     StoredSpan,
 )
-from coordinator_sim.storage.files import OpenFiles
+from coordinator_sim.storage.files import OpenFiles, put_aside_name
 from coordinator_sim.storage.indexes import ABORTED_ENTRY, aborted_bytes
 from coordinator_sim.storage.segment_file import SegmentFile
+from coordinator_sim.storage.store_hooks import StoreHooks
 
 SIDE_FILES: Final = (".index", ".timeindex", ".txnindex")
 """Suffixes of what belongs to a segment beside its batches."""
 CLEANED: Final = ".cleaned"
 SWAP: Final = ".swap"
 _NEVER_MS: Final = 2**63 - 1
-_MAX_NAME: Final = 255
-"""Bytes of a file's name."""
 
 
 class FileStore:
@@ -52,9 +51,10 @@ class FileStore:
 
     Attributes:
         flushed_offset: Before which everything is on the medium.
-        on_delete: Removes the folder instead, where others know of it.
-        on_log_start: Told of the log's start, which a file above the folder keeps.
-        on_waiting: Told that `flush_deadline_ms` says something.
+        hooks: Who is told of what.
+        learns_epochs: Whether the epochs of leaders are to be learned from the batches, for want
+            of their file.
+        expects_snapshot: Whether a snapshot of producers at the log's end has to be there.
         sync_always: Whether an append is on the medium when it returns.
     """
 
@@ -67,13 +67,13 @@ class FileStore:
         "_settings",
         "_snapshots",
         "_unflushed_since_ms",
+        "expects_snapshot",
         "flushed_offset",
         "folder",
+        "hooks",
         "is_closed",
+        "learns_epochs",
         "log_start_offset",
-        "on_delete",
-        "on_log_start",
-        "on_waiting",
         "sync_always",
     )
 
@@ -88,9 +88,8 @@ class FileStore:
         self.folder = folder
         self._open_files = open_files
         self._settings = settings
-        self.on_delete: Callable[[], None] | None = None
-        self.on_log_start: Callable[[int], None] | None = None
-        self.on_waiting: Callable[[], object] | None = None
+        self.hooks = StoreHooks()
+        self.learns_epochs = self.expects_snapshot = False
         self._segments: list[SegmentFile] = []
         self._bases: list[int] = []
         self._aborted: list[AbortedTransaction] = []
@@ -134,7 +133,11 @@ class FileStore:
 
     def kept(self) -> KeptState:
         """As `SegmentStore.kept`."""
+        expected, self.expects_snapshot = self.expects_snapshot, False
         offset, producers = self._newest_snapshot()
+        if expected and offset != self.next_offset and self.next_offset > self.log_start_offset:
+            path = self._path(f"{self.next_offset:020d}.snapshot")
+            self._tell_mended(f"{path}: missing; producers are learned from the batches")
         self._forget_aborted(offset)
         return KeptState(
             offset=offset,
@@ -153,9 +156,14 @@ class FileStore:
                 producers = producers_of_snapshot(self._open_files.files.read_whole(path) or b"")
                 if producers is not None:
                     return offset, producers
+                self._tell_mended(f"{path}: damaged, removed; an older snapshot or the batches do")
             self._open_files.files.remove(path)
             self._snapshots.pop()
         return self.log_start_offset, ()
+
+    def _tell_mended(self, line: str) -> None:
+        if self.hooks.mended is not None:
+            self.hooks.mended(line)
 
     # -- appending ---------------------------------------------------------------------------
 
@@ -180,12 +188,15 @@ class FileStore:
         if sync:
             self._sync_closed()
         active.append(data, spans, sync=sync)
+        if self.hooks.grown is not None:
+            grown, self.hooks.grown = self.hooks.grown, None
+            grown()
         if sync:
             self._flushed()
         elif self._unflushed_since_ms is None:
             self._unflushed_since_ms = now_ms
-            if self.on_waiting is not None and self._settings.flush_ms < _NEVER_MS:
-                self.on_waiting()
+            if self.hooks.waiting is not None and self._settings.flush_ms < _NEVER_MS:
+                self.hooks.waiting()
         return rolled
 
     def make_room(self, size_bytes: int, spans: Sequence[StoredSpan], now_ms: int) -> int | None:
@@ -276,6 +287,10 @@ class FileStore:
         """As `SegmentStore.keep_epochs`."""
         self._write(LEADER_EPOCHS, epochs_checkpoint_bytes(epochs))
         self._epochs = list(epochs)
+        if self.learns_epochs:
+            self.learns_epochs = False
+            path = self._path(LEADER_EPOCHS)
+            self._tell_mended(f"{path}: missing or damaged; made anew from the batches")
 
     def keep_aborted(self, transaction: AbortedTransaction) -> None:
         """As `SegmentStore.keep_aborted`."""
@@ -291,8 +306,8 @@ class FileStore:
     def keep_log_start(self, offset: int) -> None:
         """As `SegmentStore.keep_log_start`."""
         self.log_start_offset = offset
-        if self.on_log_start is not None:
-            self.on_log_start(offset)
+        if self.hooks.log_start is not None:
+            self.hooks.log_start(offset)
 
     def _forget_aborted(self, offset: int) -> None:
         """Forget those whose marker is at that offset or behind, in their files too."""
@@ -360,6 +375,8 @@ class FileStore:
         The new files are whole before the old ones go: `.cleaned`, then `.swap`, then their own
         names. Source: LocalLog.replaceSegments.
         """
+        if self.hooks.replace is not None:
+            self.hooks.replace()
         files, first = self._open_files.files, self._bases.index(base_offsets[0])
         after = first + len(base_offsets)
         old = self._segments[first:after]
@@ -430,8 +447,8 @@ class FileStore:
     def delete(self) -> None:
         """As `SegmentStore.delete`: the folder gets another name first, in one step."""
         self.let_go()
-        if self.on_delete is not None:
-            self.on_delete()
+        if self.hooks.delete is not None:
+            self.hooks.delete()
             return
         gone = put_aside_name(self.folder, "-delete")
         self._open_files.files.remove_tree(gone)
@@ -476,12 +493,6 @@ class FileStore:
 
     def _write(self, name: str, data: bytes) -> None:
         self._open_files.files.replace(self._path(name), data)
-
-
-def put_aside_name(folder: str, ending: str) -> str:
-    """The name of a folder that is to be no partition's. Source: LocalLog.logDirNameWithSuffix."""
-    head, _, name = folder.rpartition("/")
-    return f"{head}/{name[: _MAX_NAME - len(ending)]}{ending}"
 
 
 def _last_offset(transaction: AbortedTransaction) -> int:

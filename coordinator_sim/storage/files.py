@@ -11,36 +11,66 @@ from pathlib import Path
 from typing import Final, Protocol
 
 _MODE: Final = 0o644
+DAMAGED: Final = ".damaged"
+"""Suffix of what is put aside."""
+_MAX_NAME: Final = 255
+"""Bytes of a file's name."""
 OPEN_FILES: Final = 256
 """Segments that a log directory keeps open by default; a process may usually have 1,024 files."""
 
 
 class Files:
-    """The file system as it is. Every verb raises `OSError` where the system does."""
+    """The file system as it is. Every verb raises `OSError` where the system does, with the path.
+
+    Attributes:
+        paths: Of the open descriptors: the system names no file when a write fails.
+    """
+
+    def __init__(self) -> None:
+        self.paths: dict[int, str] = {}
 
     def open(self, path: str) -> int:
         """A descriptor to read and write at positions; the file is made if absent."""
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE)
+        self.paths[fd] = path
+        return fd
 
     def close(self, fd: int) -> None:
         """Let go of a descriptor."""
+        self.paths.pop(fd, None)
         os.close(fd)
 
     def write(self, fd: int, data: bytes | memoryview, position: int) -> int:
         """Write at a position; how many bytes went, fewer maybe than there were."""
-        return os.pwrite(fd, data, position)
+        try:
+            return os.pwrite(fd, data, position)
+        except OSError as error:
+            error.filename = self.paths.get(fd)
+            raise
 
     def read(self, fd: int, count: int, position: int) -> bytes:
         """Bytes at a position; fewer at the end of the file."""
-        return os.pread(fd, count, position)
+        try:
+            return os.pread(fd, count, position)
+        except OSError as error:
+            error.filename = self.paths.get(fd)
+            raise
 
     def truncate(self, fd: int, size: int) -> None:
         """Make a file that long."""
-        os.ftruncate(fd, size)
+        try:
+            os.ftruncate(fd, size)
+        except OSError as error:
+            error.filename = self.paths.get(fd)
+            raise
 
     def sync(self, fd: int) -> None:
         """Return when the medium has what was written."""
-        os.fsync(fd)
+        try:
+            os.fsync(fd)
+        except OSError as error:
+            error.filename = self.paths.get(fd)
+            raise
 
     def rename(self, path: str, new: str) -> None:
         """Give a file or a folder another name, in one step."""
@@ -95,6 +125,26 @@ class Files:
         finally:
             self.close(fd)
         self.rename(new, path)
+
+    def keep_aside(self, path: str, data: bytes | None = None) -> str:
+        """Keep what is damaged under another name, which neither we nor Kafka read.
+
+        Args:
+            path: File or folder; it goes away where `data` is None.
+            data: A part of the file, to be copied.
+
+        Returns:
+            The new name: the old one with `.damaged`, and a number where that is taken.
+        """
+        new, number = f"{path}{DAMAGED}", 1
+        while Path(new).exists():
+            number += 1
+            new = f"{path}.{number}{DAMAGED}"
+        if data is None:
+            self.rename(path, new)
+        else:
+            self.replace(new, data, sync=True)
+        return new
 
     def append(self, path: str, data: bytes, size: int) -> None:
         """Put bytes behind the first `size` of a file, and nothing after them."""
@@ -152,3 +202,9 @@ class OpenFiles:
         fd = self._fds.pop(owner, None)
         if fd is not None:
             self.files.close(fd)
+
+
+def put_aside_name(folder: str, ending: str) -> str:
+    """The name of a folder that is to be no partition's. Source: LocalLog.logDirNameWithSuffix."""
+    head, _, name = folder.rpartition("/")
+    return f"{head}/{name[: _MAX_NAME - len(ending)]}{ending}"

@@ -27,20 +27,29 @@ _MAX_ENTRY_BYTES: Final = 1 << 26
 _SMALL_BYTES: Final = 1 << 20
 """A journal below it is read in milliseconds, and not worth a rewriting."""
 _GROWTH: Final = 4
+_CUT_SHORT: Final = "the last frame is cut short"
 
 
-class JournalCut(Struct, frozen=True, kw_only=True):
-    """What was cut off the end of a journal.
+_RESYNC_BYTES: Final = 1 << 16
+_RESYNC_ENTRY_BYTES: Final = 4096
+"""Where an entry behind damage is looked for, and how long it may be: those of metadata are short,
+and the search stays under 0.1 s."""
+
+
+class JournalDamage(Struct, frozen=True, kw_only=True):
+    """What is wrong with a journal.
 
     Args:
-        position: Where it ends now.
-        cut_bytes: From there to its former end.
+        position: Where its good entries end.
+        left_bytes: From there to its end.
         reason: What is wrong there.
+        is_torn: Whether a process that died while it wrote leaves just that.
     """
 
     position: int
-    cut_bytes: int
+    left_bytes: int
     reason: str
+    is_torn: bool
 
 
 class Journal(Generic[T]):
@@ -53,10 +62,7 @@ class Journal(Generic[T]):
         sync: Whether an entry is on the medium when `append` returns.
 
     Attributes:
-        cut: What was cut off when it was opened; None when it was whole.
-
-    Raises:
-        DataError: The file is no journal, or one of a newer version.
+        damage: What was wrong when it was read; None when it was whole.
     """
 
     __slots__ = (
@@ -68,7 +74,7 @@ class Journal(Generic[T]):
         "_rewritten",
         "_size",
         "_sync",
-        "cut",
+        "damage",
     )
 
     def __init__(
@@ -77,36 +83,78 @@ class Journal(Generic[T]):
         self._path, self._files, self._sync = path, files, sync
         self._decoder = decoder
         self._encoder = msgspec.msgpack.Encoder()
-        self.cut: JournalCut | None = None
+        self.damage: JournalDamage | None = None
         self._fd: int | None = None
         self._size = self._rewritten = _HEADER.size
 
     def read(self) -> list[T]:
-        """Open it: all entries, once; a damaged end is cut off.
+        """All entries, once; nothing is changed, `damage` tells what is wrong.
 
         Raises:
-            DataError: The file is no journal, or one of a newer version.
-            OSError: It cannot be read or mended.
+            DataError: The file was written by a newer version.
+            OSError: It cannot be read.
         """
         data = self._files.read_whole(self._path)
-        if data is None or len(data) < _HEADER.size:
-            self._files.replace(self._path, _header())
-            data = _header()
-        magic, version, _ = _HEADER.unpack_from(data)
-        if magic != _MAGIC or version > FORMAT_VERSION:
-            raise DataError(
-                f"{self._path} is no journal of version {FORMAT_VERSION}: it begins "
-                f"with {data[:8]!r}"
-            )
-        self._fd = self._files.open(self._path)
+        if not data:
+            if data is not None:
+                self.damage = JournalDamage(
+                    position=0, left_bytes=0, reason="the file is empty", is_torn=False
+                )
+            self._size = 0
+            return []
         payloads, self._size, reason = _frames(data)
+        if data[: _HEADER.size] != _header():
+            return self._read_behind_bad_header(data, payloads)
         if reason is not None:
-            self._files.truncate(self._fd, self._size)
-            self.cut = JournalCut(
-                position=self._size, cut_bytes=len(data) - self._size, reason=reason
+            is_torn = reason == _CUT_SHORT and not _has_frame(data, self._size + 1)
+            self.damage = JournalDamage(
+                position=self._size,
+                left_bytes=len(data) - self._size,
+                reason=reason,
+                is_torn=is_torn,
             )
-        self._rewritten = self._size
         return [self._decoded(payload) for payload in payloads]
+
+    def _read_behind_bad_header(self, data: bytes, payloads: list[bytes]) -> list[T]:
+        """The entries where the first eight bytes alone are damaged; none where all is."""
+        magic, version, _ = _HEADER.unpack(data[: _HEADER.size].ljust(_HEADER.size, b"\0"))
+        if magic == _MAGIC and version > FORMAT_VERSION:
+            raise DataError(
+                f"{self._path} is of version {version}, and {FORMAT_VERSION} is the newest that "
+                "is known: serve it with the coordinator-sim that wrote it"
+            )
+        if self._size != len(data) or not payloads:
+            self._size, payloads = 0, []
+        reason = f"no journal begins with {data[:8]!r}"
+        self.damage = JournalDamage(
+            position=self._size, left_bytes=len(data) - self._size, reason=reason, is_torn=False
+        )
+        return [self._decoded(payload) for payload in payloads]
+
+    def begin(self) -> str:
+        """Make the file ready for appends; what is damaged is cut off.
+
+        Returns:
+            The file that the bytes that were cut off are kept in; empty where they are a write
+            that was never answered, or there are none.
+
+        Raises:
+            OSError: It cannot be mended.
+        """
+        kept_as = ""
+        damage = self.damage
+        if damage is not None and damage.left_bytes and not damage.is_torn:
+            data = self._files.read_whole(self._path) or b""
+            kept_as = self._files.keep_aside(self._path, data[damage.position :])
+        if self._size < _HEADER.size:
+            self._files.replace(self._path, _header())
+            self._size = _HEADER.size
+        fd = self._opened()
+        if damage is not None:
+            self._files.truncate(fd, self._size)
+            self._files.write_all(fd, _header(), 0)
+        self._rewritten = self._size
+        return kept_as
 
     def _decoded(self, payload: bytes) -> T:
         try:
@@ -187,15 +235,26 @@ def _frames(data: bytes) -> tuple[list[bytes], int, str | None]:
     while position < len(data):
         start = position + _FRAME.size
         if start > len(data):
-            return payloads, position, "the last frame is cut short"
+            return payloads, position, _CUT_SHORT
         length, crc = _FRAME.unpack_from(data, position)
         if not 0 < length <= _MAX_ENTRY_BYTES:
             return payloads, position, f"a frame of {length} bytes"
         payload = data[start : start + length]
         if len(payload) < length:
-            return payloads, position, "the last frame is cut short"
+            return payloads, position, _CUT_SHORT
         if crc32c.crc32c(payload) != crc:
             return payloads, position, "a frame's CRC is wrong"
         payloads.append(payload)
         position = start + length
     return payloads, position, None
+
+
+def _has_frame(data: bytes, position: int) -> bool:
+    """Whether a good frame begins at that position or soon behind it."""
+    for start in range(position, min(position + _RESYNC_BYTES, len(data) - _FRAME.size)):
+        length, crc = _FRAME.unpack_from(data, start)
+        if 0 < length <= _RESYNC_ENTRY_BYTES:
+            payload = data[start + _FRAME.size : start + _FRAME.size + length]
+            if len(payload) == length and crc32c.crc32c(payload) == crc:
+                return True
+    return False

@@ -7,14 +7,15 @@ Source: kafka trunk, core/.../log/LogManager.scala: lockLogDirs, loadLogs, shutd
 core/.../server/KafkaRaftServer.scala (meta.properties).
 """
 
+import errno
 import os
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim.storage.checkpoints import (
@@ -23,96 +24,29 @@ from coordinator_sim.storage.checkpoints import (
     LOCK,
     LOG_STARTS,
     META_PROPERTIES,
-    PARTITION_METADATA,
     RECOVERY_POINTS,
     MetaProperties,
-    TopicPartitionOffsets,
     clean_shutdown_bytes,
     id_text,
     meta_properties_bytes,
-    meta_properties_of,
     offsets_checkpoint_bytes,
-    offsets_of_checkpoint,
-    topic_id_of,
 )
 from coordinator_sim.storage.contract import SegmentSettings
-from coordinator_sim.storage.file_store import FileStore, put_aside_name
-from coordinator_sim.storage.files import OPEN_FILES, Files, OpenFiles
-from coordinator_sim.storage.journal import Journal, JournalCut
-from coordinator_sim.storage.partition_folder import (
-    FolderRecovery,
-    Opening,
-    SegmentCut,
-    open_store,
-)
+from coordinator_sim.storage.file_store import FileStore
+from coordinator_sim.storage.files import OPEN_FILES, Files, OpenFiles, put_aside_name
+from coordinator_sim.storage.folder_checks import FolderChecks, Place, find_folders
+from coordinator_sim.storage.inventory_writer import InventoryWriter
+from coordinator_sim.storage.journal import Journal
+from coordinator_sim.storage.left_files import read_left_files
+from coordinator_sim.storage.losses import Loss, refusal
+from coordinator_sim.storage.partition_folder import open_store
+from coordinator_sim.storage.recovery_report import RecoveryReport, SegmentCut
 
 METADATA_JOURNAL: Final = "metadata.log"
-METADATA_TOPIC: Final = "__cluster_metadata"
-"""Of a KRaft broker, in a format of its own; none of ours."""
-
-_PARTITION: Final = re.compile(r"([A-Za-z0-9._-]{1,249})-(\d{1,9})")
 _LEFT: Final = "-delete"
 _STRAY: Final = "-stray"
 
 T = TypeVar("T")
-
-
-class RecoveryReport(Struct, kw_only=True):
-    """What the opening of a directory found and did.
-
-    Attributes:
-        path: Of the directory.
-        was_clean: Whether who had it before left in order, or nobody had it.
-        partition_count: Partitions that it holds.
-        elapsed_ms: That the opening took, without the journal.
-        scanned_bytes: Of batches whose CRCs were checked.
-        cuts: What segments lost, by partition and offset.
-        rebuilt: Segments whose indexes were missing or damaged.
-        removed: Files and folders of work that had not been finished.
-        strays: Folders of partitions that no topic knows, by their new names.
-        journal_cut: What the journal lost; None when it was whole.
-    """
-
-    path: str
-    was_clean: bool = True
-    partition_count: int = 0
-    elapsed_ms: int = 0
-    scanned_bytes: int = 0
-    cuts: list[SegmentCut] = []
-    rebuilt: list[str] = []
-    removed: list[str] = []
-    strays: list[str] = []
-    journal_cut: JournalCut | None = None
-
-    def add(self, recovery: FolderRecovery) -> None:
-        """Tell of one partition."""
-        self.scanned_bytes += recovery.scanned_bytes
-        self.cuts += recovery.cuts
-        self.rebuilt += recovery.rebuilt
-        self.removed += recovery.removed
-
-    def lines(self) -> list[str]:
-        """For a server's log; empty when there is nothing to tell."""
-        found = []
-        if not self.was_clean:
-            found.append(
-                f"{self.path}: not left in order; {self.partition_count} partitions, "
-                f"{self.scanned_bytes} bytes checked in {self.elapsed_ms} ms"
-            )
-        found += [f"{path}: unfinished work, removed" for path in self.removed]
-        found += [f"{path}: kept under this name, no topic knows it" for path in self.strays]
-        found += [f"{path}: indexes made anew" for path in self.rebuilt]
-        found += [
-            f"{cut.path}: {cut.reason}; cut at byte {cut.position}, {cut.cut_bytes} bytes are gone"
-            for cut in self.cuts
-        ]
-        if self.journal_cut is not None:
-            cut = self.journal_cut
-            found.append(
-                f"{self.path}/{METADATA_JOURNAL}: {cut.reason}; cut at byte {cut.position}, "
-                f"{cut.cut_bytes} bytes are gone"
-            )
-        return found
 
 
 class DirectorySettings(Struct, frozen=True, kw_only=True):
@@ -122,25 +56,32 @@ class DirectorySettings(Struct, frozen=True, kw_only=True):
         path: Of it; made if absent.
         node_id: For a new `meta.properties`.
         new_id: Draws 16 bytes, for the ids of a new directory.
+        node_ids: Ids that the directory may have; None for any.
         cluster_id: That it has to be of; None takes what it says.
         new_cluster_id: For a new directory; None draws one.
         open_file_limit: Segments open at once.
         sync_always: Whether every append is on the medium before it is answered.
+        accept_loss: Whether to go on without acknowledged data that is not there any more.
         elapsed_ms: Milliseconds on any clock, for the report.
     """
 
     path: str
     node_id: int
     new_id: Callable[[], bytes]
+    node_ids: tuple[int, ...] | None = None
     cluster_id: str | None = None
     new_cluster_id: str | None = None
     open_file_limit: int = OPEN_FILES
     sync_always: bool = False
+    accept_loss: bool = False
     elapsed_ms: Callable[[], int] = lambda: 0
 
 
 class LogDirectory:
     """An open directory, locked against others.
+
+    Its owner reads journals first, and then lets it `go_on`; until then nothing is changed that
+    another opening would miss.
 
     Args:
         settings: How it is opened.
@@ -150,6 +91,9 @@ class LogDirectory:
         meta: Whose it is.
         partitions: (topic, partition) -> the topic's id, None where a folder does not say.
         report: What opening found and did.
+        on_report: Takes lines about partitions that are opened, and mended, later.
+        change_count: Tells how many changes of metadata the journal holds.
+        is_stale: Whether `keep_inventory` has something to write.
 
     Raises:
         ConfigError: Another process has it, it is no directory, of another cluster, or damaged
@@ -161,12 +105,15 @@ class LogDirectory:
         self._settings = settings
         self._path = settings.path.rstrip("/") or "/"
         self._files = files or Files()
-        self._stores: dict[tuple[str, int], FileStore] = {}
+        self._stores: dict[Place, FileStore] = {}
         self._open_files = OpenFiles(self._files, settings.open_file_limit)
-        self._waiting: dict[tuple[str, int], FileStore] = {}
+        self._waiting: dict[Place, FileStore] = {}
         self._journals: list[Journal[object]] = []
-        self.partitions: dict[tuple[str, int], bytes | None] = {}
+        self.partitions: dict[Place, bytes | None] = {}
         self.report = RecoveryReport(path=self._path)
+        self.on_report: Callable[[list[str]], None] = lambda _lines: None
+        self.change_count: Callable[[], int] = lambda: 0
+        self.is_stale = False
         try:
             self._files.make_folder(self._path)
         except (FileExistsError, NotADirectoryError) as error:
@@ -174,9 +121,6 @@ class LogDirectory:
         self._lock = self._locked()
         try:
             self._load()
-        except DataError as error:
-            self._unlock()
-            raise ConfigError(f"{self._path}: {error}") from error
         except BaseException:
             self._unlock()
             raise
@@ -202,66 +146,95 @@ class LogDirectory:
         os.close(self._lock)
 
     def _load(self) -> None:
+        """Read the small files and find the partitions."""
         began_ms = self._settings.elapsed_ms()
-        self.meta, is_new = self._read_meta()
-        marker = f"{self._path}/{CLEAN_SHUTDOWN}"
-        self.report.was_clean = is_new or Path(marker).exists()
-        self._files.remove(marker)
-        self._recovery_points = self._checkpoint(RECOVERY_POINTS)
-        self._log_starts = self._checkpoint(LOG_STARTS)
-        self._find_partitions()
-        if not self.report.was_clean:
-            for topic, partition in self.partitions:
-                store, recovery = open_store(
-                    self._opening(topic, partition, SegmentSettings(), is_clean=False),
-                    self._open_files,
-                )
-                store.let_go()
-                self.report.add(recovery)
-        self.report.partition_count = len(self.partitions)
+        self._left = read_left_files(self._path, self._files)
+        folders = find_folders(self._path, self._files)
+        self.partitions = folders.partitions
+        self.report.removed += folders.removed
+        self.report.mended += self._left.mended
+        has_journal = Path(f"{self._path}/{METADATA_JOURNAL}").exists()
+        self._is_new = not (self._left.meta or self.partitions or has_journal)
+        self.report.was_clean = self._is_new or self._left.has_mark
+        self.meta = self._left.meta or self._new_meta()
+        self._checks = FolderChecks(
+            self._path,
+            self._open_files,
+            left=self._left,
+            folders=folders,
+            report=self.report,
+            accepts_loss=self._settings.accept_loss,
+        )
+        self._inventory = InventoryWriter(self._path, self._files, self.meta, self._checks)
         self.report.elapsed_ms = self._settings.elapsed_ms() - began_ms
+        self._require_ids()
+        if self._is_new:
+            self._write(META_PROPERTIES, meta_properties_bytes(self.meta))
 
-    def _read_meta(self) -> tuple[MetaProperties, bool]:
-        wanted = self._settings.cluster_id
-        data = self._files.read_whole(f"{self._path}/{META_PROPERTIES}")
-        if data is None:
-            meta = MetaProperties(
-                cluster_id=wanted
-                or self._settings.new_cluster_id
-                or id_text(self._settings.new_id()),
-                node_id=self._settings.node_id,
-                directory_id=id_text(self._settings.new_id()),
-            )
-            self._write(META_PROPERTIES, meta_properties_bytes(meta))
-            return meta, True
-        meta = meta_properties_of(data.decode("utf-8", "replace"))
-        if wanted is not None and meta.cluster_id != wanted:
+    def _require_ids(self) -> None:
+        """Refuse a directory of another cluster or broker."""
+        wanted, node_ids = self._settings.cluster_id, self._settings.node_ids
+        if wanted is not None and self.meta.cluster_id != wanted:
             raise ConfigError(
-                f"{self._path} is of cluster {meta.cluster_id}, not {wanted}; "
+                f"{self._path} is of cluster {self.meta.cluster_id}, not {wanted}; "
                 "choose another --log-dir or no cluster id"
             )
-        return meta, False
+        if node_ids is not None and self.meta.node_id not in node_ids:
+            raise ConfigError(
+                f"{self._path}/{META_PROPERTIES}: says node.id={self.meta.node_id}, and the "
+                f"brokers here are {node_ids[0]} to {node_ids[-1]}: give --brokers "
+                f"{max(self.meta.node_id, 1)}, or write node.id={node_ids[0]}"
+            )
 
-    def _checkpoint(self, name: str) -> TopicPartitionOffsets:
-        data = self._files.read_whole(f"{self._path}/{name}")
-        return {} if data is None else offsets_of_checkpoint(data.decode("ascii", "replace"))
+    def _new_meta(self) -> MetaProperties:
+        settings = self._settings
+        if not self._is_new:
+            self.report.losses.append(
+                Loss(
+                    path=f"{self._path}/{META_PROPERTIES}",
+                    finding="is gone, though the directory is in use",
+                    meaning="the ids of its cluster and of its broker are lost, and others take "
+                    "their place",
+                )
+            )
+        return MetaProperties(
+            cluster_id=settings.cluster_id or settings.new_cluster_id or id_text(settings.new_id()),
+            node_id=settings.node_id,
+            directory_id=id_text(settings.new_id()),
+        )
 
-    def _find_partitions(self) -> None:
-        found: dict[tuple[str, int], bytes | None] = {}
-        with os.scandir(self._path) as entries:
-            names = [entry.name for entry in entries if entry.is_dir()]
-        for name in sorted(names):
-            match = _PARTITION.fullmatch(name)
-            if name.endswith(_LEFT):
-                self._files.remove_tree(f"{self._path}/{name}")
-                self.report.removed.append(f"{self._path}/{name}")
-            elif match is not None and match[1] != METADATA_TOPIC:
-                found[match[1], int(match[2])] = self._topic_id_in(name)
-        self.partitions = dict(sorted(found.items()))
+    def go_on(
+        self, expected: Mapping[Place, bytes] | None = None, gone: Container[bytes] = ()
+    ) -> None:
+        """Check the partitions, recover them where that is due, and take the directory over.
 
-    def _topic_id_in(self, name: str) -> bytes | None:
-        data = self._files.read_whole(f"{self._path}/{name}/{PARTITION_METADATA}")
-        return None if data is None else topic_id_of(data.decode("utf-8", "replace"))
+        Args:
+            expected: Partitions that there are, with their topics' ids; None to go by the folders.
+            gone: Ids of topics that were deleted: what is left of them is no loss.
+
+        Raises:
+            LossError: Acknowledged data is missing, and `accept_loss` is not set. Another opening
+                finds the same.
+            OSError: Something cannot be read or mended.
+        """
+        began_ms = self._settings.elapsed_ms()
+        self._checks.run(expected, gone)
+        self.report.partition_count = len(self.partitions)
+        self.report.elapsed_ms += self._settings.elapsed_ms() - began_ms
+        if self.report.losses and not self._settings.accept_loss:
+            raise refusal(self._path, self.report.losses)
+        for place in self._checks.strays:
+            self.put_aside(*place)
+        if not self._left.has_meta:
+            self._write(META_PROPERTIES, meta_properties_bytes(self.meta))
+        if self._is_new or self.report.losses or not self._left.is_sealed:
+            self.keep_inventory()
+        self._files.remove(f"{self._path}/{CLEAN_SHUTDOWN}")
+
+    @property
+    def known_change_count(self) -> int:
+        """Changes of metadata that the journal holds, at least."""
+        return 0 if self._left.inventory is None else self._left.inventory.metadata_version
 
     # -- partitions ------------------------------------------------------------------------------
 
@@ -286,16 +259,35 @@ class LogDirectory:
         known = self.partitions.get(place)
         if known is not None and topic_id is not None and known != topic_id:
             self.put_aside(topic, partition)
-        opening = self._opening(topic, partition, settings, topic_id=topic_id)
+        opening = replace(self._checks.opening(place, settings), topic_id=topic_id)
         store, recovery = open_store(opening, self._open_files)
         self.report.add(recovery)
+        if recovery.losses and not opening.accepts_loss:
+            store.let_go()
+            loss = recovery.losses[0]
+            raise OSError(errno.EIO, f"{loss.finding}: {loss.meaning}", loss.path)
+        self.on_report([f"lost: {loss.line()}" for loss in recovery.losses] + recovery.lines())
         store.sync_always = self._settings.sync_always
-        store.on_delete = lambda: self.delete(topic, partition)
-        store.on_log_start = lambda offset: self._keep_log_start(place, offset)
-        store.on_waiting = lambda: self._waiting.setdefault(place, store)
+        self._connect(store, place)
         self._stores[place] = store
+        self._checks.sealed.pop(place, None)
         self.partitions[place] = topic_id if topic_id is not None else known
         return store
+
+    def _connect(self, store: FileStore, place: Place) -> None:
+        hooks = store.hooks
+        hooks.delete = lambda: self.delete(*place)
+        hooks.log_start = lambda offset: self._keep_log_start(place, offset)
+        hooks.waiting = lambda: self._wait(place, store)
+        hooks.grown = self._grown
+        hooks.replace = lambda: self._segments_go(place[0])
+        hooks.mended = lambda line: self.on_report([line])
+
+    def _wait(self, place: Place, store: FileStore) -> None:
+        self._waiting[place] = store
+
+    def _grown(self) -> None:
+        self.is_stale = True
 
     def delete(self, topic: str, partition: int) -> None:
         """Delete a partition with all that is in it; nothing happens when there is none.
@@ -323,32 +315,16 @@ class LogDirectory:
     def _renamed(self, topic: str, partition: int, suffix: str) -> str:
         place = (topic, partition)
         topic_id = self.partitions.pop(place, None) or b""
-        self._recovery_points.pop(place, None)
-        self._log_starts.pop(place, None)
+        self._left.recovery_points.pop(place, None)
+        self._left.log_starts.pop(place, None)
+        self._left.ends.pop(place, None)
+        self._checks.forget(place)
+        self.is_stale = True
         folder = f"{self._path}/{topic}-{partition}"
         new = put_aside_name(folder, f".{topic_id.hex()}{suffix}")
         self._files.remove_tree(new)
         self._files.rename(folder, new)
         return new
-
-    def _opening(
-        self,
-        topic: str,
-        partition: int,
-        settings: SegmentSettings,
-        *,
-        topic_id: bytes | None = None,
-        is_clean: bool = True,
-    ) -> Opening:
-        place = (topic, partition)
-        return Opening(
-            folder=f"{self._path}/{topic}-{partition}",
-            settings=settings,
-            topic_id=topic_id,
-            log_start_offset=self._log_starts.get(place, 0),
-            recovery_point=self._recovery_points.get(place, 0),
-            is_clean=is_clean,
-        )
 
     # -- the journal -----------------------------------------------------------------------------
 
@@ -369,15 +345,63 @@ class LogDirectory:
         except DataError as error:
             raise ConfigError(str(error)) from error
         self._journals.append(journal)  # type: ignore[arg-type] # flushed and closed alone
-        self.report.journal_cut = journal.cut
+        damage = journal.damage
+        if damage is not None and damage.left_bytes == 0 and entries:
+            self.report.mended.append(f"{path}: {damage.reason}; its beginning is written anew")
+        elif damage is not None and (self.report.was_clean or not damage.is_torn):
+            self.lose_metadata(f"is damaged at byte {damage.position} ({damage.reason})")
+        elif damage is None and not Path(path).exists() and self.known_change_count:
+            self.lose_metadata("is gone")
+        if self._settings.accept_loss or not self.report.losses:
+            kept_as = journal.begin()
+            if damage is not None and damage.left_bytes:
+                self.report.cuts.append(
+                    SegmentCut(
+                        path=path,
+                        position=damage.position,
+                        cut_bytes=damage.left_bytes,
+                        reason=damage.reason,
+                        kept_as=kept_as,
+                    )
+                )
         return journal, entries
+
+    def lose_metadata(self, finding: str) -> None:
+        """Tell of changes of metadata that are missing, before `go_on`."""
+        self.report.losses.append(
+            Loss(
+                path=f"{self._path}/{METADATA_JOURNAL}",
+                finding=finding,
+                meaning="topics, settings, ACLs, users, quotas and producer ids from there on are "
+                "lost; topics are found again by their folders",
+            )
+        )
 
     def wipe(self) -> None:
         """Delete every partition, and let every journal be empty."""
+        self._inventory.keep({}, {}, 0)
         for topic, partition in list(self.partitions):
             self.delete(topic, partition)
         for journal in self._journals:
             journal.rewrite(())
+
+    # -- the inventory ---------------------------------------------------------------------------
+
+    def keep_inventory(self) -> None:
+        """Write down what there is for certain, for an opening after a crash.
+
+        Raises:
+            OSError: The medium refuses it; the old inventory is there.
+        """
+        self._inventory.keep(self.partitions, self._stores, self.change_count())
+        self.is_stale = False
+        for store in self._stores.values():
+            store.hooks.grown = self._grown
+
+    def _segments_go(self, topic: str) -> None:
+        """The cleaner is about to replace segments of a topic."""
+        if self._checks.forget_segments(topic):
+            self.keep_inventory()
 
     # -- flushing and leaving --------------------------------------------------------------------
 
@@ -413,13 +437,15 @@ class LogDirectory:
         Raises:
             OSError: A checkpoint could not be written; the old one is there.
         """
-        ends = self._checkpoint(HIGH_WATERMARKS)
+        left = self._left
+        for place, entry in self._checks.known.items():
+            left.ends[place] = entry.end_offset
         for place, store in self._stores.items():
-            self._recovery_points[place] = store.flushed_offset
-            ends[place] = store.next_offset
-        ends = {place: end for place, end in ends.items() if place in self.partitions}
-        self._write(RECOVERY_POINTS, offsets_checkpoint_bytes(self._recovery_points))
-        self._write(LOG_STARTS, offsets_checkpoint_bytes(self._log_starts))
+            left.recovery_points[place] = store.flushed_offset
+            left.ends[place] = store.next_offset
+        ends = {place: end for place, end in left.ends.items() if place in self.partitions}
+        self._write(RECOVERY_POINTS, offsets_checkpoint_bytes(left.recovery_points))
+        self._write(LOG_STARTS, offsets_checkpoint_bytes(left.log_starts))
         self._write(HIGH_WATERMARKS, offsets_checkpoint_bytes(ends))
 
     def close(self, broker_epoch: int = -1) -> None:
@@ -439,7 +465,10 @@ class LogDirectory:
             self.checkpoint()
             for journal in self._journals:
                 journal.flush()
-            self._write(CLEAN_SHUTDOWN, clean_shutdown_bytes(broker_epoch))
+            # A broker of Kafka writes no end of line: so the mark tells who left last.
+            mark = clean_shutdown_bytes(broker_epoch) + b"\n"
+            self._inventory.seal(self.partitions, self._stores, self.change_count(), mark)
+            self._write(CLEAN_SHUTDOWN, mark)
             self._files.sync_folder(self._path)
         finally:
             self.abandon()
@@ -455,8 +484,8 @@ class LogDirectory:
         self._unlock()
 
     def _keep_log_start(self, place: tuple[str, int], offset: int) -> None:
-        self._log_starts[place] = offset
-        self._write(LOG_STARTS, offsets_checkpoint_bytes(self._log_starts))
+        self._left.log_starts[place] = offset
+        self._write(LOG_STARTS, offsets_checkpoint_bytes(self._left.log_starts))
 
     def _write(self, name: str, data: bytes) -> None:
         self._files.replace(f"{self._path}/{name}", data)

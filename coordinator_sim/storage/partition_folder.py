@@ -3,58 +3,42 @@
 Source: kafka trunk, storage/.../internals/log/LogLoader.java, in its order.
 """
 
+import errno
 import os
 import re
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Final
 
 from msgspec import Struct
 
 from coordinator_sim.errors import DataError
-from coordinator_sim.storage.checkpoints import LEADER_EPOCHS, epochs_of_checkpoint
+from coordinator_sim.storage.checkpoints import (
+    LEADER_EPOCHS,
+    PARTITION_METADATA,
+    epochs_of_checkpoint,
+)
 from coordinator_sim.storage.contract import AbortedTransaction, EpochStart, SegmentSettings
 from coordinator_sim.storage.file_store import CLEANED, SIDE_FILES, SWAP, FileStore
 from coordinator_sim.storage.files import Files, OpenFiles
 from coordinator_sim.storage.indexes import aborted_from_bytes
+from coordinator_sim.storage.inventory import PartitionEntry
+from coordinator_sim.storage.losses import Loss, meaning_of
+from coordinator_sim.storage.recovery_report import FolderRecovery, SegmentCut
 from coordinator_sim.storage.segment_file import SegmentFile
+from coordinator_sim.wire.segments import Damage
 
-_FILE: Final = re.compile(r"(\d{20})(\.log|\.index|\.timeindex|\.txnindex|\.snapshot)(\.\w+)?")
 _DELETED: Final = ".deleted"
+_FILE: Final = re.compile(
+    r"(\d{20})(\.log|\.index|\.timeindex|\.txnindex|\.snapshot)(\.cleaned|\.swap|\.deleted)?"
+)
+_NAMED: Final = (LEADER_EPOCHS, PARTITION_METADATA)
 _TEMPORARY: Final = ".tmp"
+
+_LOG: Final = (".log", "")
 
 _Found = dict[tuple[int, str, str], int]
 """(offset, kind, `.cleaned` or `.swap` or nothing) -> size in bytes, in order of names."""
-
-
-class SegmentCut(Struct, frozen=True, kw_only=True):
-    """What recovery took from a segment.
-
-    Args:
-        path: Of its file.
-        position: Where the file ends now; 0 for one that was removed whole.
-        cut_bytes: From there to its former end.
-        reason: What is wrong there.
-    """
-
-    path: str
-    position: int
-    cut_bytes: int
-    reason: str
-
-
-class FolderRecovery(Struct, kw_only=True):
-    """What the opening of a partition's folder found and did.
-
-    Attributes:
-        scanned_bytes: Of batches whose CRCs were checked.
-        cuts: By offset.
-        rebuilt: Segments whose indexes were missing or damaged.
-        removed: Files of work that had not been finished.
-    """
-
-    scanned_bytes: int = 0
-    cuts: list[SegmentCut] = []
-    rebuilt: list[str] = []
-    removed: list[str] = []
 
 
 class Opening(Struct, frozen=True, kw_only=True):
@@ -66,7 +50,14 @@ class Opening(Struct, frozen=True, kw_only=True):
         topic_id: For a folder that is new.
         log_start_offset: As the checkpoint says; 0 unless it says more.
         recovery_point: Everything before it is on the medium.
-        is_clean: Whether who had it open last left in order: then only indexes are looked at.
+        is_clean: Whether who had it open last left in order: then only indexes are looked at, and
+            no write was torn.
+        scans_all: Whether every batch is checked, whatever `recovery_point` says.
+        place: Topic and partition, for messages.
+        known: What the partition held for certain, at least; None where nothing tells.
+        is_exact: Whether it held just that.
+        accepts_loss: Whether to go on with what is left of acknowledged batches; else a folder that
+            lacks some stays as it is, and its store cannot be used.
     """
 
     folder: str
@@ -75,10 +66,19 @@ class Opening(Struct, frozen=True, kw_only=True):
     log_start_offset: int = 0
     recovery_point: int = 0
     is_clean: bool = True
+    scans_all: bool = False
+    place: tuple[str, int] = ("", 0)
+    known: PartitionEntry | None = None
+    is_exact: bool = False
+    accepts_loss: bool = True
 
 
 def open_store(opening: Opening, open_files: OpenFiles) -> tuple[FileStore, FolderRecovery]:
     """The store of a folder, recovered where that is due.
+
+    Returns:
+        The store, which is empty and not to be used where the recovery has losses that are not
+        accepted; and what was found.
 
     Raises:
         OSError: The folder or a file in it cannot be read, or not be mended.
@@ -88,12 +88,17 @@ def open_store(opening: Opening, open_files: OpenFiles) -> tuple[FileStore, Fold
     store.log_start_offset = opening.log_start_offset
     files = open_files.files
     found = _finish_swaps(opening.folder, _files_in(opening.folder, files), files, recovery)
-    found = _without_orphans(opening.folder, found, files, recovery)
     segments, scanned_from = _Loading(opening, open_files, recovery).segments(found)
+    if recovery.losses and not opening.accepts_loss:
+        return store, recovery
+    found = _without_orphans(opening.folder, _files_in(opening.folder, files), files, recovery)
     snapshots = [base for base, kind, _ in found if kind == ".snapshot"]
     if scanned_from is not None:
         snapshots = _trusted(opening.folder, snapshots, scanned_from, open_files.files)
     epochs = _epochs_in(opening.folder, open_files.files)
+    store.learns_epochs = epochs is None and bool(segments)
+    store.expects_snapshot = opening.is_clean and opening.is_exact and scanned_from is None
+    epochs = epochs if segments or epochs else []
     store.adopt(
         segments,
         aborted=_aborted_in(opening.folder, found, scanned_from, open_files.files),
@@ -106,14 +111,40 @@ def open_store(opening: Opening, open_files: OpenFiles) -> tuple[FileStore, Fold
     return store, recovery
 
 
+def log_sizes(folder: str) -> dict[int, int]:
+    """Base offset -> length of each `.log` file of a folder, by offset.
+
+    Raises:
+        OSError: The folder cannot be read, or another folder has the name of one of its files.
+    """
+    found: dict[int, int] = {}
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            match = _FILE.fullmatch(entry.name)
+            if match is not None or entry.name in _NAMED:
+                _require_file(entry)
+            if match is not None and match[2] == ".log" and not match[3]:
+                found[int(match[1])] = entry.stat().st_size
+    return dict(sorted(found.items()))
+
+
+def _require_file(entry: os.DirEntry[str]) -> None:
+    if entry.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a folder, and a file belongs there", entry.path)
+
+
 def _files_in(folder: str, files: Files) -> _Found:
     """The segments' files; what was being written when a process died is removed."""
     found: _Found = {}
     with os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
-            match = _FILE.fullmatch(entry.name)
-            if entry.name.endswith(_TEMPORARY):
-                files.remove(f"{folder}/{entry.name}")
+            name = entry.name.removesuffix(_TEMPORARY)
+            match = _FILE.fullmatch(name)
+            if match is None and name not in _NAMED:
+                continue
+            _require_file(entry)
+            if name != entry.name:
+                files.remove(entry.path)
             elif match is not None:
                 found[int(match[1]), match[2], match[3] or ""] = entry.stat().st_size
     return found
@@ -179,14 +210,18 @@ class _Loading:
         self._opening = opening
         self._open_files = open_files
         self._recovery = recovery
+        known = opening.known
+        self._known_end = 0 if known is None else known.end_offset
+        self._known_sizes = {} if known is None else {s[0]: s[1] for s in _tuples(known)}
 
     def segments(self, found: _Found) -> tuple[list[SegmentFile], int | None]:
         """All that are good, in order, and from which offset on they were scanned.
 
         Source: LogLoader.recoverLog: after a cut, what follows is gone.
         """
-        sizes = {base: size for (base, kind, _), size in found.items() if kind == ".log"}
+        sizes = {base: size for (base, kind, at), size in found.items() if (kind, at) == _LOG}
         bases = list(sizes)
+        self._miss_segments(sizes)
         scan_from = self._scan_from(bases)
         scanned_from: int | None = None
         kept: list[SegmentFile] = []
@@ -197,57 +232,133 @@ class _Loading:
             after = bases[index + 1] if index + 1 < len(bases) else None
             is_sound = segment.load(sizes[base], next_offset=after)
             kept.append(segment)
-            if is_sound and (scan_from is None or base < scan_from):
+            is_due = scan_from is not None and base >= scan_from
+            if is_sound and not is_due and not self._is_shorter(base, sizes[base]):
                 continue
             scanned_from = base if scanned_from is None else scanned_from
-            if scan_from is None or base < scan_from:
+            if not is_sound and (not is_due or self._opening.is_clean):
                 self._recovery.rebuilt.append(segment.path)
-            if self._is_cut(segment, sizes[base]):
-                self._remove_rest(bases[index + 1 :], sizes)
+            if self._is_cut(segment, sizes[base], after):
+                self._put_rest_aside(bases[index + 1 :], sizes)
                 break
             if after is not None:
                 segment.close_for_good()
-        if kept:
+        self._miss_end(kept)
+        if kept and self._goes_on:
             kept[-1].reopen()
         return self._not_before_start(kept), scanned_from
 
+    @property
+    def _goes_on(self) -> bool:
+        return self._opening.accepts_loss or not self._recovery.losses
+
     def _scan_from(self, bases: list[int]) -> int | None:
         """The base offset of the first segment that may be damaged; None when none is."""
-        if self._opening.is_clean or not bases:
+        if not bases:
+            return None
+        if self._opening.scans_all:
+            return bases[0]
+        if self._opening.is_clean:
             return None
         before = [base for base in bases if base <= self._opening.recovery_point]
         return before[-1] if before else bases[0]
 
-    def _is_cut(self, segment: SegmentFile, size_bytes: int) -> bool:
+    def _is_shorter(self, base: int, size: int) -> bool:
+        return size < self._known_sizes.get(base, 0)
+
+    def _is_cut(self, segment: SegmentFile, size_bytes: int, after: int | None) -> bool:
+        """Scan a segment; whether what follows in it cannot be used."""
         segment.size_bytes = size_bytes
         damage = segment.recover()
         segment.close()
         self._recovery.scanned_bytes += size_bytes
         if damage is None:
+            if after is not None and self._is_shorter(segment.base_offset, size_bytes):
+                self._lose(segment.path, _ends_at(segment.next_offset), segment.next_offset, after)
             return False
+        is_loss = self._is_loss(segment, damage, after)
+        if is_loss:
+            end = max(self._known_end, segment.next_offset)
+            finding = f"is damaged at byte {damage.position} ({damage.reason})"
+            self._lose(segment.path, finding, segment.next_offset, end)
+        if self._goes_on:
+            self._cut(segment, damage, is_kept=not damage.is_torn or is_loss)
+        return True
+
+    def _is_loss(self, segment: SegmentFile, damage: Damage, after: int | None) -> bool:
+        """Whether damage took something that was acknowledged.
+
+        A write that nobody was told of leaves its beginning at the end of the newest segment, and
+        only where the last owner did not leave in order.
+        """
+        if segment.next_offset < self._known_end or after is not None:
+            return True
+        if self._opening.is_exact:
+            return False
+        return self._opening.is_clean or not damage.is_torn
+
+    def _cut(self, segment: SegmentFile, damage: Damage, *, is_kept: bool) -> None:
+        files, kept_as = self._open_files.files, ""
+        if is_kept:
+            fd = self._open_files.fd(segment)
+            kept_as = files.keep_aside(
+                segment.path, files.read(fd, damage.invalid_bytes, damage.position)
+            )
+        segment.cut_damage()
+        segment.close()
         self._recovery.cuts.append(
             SegmentCut(
                 path=segment.path,
                 position=damage.position,
                 cut_bytes=damage.invalid_bytes,
                 reason=damage.reason,
+                kept_as=kept_as,
             )
         )
-        return True
 
-    def _remove_rest(self, bases: list[int], sizes: dict[int, int]) -> None:
+    def _put_rest_aside(self, bases: list[int], sizes: dict[int, int]) -> None:
+        """What follows a cut is no part of the log any more; it is kept under other names."""
+        if not self._goes_on:
+            return
+        files = self._open_files.files
         for base in bases:
             path = _path(self._opening.folder, base, ".log")
-            for kind in (".log", *SIDE_FILES):
-                self._open_files.files.remove(_path(self._opening.folder, base, kind))
+            kept_as = files.keep_aside(path)
+            for kind in SIDE_FILES:
+                files.remove(_path(self._opening.folder, base, kind))
             self._recovery.cuts.append(
                 SegmentCut(
                     path=path,
                     position=0,
                     cut_bytes=sizes[base],
                     reason="a segment before it was cut",
+                    kept_as=kept_as,
                 )
             )
+
+    def _miss_segments(self, sizes: dict[int, int]) -> None:
+        """Find the segments that were there, and are not."""
+        bases = [*self._known_sizes, self._known_end]
+        for base, after in pairwise(bases):
+            if base not in sizes and max(base, self._opening.log_start_offset) < after:
+                self._lose(_path(self._opening.folder, base, ".log"), "is gone", base, after)
+
+    def _miss_end(self, kept: list[SegmentFile]) -> None:
+        """Find a log that ends too soon, though no file of it shows why."""
+        end = kept[-1].next_offset if kept else 0
+        start = max(end, self._opening.log_start_offset)
+        if self._recovery.losses or start >= self._known_end:
+            return
+        if kept:
+            path, finding = kept[-1].path, _ends_at(end)
+        else:
+            path, finding = self._opening.folder, "holds no segment"
+        finding += f", and {self._known_end} were acknowledged"
+        self._lose(path, finding, start, self._known_end)
+
+    def _lose(self, path: str, finding: str, first: int, end: int) -> None:
+        meaning = meaning_of(*self._opening.place, first, end)
+        self._recovery.losses.append(Loss(path=path, finding=finding, meaning=meaning))
 
     def _not_before_start(self, kept: list[SegmentFile]) -> list[SegmentFile]:
         """None of them when they end before the log's start, which then is where it goes on.
@@ -256,10 +367,18 @@ class _Loading:
         """
         if not kept or kept[-1].next_offset >= self._opening.log_start_offset:
             return kept
-        self._remove_rest(
+        self._put_rest_aside(
             [s.base_offset for s in kept], {s.base_offset: s.size_bytes for s in kept}
         )
         return []
+
+
+def _tuples(known: PartitionEntry) -> Iterator[tuple[int, int]]:
+    return ((segment.base_offset, segment.size_bytes) for segment in known.segments)
+
+
+def _ends_at(offset: int) -> str:
+    return f"ends at offset {offset}"
 
 
 def _trusted(folder: str, snapshots: list[int], scanned_from: int, files: Files) -> list[int]:
@@ -287,9 +406,9 @@ def _aborted_in(
 
 
 def _epochs_in(folder: str, files: Files) -> list[EpochStart] | None:
-    """The epochs of leaders; None, and they are to be learned anew, where that file is damaged."""
+    """The epochs of leaders; None, and they are to be learned anew, without a good file of them."""
     data = files.read_whole(f"{folder}/{LEADER_EPOCHS}")
     try:
-        return epochs_of_checkpoint((data or b"0\n0\n").decode("ascii", "replace"))
+        return epochs_of_checkpoint(data.decode("ascii", "replace")) if data else None
     except DataError:
         return None

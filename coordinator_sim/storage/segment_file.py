@@ -169,7 +169,11 @@ class SegmentFile:
         self.next_offset = last_offset + 1
 
     def read(self, offset: int, max_bytes: int, before_offset: int) -> bytes:
-        """Batches from the one that holds an offset on; see `SegmentStore.read`."""
+        """Batches from the one that holds an offset on; see `SegmentStore.read`.
+
+        Raises:
+            OSError: It cannot be read, or what stands before that offset is no batch.
+        """
         if offset >= self.next_offset or self.size_bytes == 0:
             return b""
         found = self._find(offset)
@@ -291,22 +295,32 @@ class SegmentFile:
         self._read_tail()
 
     def recover(self) -> Damage | None:
-        """Read all of it, check it, cut it at the first bad batch, make its indexes anew.
+        """Read all of it, check it, end it before the first bad batch, make its indexes anew.
+
+        A file with a bad batch stays as it is, and so do its indexes, until `cut_damage`.
 
         Returns:
-            What was wrong; None when all was well. Source: LogSegment.recover.
+            What is wrong; None when all is well. Source: LogSegment.recover.
         """
         self._offsets, self._times = OffsetIndex(), TimeIndex()
         size_bytes, self.size_bytes, self._since_entry = self.size_bytes, 0, 0
         self.next_offset, self.max_timestamp_ms = self.base_offset, -1
         self._max_offset, self.first_timestamp_ms = self.base_offset, -1
         damage = self._scan(size_bytes) if size_bytes else None
-        if damage is not None:
-            self._open_files.files.truncate(self._open_files.fd(self), self.size_bytes)
         self.is_unsynced = True
         self._followed = _NO_ENTRY
-        self.rest_dirty()
+        if damage is None:
+            self.rest_dirty()
         return damage
+
+    def cut_damage(self) -> None:
+        """Cut off what `recover` found to be no good batch.
+
+        Raises:
+            OSError: The file cannot be cut.
+        """
+        self._open_files.files.truncate(self._open_files.fd(self), self.size_bytes)
+        self.rest_dirty()
 
     def _scan(self, size_bytes: int) -> Damage | None:
         fd = self._open_files.fd(self)
@@ -329,9 +343,13 @@ class SegmentFile:
         begin = self._followed[1] if self._followed[0] == offset else None
         if begin is None:
             begin = self._indexes()[0].position(offset - self.base_offset)
+        end = begin
         for position, size, base, last, _ in self._walk(begin):
             if last >= offset:
                 return position, size, base
+            end = position + size
+        if end < self.size_bytes:
+            raise OSError(errno.EIO, f"no batch begins at byte {end}", self.path)
         return None
 
     def _walk(self, position: int, offset: int | None = None) -> Iterator[tuple[int, ...]]:

@@ -13,7 +13,8 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.errors import WireFormatError
-from coordinator_sim.wire.stored_batches import StoredBatch, next_batch
+from coordinator_sim.wire.record_batches import CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD
+from coordinator_sim.wire.stored_batches import MAGIC_AT, StoredBatch, next_batch
 
 SEGMENT_BYTES: Final = 104_857_600
 """`offsets.topic.segment.bytes` by default."""
@@ -21,6 +22,11 @@ SEGMENT_BYTES: Final = 104_857_600
 _NAME_DIGITS: Final = 20
 _MAX_OFFSET_SPAN: Final = 2**31 - 1
 """An index holds 32 bits of an offset. Source: LogSegment.canConvertToRelativeOffset."""
+
+
+_CUT_SHORT: Final = "the last batch is cut short"
+_MAX_CHECKS: Final = 1_000
+"""Of CRCs where a batch is looked for, so that no file makes the search long."""
 
 
 class CorruptSegmentError(WireFormatError):
@@ -34,11 +40,14 @@ class Damage(Struct, frozen=True, kw_only=True):
         position: Of the first byte that is no good batch.
         invalid_bytes: From there to the end.
         reason: What is wrong there.
+        is_torn: Whether a process that died while it wrote leaves just that: the beginning of one
+            batch, or zeros.
     """
 
     position: int
     invalid_bytes: int
     reason: str
+    is_torn: bool = False
 
 
 class SegmentReader:
@@ -72,7 +81,7 @@ class SegmentReader:
                 return
             if batch is None:
                 if position < len(self._data):
-                    self._stop(position, "the last batch is cut short")
+                    self._stop(position, _CUT_SHORT)
                 return
             if self._check_crc and not batch.is_valid:
                 self._stop(position, f"batch at offset {batch.last_offset}: wrong CRC")
@@ -94,9 +103,31 @@ class SegmentReader:
 
     def _stop(self, position: int, reason: str) -> None:
         rest = self._data[position:]
+        is_torn = reason == _CUT_SHORT and not has_batch(rest)
         if not any(rest):
-            reason = "the tail is filled with zeros"
-        self.damage = Damage(position=position, invalid_bytes=len(rest), reason=reason)
+            reason, is_torn = "the tail is filled with zeros", True
+        self.damage = Damage(
+            position=position, invalid_bytes=len(rest), reason=reason, is_torn=is_torn
+        )
+
+
+def has_batch(data: bytes | memoryview) -> bool:
+    """Whether a good batch of magic 2 lies anywhere in these bytes.
+
+    Behind a batch that is cut short there is none, unless its length is what is damaged.
+    """
+    raw = bytes(data)
+    at, checks = raw.find(CURRENT_MAGIC, MAGIC_AT), 0
+    while at >= 0 and checks < _MAX_CHECKS:
+        start = at - MAGIC_AT
+        length = int.from_bytes(raw[start + 8 : start + LOG_OVERHEAD], "big", signed=True)
+        if HEADER_SIZE - LOG_OVERHEAD <= length <= len(raw) - start - LOG_OVERHEAD:
+            checks += 1
+            batch = next_batch(raw, start)
+            if batch is not None and batch.is_valid:
+                return True
+        at = raw.find(CURRENT_MAGIC, at + 1)
+    return False
 
 
 class EncodedBatch(Struct, frozen=True, gc=False):

@@ -43,7 +43,8 @@ from coordinator_sim.wire.record_bytes import (
 )
 
 _CODEC_MASK: Final = 0x07
-_MAGIC_AT: Final = 16
+MAGIC_AT: Final = 16
+"""Where a batch or an entry says its format."""
 _FRONT: Final = struct.Struct(">qi")
 _LEGACY_FRONT: Final = struct.Struct(">Ibb")
 _TIMESTAMP: Final = struct.Struct(">q")
@@ -90,7 +91,7 @@ class StoredBatch:
         self._data = data
         self.position = position
         self.size = size
-        self.magic: int = data[position + _MAGIC_AT]
+        self.magic: int = data[position + MAGIC_AT]
         self.leader_epoch = self.producer_id = self.producer_epoch = self.base_sequence = NO_ID
         self.count: int | None = None
         """Records, as the header says; None before magic 2."""
@@ -354,7 +355,7 @@ def next_batch(data: bytes | memoryview, position: int) -> StoredBatch | None:
         )
     if left < LOG_OVERHEAD + length:
         return None
-    magic = data[position + _MAGIC_AT]
+    magic = data[position + MAGIC_AT]
     require_magic(magic, position)
     if magic >= CURRENT_MAGIC and length < HEADER_SIZE - LOG_OVERHEAD:
         raise WireFormatError(f"record batch: size {length} is below its header's", position)

@@ -33,19 +33,41 @@ class KeptWorld:
         troubles: What its log says.
     """
 
-    def __init__(self, path: Path, brokers: int = 1, profile: Profile = DEFAULT_PROFILE) -> None:
+    def __init__(
+        self,
+        path: Path,
+        brokers: int = 1,
+        profile: Profile = DEFAULT_PROFILE,
+        *,
+        accept_loss: bool = False,
+    ) -> None:
         self.path = path
         self.profile = profile
         self.files = FaultyFiles()
+        self.accept_loss = accept_loss
         self.brokers = tuple(range(1, brokers + 1))
         self.begin()
 
     def begin(self) -> None:
         """A process begins."""
         self.troubles: list[str] = []
-        how = DirectorySettings(path=str(self.path), node_id=1, new_id=lambda: bytes(15) + b"\x01")
+        how = DirectorySettings(
+            path=str(self.path),
+            node_id=1,
+            node_ids=self.brokers,
+            new_id=lambda: bytes(15) + b"\x01",
+            accept_loss=self.accept_loss,
+        )
         self.directory = LogDirectory(how, self.files)
-        self.kept = KeptCluster(self.directory)
+        self.directory.on_report = self.troubles.extend
+        try:
+            self.kept = KeptCluster(self.directory)
+        except BaseException:
+            self.directory.abandon()
+            raise
+        finally:
+            lines = self.directory.report.lines(accept_loss=self.accept_loss)
+            self.troubles.extend(lines)
         self.serve()
 
     def serve(self) -> None:

@@ -166,6 +166,7 @@ def test_partitions_without_a_journal_are_served(tmp_path: Path) -> None:
     world.commit("g", 1)
     world.cluster.leave()
     (tmp_path / "metadata.log").unlink()
+    (tmp_path / "log-inventory").unlink()
     (tmp_path / "__cluster_metadata-0").mkdir()
     world.begin()
     assert list(world.cluster.image.topics) == ["__consumer_offsets", "t"]

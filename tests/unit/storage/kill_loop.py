@@ -39,7 +39,9 @@ class Named(Struct, frozen=True, tag=True):
 
 def directory(path: str) -> LogDirectory:
     """The directory, whose ids do not matter."""
-    return LogDirectory(DirectorySettings(path=path, node_id=1, new_id=lambda: bytes(16)))
+    opened = LogDirectory(DirectorySettings(path=path, node_id=1, new_id=lambda: bytes(16)))
+    opened.go_on()
+    return opened
 
 
 def logs_of(opened: LogDirectory) -> list[PartitionLog]:

@@ -170,6 +170,7 @@ class MortalFiles(Files):
     """
 
     def __init__(self, changes: int) -> None:
+        super().__init__()
         self.changes = changes
 
     def _live(self) -> None:

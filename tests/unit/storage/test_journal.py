@@ -38,7 +38,9 @@ Entry = Set | Gone
 def journal(folder: Path, files: Files | None = None) -> tuple[Journal[Entry], list[Entry]]:
     """The journal in a folder, and what it holds."""
     opened = Journal(f"{folder}/metadata.log", Decoder(Entry), files or Files())
-    return opened, opened.read()
+    entries = opened.read()
+    opened.begin()
+    return opened, entries
 
 
 ENTRIES: list[Entry] = [Set("a", 1), Gone("a"), Set("b", 2**40)]
@@ -59,7 +61,7 @@ def test_entries_come_back_in_order(tmp_path: Path) -> None:
     written(tmp_path)
     opened, found = journal(tmp_path)
     assert found == ENTRIES
-    assert opened.cut is None
+    assert opened.damage is None
     opened.append(Gone("b"))
     opened.close()
     assert journal(tmp_path)[1] == [*ENTRIES, Gone("b")]
@@ -74,7 +76,7 @@ def test_every_torn_tail_is_cut_at_its_frame(tmp_path: Path) -> None:
         file.write_bytes(data[:size])
         opened, found = journal(tmp_path)
         assert found == ENTRIES[: len(found)]
-        assert (opened.cut is None) == (size < 8 or file.stat().st_size == size)
+        assert (opened.damage is None) == (size >= 8 and file.stat().st_size == size)
         opened.append(Gone("more"))
         opened.close()
         assert journal(tmp_path)[1] == [*found, Gone("more")]
@@ -92,7 +94,7 @@ def test_every_flipped_byte_of_the_last_frame_is_noticed(tmp_path: Path) -> None
         file.write_bytes(data[:position] + bytes([data[position] ^ 0x55]) + data[position + 1 :])
         opened, found = journal(tmp_path)
         assert found == ENTRIES[:2]
-        assert opened.cut is not None
+        assert opened.damage is not None
         opened.close()
 
 
@@ -138,10 +140,45 @@ def test_entries_of_a_newer_version_are_refused_not_cut(tmp_path: Path) -> None:
 
 
 def test_another_file_is_no_journal(tmp_path: Path) -> None:
-    """What does not begin as a journal is left alone."""
-    (tmp_path / "metadata.log").write_bytes(b"something else entirely")
-    with pytest.raises(DataError, match="no journal"):
-        journal(tmp_path)
+    """What does not begin as a journal is left alone until somebody begins one, and kept then."""
+    file = tmp_path / "metadata.log"
+    file.write_bytes(b"something else entirely")
+    opened = Journal(str(file), Decoder(Entry), Files())
+    assert opened.read() == []
+    assert opened.damage is not None
+    assert "no journal begins with b'somethin'" in opened.damage.reason
+    assert file.read_bytes() == b"something else entirely"
+    kept_as = opened.begin()
+    opened.append(Gone("a"))
+    opened.close()
+    assert journal(tmp_path)[1] == [Gone("a")]
+    assert Path(kept_as).read_bytes() == b"something else entirely"
+
+
+def test_a_damaged_beginning_costs_no_entry(tmp_path: Path) -> None:
+    """Each entry has its own checksum: with a wrong byte before the first all are there."""
+    data = written(tmp_path)
+    for position in (0, 3, 7):
+        (tmp_path / "metadata.log").write_bytes(
+            bytes(data[:position] + b"\xff" + data[position + 1 :])
+        )
+        assert journal(tmp_path)[1] == ENTRIES
+        assert (tmp_path / "metadata.log").read_bytes() == data
+
+
+def test_a_cut_before_good_frames_is_not_torn(tmp_path: Path) -> None:
+    """Only the last frame can be half written; a wrong length with more behind it is damage."""
+    data = written(tmp_path)
+    (tmp_path / "metadata.log").write_bytes(data[:8] + b"\x03" + data[9:])
+    opened = Journal(f"{tmp_path}/metadata.log", Decoder(Entry), Files())
+    assert opened.read() == []
+    assert opened.damage is not None
+    assert not opened.damage.is_torn
+    (tmp_path / "metadata.log").write_bytes(data[:-1])
+    opened = Journal(f"{tmp_path}/metadata.log", Decoder(Entry), Files())
+    assert opened.read() == ENTRIES[:-1]
+    assert opened.damage is not None
+    assert opened.damage.is_torn
 
 
 def test_a_journal_rewritten_goes_on_after_it_could_not_be_opened(tmp_path: Path) -> None:

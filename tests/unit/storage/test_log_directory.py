@@ -16,10 +16,16 @@ TOPIC_ID = bytes(range(16))
 
 
 def directory(path: Path, **settings: object) -> LogDirectory:
-    """The directory of that path, opened."""
+    """The directory of that path, taken over."""
     ids = iter(bytes([number] * 16) for number in range(1, 9))
     how = DirectorySettings(path=str(path), node_id=1, new_id=lambda: next(ids), **settings)  # type: ignore[arg-type]
-    return LogDirectory(how)
+    opened = LogDirectory(how)
+    try:
+        opened.go_on()
+    except BaseException:
+        opened.abandon()
+        raise
+    return opened
 
 
 def test_a_new_directory_says_whose_it_is(tmp_path: Path) -> None:

@@ -92,8 +92,11 @@ def test_what_follows_a_damaged_segment_goes_too(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "t-0").iterdir()) == [
         f"{0:020d}.index",
         f"{0:020d}.log",
+        f"{0:020d}.log.damaged",
         f"{0:020d}.timeindex",
+        f"{bases[1]:020d}.log.damaged",
     ]
+    assert (tmp_path / "t-0" / f"{0:020d}.log.damaged").read_bytes() == data[log.stat().st_size :]
     again.close()
 
 

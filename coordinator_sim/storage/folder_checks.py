@@ -1,0 +1,324 @@
+"""The folders of a log directory at its opening: what each holds, and what each should hold.
+
+What Kafka mends by itself is mended here and told; what was acknowledged and is not there becomes a
+`Loss`. A folder with losses stays as it is unless these are accepted.
+"""
+
+import os
+import re
+from collections.abc import Container, Mapping
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from coordinator_sim.errors import DataError
+from coordinator_sim.storage.checkpoints import (
+    PARTITION_METADATA,
+    id_text,
+    partition_metadata_bytes,
+    topic_id_of,
+)
+from coordinator_sim.storage.contract import SegmentSettings
+from coordinator_sim.storage.files import Files, OpenFiles
+from coordinator_sim.storage.inventory import PartitionEntry, SegmentEntry, segment_entries
+from coordinator_sim.storage.left_files import LeftFiles
+from coordinator_sim.storage.losses import WHOLE_TOPICS, Loss, meaning_of
+from coordinator_sim.storage.partition_folder import Opening, log_sizes, open_store
+from coordinator_sim.storage.recovery_report import RecoveryReport
+
+METADATA_TOPIC: Final = "__cluster_metadata"
+"""A KRaft broker's own topic, in a format of its own: never one of ours."""
+_CLEANER_OFFSETS: Final = "cleaner-offset-checkpoint"
+_PARTITION: Final = re.compile(r"([A-Za-z0-9._-]{1,249})-(\d{1,9})")
+_LEFT: Final = "-delete"
+
+Place = tuple[str, int]
+"""Topic and partition."""
+
+
+class Folders(Struct, kw_only=True):
+    """The folders of a directory.
+
+    Attributes:
+        partitions: Place -> the topic's id, None where the folder does not say.
+        bad_ids: Place -> what is wrong with its `partition.metadata`.
+        removed: Folders of deletions that had not been finished.
+        is_brokers: Whether a broker of Kafka has served the directory too.
+    """
+
+    partitions: dict[Place, bytes | None]
+    bad_ids: dict[Place, str] = {}
+    removed: list[str] = []
+    is_brokers: bool = False
+
+
+def find_folders(path: str, files: Files) -> Folders:
+    """Look for the partitions of a directory, and finish deletions.
+
+    Raises:
+        OSError: A folder cannot be read or removed.
+    """
+    found: dict[Place, bytes | None] = {}
+    folders = Folders(partitions=found)
+    with os.scandir(path) as entries:
+        names = sorted(entry.name for entry in entries if entry.is_dir())
+    folders.is_brokers = (
+        f"{METADATA_TOPIC}-0" in names or Path(f"{path}/{_CLEANER_OFFSETS}").exists()
+    )
+    for name in names:
+        match = _PARTITION.fullmatch(name)
+        if name.endswith(_LEFT):
+            files.remove_tree(f"{path}/{name}")
+            folders.removed.append(f"{path}/{name}")
+        elif match is not None and match[1] != METADATA_TOPIC:
+            place = match[1], int(match[2])
+            data = files.read_whole(f"{path}/{name}/{PARTITION_METADATA}")
+            found[place] = None
+            try:
+                found[place] = (
+                    None if data is None else topic_id_of(data.decode("utf-8", "replace"))
+                )
+            except DataError as error:
+                folders.bad_ids[place] = str(error)
+    folders.partitions = dict(sorted(found.items()))
+    return folders
+
+
+class FolderChecks:
+    """The comparison of folders with what is known of them.
+
+    Args:
+        path: Of the directory.
+        open_files: Where descriptors are.
+        left: The files above the folders.
+        folders: The folders.
+        report: Takes what is found and done.
+        accepts_loss: Whether to go on with what is left.
+
+    Attributes:
+        known: What each partition holds, at least.
+        sealed: Those partitions of which `known` says exactly what the folder holds.
+        strays: Partitions to be put aside, because no topic knows them.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        open_files: OpenFiles,
+        *,
+        left: LeftFiles,
+        folders: Folders,
+        report: RecoveryReport,
+        accepts_loss: bool,
+    ) -> None:
+        self._path = path
+        self._open_files = open_files
+        self._left = left
+        self._folders = folders
+        self._report = report
+        self._accepts_loss = accepts_loss
+        self._entries = {(entry.topic, entry.partition): entry for entry in left.entries()}
+        self.known: dict[Place, PartitionEntry] = {}
+        self.sealed: dict[Place, None] = {}
+        self.strays: list[Place] = []
+
+    def run(self, expected: Mapping[Place, bytes] | None, gone: Container[bytes]) -> None:
+        """Check everything.
+
+        Args:
+            expected: Partitions that there are, with their topics' ids; None where nobody knows
+                better than the folders.
+            gone: Ids of topics that were deleted.
+
+        Raises:
+            OSError: A folder cannot be read, or not be mended.
+        """
+        found = self._folders.partitions
+        for place, topic_id in found.items():
+            if expected is not None and place not in expected:
+                self._unknown(place, topic_id, gone)
+                continue
+            wanted = topic_id if expected is None else expected[place]
+            if topic_id in (None, wanted) or self._is_same(place, topic_id, wanted, gone):
+                self._check(place, wanted)
+        for place in self._entries if expected is None else expected:
+            if place not in found:
+                self._missing(place, None if expected is None else expected[place])
+
+    def opening(self, place: Place, settings: SegmentSettings | None = None) -> Opening:
+        """How to open a partition that was left in order, by what is known of it."""
+        return Opening(
+            folder=self._folder(place),
+            settings=settings or SegmentSettings(),
+            log_start_offset=self._left.log_starts.get(place, 0),
+            recovery_point=self._left.recovery_points.get(place, 0),
+            place=place,
+            known=self.known.get(place),
+            is_exact=place in self.sealed,
+            accepts_loss=self._accepts_loss,
+        )
+
+    def forget(self, place: Place) -> None:
+        """A partition is gone, or another one will have its name."""
+        self.known.pop(place, None)
+        self.sealed.pop(place, None)
+
+    def forget_segments(self, topic: str) -> bool:
+        """Know no segments of a topic any more, only ends; whether some were known."""
+        places = [place for place, each in self.known.items() if place[0] == topic]
+        places = [place for place in places if self.known[place].segments]
+        for place in places:
+            self.known[place] = replace(self.known[place], segments=())
+            self.sealed.pop(place, None)
+        return bool(places)
+
+    # -- a folder that belongs to a topic --------------------------------------------------------
+
+    def _check(self, place: Place, topic_id: bytes | None) -> None:
+        """Compare a folder with the inventory, or recover it where that says too little."""
+        entry = self._entry(place, topic_id)
+        self._mend_id(place, topic_id)
+        if self._left.is_sealed and entry is not None:
+            if self._is_as_left(place, entry):
+                self.known[place] = entry
+                self.sealed[place] = None
+            else:
+                self._recover_left(place, entry)
+            return
+        opening = replace(
+            self.opening(place),
+            known=self._floor(place, topic_id, entry),
+            is_clean=self._left.has_mark,
+            scans_all=place[0] in WHOLE_TOPICS,
+        )
+        self._recover(opening, topic_id)
+
+    def _is_as_left(self, place: Place, entry: PartitionEntry) -> bool:
+        folder, files = self._folder(place), self._open_files.files
+        sizes = log_sizes(folder)
+        known = {segment.base_offset for segment in entry.segments}
+        for base in [base for base in sizes if base not in known]:
+            path = f"{folder}/{base:020d}.log"
+            self._report.mended.append(
+                f"{path}: was not there when the directory was left; kept as "
+                f"{files.keep_aside(path)}"
+            )
+            del sizes[base]
+        is_whole = place[0] in WHOLE_TOPICS
+        return segment_entries(folder, sizes, files, whole=is_whole) == entry.segments
+
+    def _recover_left(self, place: Place, entry: PartitionEntry) -> None:
+        """Find out what is wrong with a folder that is not as it was left in order."""
+        lost, told = len(self._report.losses), len(self._report.cuts)
+        opening = replace(self.opening(place), known=entry, is_exact=True, scans_all=True)
+        self._recover(opening, entry.topic_id)
+        if len(self._report.losses) == lost and len(self._report.cuts) == told:
+            self._report.losses.append(
+                Loss(
+                    path=self._folder(place),
+                    finding="holds other bytes than it was left with, though every batch is good",
+                    meaning=meaning_of(*place, entry.log_start_offset, entry.end_offset)
+                    + " or others",
+                )
+            )
+
+    def _recover(self, opening: Opening, topic_id: bytes | None) -> None:
+        store, recovery = open_store(opening, self._open_files)
+        self._report.add(recovery)
+        if opening.accepts_loss or not recovery.losses:
+            topic, partition = opening.place
+            sizes = log_sizes(opening.folder)
+            self.known[opening.place] = PartitionEntry(
+                topic,
+                partition,
+                topic_id,
+                store.log_start_offset,
+                store.next_offset,
+                tuple(SegmentEntry(base, size, 0) for base, size in sizes.items()),
+            )
+        store.let_go()
+
+    def _floor(
+        self, place: Place, topic_id: bytes | None, entry: PartitionEntry | None
+    ) -> PartitionEntry:
+        """What a partition holds at least, by the inventory and the checkpoints.
+
+        A broker of Kafka cleans and deletes segments without a word in the inventory. Its recovery
+        points are the logs' ends when it leaves in order. Source: LogManager.shutdown.
+        """
+        floor = entry or PartitionEntry(*place, topic_id, 0, 0)
+        if self._folders.is_brokers or self._left.has_mark:
+            floor = replace(floor, segments=())
+        if self._left.has_mark:
+            point = self._left.recovery_points.get(place, 0)
+            floor = replace(floor, end_offset=max(floor.end_offset, point))
+        return floor
+
+    def _entry(self, place: Place, topic_id: bytes | None) -> PartitionEntry | None:
+        """What the inventory says of a partition, unless that was of another topic."""
+        entry = self._entries.get(place)
+        if entry is None or (topic_id or entry.topic_id) != (entry.topic_id or topic_id):
+            return None
+        return entry
+
+    # -- names and ids ---------------------------------------------------------------------------
+
+    def _is_same(
+        self, place: Place, topic_id: bytes | None, wanted: bytes | None, gone: Container[bytes]
+    ) -> bool:
+        """Whether a folder that names another topic is the wanted one all the same."""
+        entry = self._entry(place, wanted)
+        if self._left.is_sealed and entry is not None and self._is_as_left(place, entry):
+            self._folders.bad_ids[place] = f"says topic id {id_text(topic_id or b'')}"
+            return True
+        self.strays.append(place)
+        has_data = any(log_sizes(self._folder(place)).values())
+        if (has_data or entry is not None) and topic_id not in gone:
+            finding = (
+                f"says topic id {id_text(topic_id or b'')}, and metadata.log "
+                f"{id_text(wanted or b'')}"
+            )
+            path = f"{self._folder(place)}/{PARTITION_METADATA}"
+            self._lose(place, path, finding, entry)
+        return False
+
+    def _mend_id(self, place: Place, topic_id: bytes | None) -> None:
+        problem = self._folders.bad_ids.get(place)
+        path = f"{self._folder(place)}/{PARTITION_METADATA}"
+        if problem is None and self._left.is_sealed and self._folders.partitions[place] is None:
+            problem = "missing"
+        if problem is None or topic_id is None:
+            return
+        self._open_files.files.replace(path, partition_metadata_bytes(topic_id))
+        self._report.mended.append(f"{path}: {problem}; made anew with {id_text(topic_id)}")
+
+    def _unknown(self, place: Place, topic_id: bytes | None, gone: Container[bytes]) -> None:
+        """Put a folder aside that no topic knows; its data may be what was lost."""
+        self.strays.append(place)
+        entry = self._entry(place, topic_id)
+        is_ours = entry is not None or not self._left.is_sealed
+        has_data = any(log_sizes(self._folder(place)).values())
+        if has_data and is_ours and topic_id is not None and topic_id not in gone:
+            finding = "is of a topic that metadata.log does not know"
+            self._lose(place, self._folder(place), finding, entry)
+
+    def _missing(self, place: Place, topic_id: bytes | None) -> None:
+        entry = self._entry(place, topic_id)
+        folder = self._folder(place)
+        is_file = Path(folder).exists()
+        had_data = entry is not None and entry.end_offset > entry.log_start_offset
+        if is_file or had_data:
+            finding = "is a file, and a folder belongs there" if is_file else "is gone"
+            self._lose(place, folder, finding, entry)
+        if is_file and self._accepts_loss:
+            self._open_files.files.keep_aside(folder)
+
+    def _lose(self, place: Place, path: str, finding: str, entry: PartitionEntry | None) -> None:
+        first, end = (entry.log_start_offset, entry.end_offset) if entry else (0, 0)
+        meaning = meaning_of(*place, first, end)
+        self._report.losses.append(Loss(path=path, finding=finding, meaning=meaning))
+
+    def _folder(self, place: Place) -> str:
+        return f"{self._path}/{place[0]}-{place[1]}"

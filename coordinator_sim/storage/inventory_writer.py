@@ -1,0 +1,98 @@
+"""Writes the inventory of a log directory: while it is served, and when it is left in order."""
+
+from collections.abc import Iterable, Mapping
+
+from coordinator_sim.storage.checkpoints import MetaProperties
+from coordinator_sim.storage.file_store import FileStore
+from coordinator_sim.storage.files import Files
+from coordinator_sim.storage.folder_checks import FolderChecks, Place
+from coordinator_sim.storage.inventory import (
+    INVENTORY,
+    Inventory,
+    PartitionEntry,
+    inventory_bytes,
+    segment_entries,
+)
+from coordinator_sim.storage.losses import WHOLE_TOPICS
+from coordinator_sim.storage.partition_folder import log_sizes
+
+TopicIds = Mapping[Place, bytes | None]
+"""The topic id of each partition."""
+Stores = Mapping[Place, FileStore]
+"""The partitions that were opened."""
+
+
+class InventoryWriter:
+    """The file `log-inventory` of one directory.
+
+    Args:
+        path: Of the directory.
+        files: The file system.
+        meta: Whose it is.
+        checks: What is known of partitions that nobody has opened.
+    """
+
+    def __init__(self, path: str, files: Files, meta: MetaProperties, checks: FolderChecks) -> None:
+        self._path = path
+        self._files = files
+        self._meta = meta
+        self._checks = checks
+
+    def keep(self, topic_ids: TopicIds, stores: Stores, change_count: int) -> None:
+        """Write what the partitions hold at least.
+
+        Raises:
+            OSError: The medium refuses it; the old inventory is there.
+        """
+        found = (self._floor(place, topic_ids[place], stores.get(place)) for place in topic_ids)
+        self._write(b"", (entry for entry in found if entry is not None), change_count)
+
+    def seal(self, topic_ids: TopicIds, stores: Stores, change_count: int, mark: bytes) -> None:
+        """Write what the partitions hold exactly; nobody writes to them any more.
+
+        Args:
+            topic_ids: All partitions.
+            stores: Those that were opened, closed again.
+            change_count: Of the journal of metadata.
+            mark: The mark of the clean shutdown, which is written next.
+
+        Raises:
+            OSError: A partition cannot be read, or the medium refuses the inventory.
+        """
+        found = (self._exact(place, topic_ids[place], stores.get(place)) for place in topic_ids)
+        self._write(mark, found, change_count)
+
+    def _floor(
+        self, place: Place, topic_id: bytes | None, store: FileStore | None
+    ) -> PartitionEntry | None:
+        known = self._checks.known.get(place)
+        if store is None or store.is_closed:
+            return known
+        start, end = store.log_start_offset, store.next_offset
+        segments = () if known is None else known.segments
+        return PartitionEntry(*place, topic_id, start, end, segments)
+
+    def _exact(
+        self, place: Place, topic_id: bytes | None, store: FileStore | None
+    ) -> PartitionEntry:
+        known = self._checks.known.get(place)
+        if known is not None and place in self._checks.sealed:
+            return known
+        start, end = (known.log_start_offset, known.end_offset) if known is not None else (0, 0)
+        if store is not None:
+            start, end = store.log_start_offset, store.next_offset
+        folder = f"{self._path}/{place[0]}-{place[1]}"
+        is_whole = place[0] in WHOLE_TOPICS
+        segments = segment_entries(folder, log_sizes(folder), self._files, whole=is_whole)
+        return PartitionEntry(*place, topic_id, start, end, segments)
+
+    def _write(self, mark: bytes, partitions: Iterable[PartitionEntry], change_count: int) -> None:
+        inventory = Inventory(
+            meta=self._meta,
+            mark=mark,
+            metadata_version=change_count,
+            partitions=tuple(partitions),
+        )
+        self._files.replace(
+            f"{self._path}/{INVENTORY}", inventory_bytes(inventory), sync=bool(mark)
+        )
