@@ -178,11 +178,11 @@ class KeptCluster:
 
     def expire(self, now: Instants) -> None:
         """Flush what `flush.ms` wants flushed by now; write down what there is, every 5 s."""
+        due_ms = self.next_wall_deadline_ms()
         self._seen_ms = now.wall_ms
         for place, error in self._directory.flush_due(now.group_ms):
             if self.storage_failed is not None:
                 self.storage_failed(place, error)
-        due_ms = self.next_wall_deadline_ms()
         if due_ms is None or now.wall_ms < due_ms:
             return
         self._inventory_due_ms = None

@@ -292,6 +292,7 @@ class FolderChecks:
         if problem is None or topic_id is None:
             return
         self._open_files.files.replace(path, partition_metadata_bytes(topic_id))
+        self._folders.partitions[place] = topic_id
         self._report.mended.append(f"{path}: {problem}; made anew with {id_text(topic_id)}")
 
     def _unknown(self, place: Place, topic_id: bytes | None, gone: Container[bytes]) -> None:

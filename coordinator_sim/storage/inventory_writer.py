@@ -10,6 +10,7 @@ from coordinator_sim.storage.inventory import (
     INVENTORY,
     Inventory,
     PartitionEntry,
+    SegmentEntry,
     inventory_bytes,
     segment_entries,
 )
@@ -38,14 +39,26 @@ class InventoryWriter:
         self._meta = meta
         self._checks = checks
 
-    def keep(self, topic_ids: TopicIds, stores: Stores, change_count: int) -> None:
+    def keep(self, topic_ids: TopicIds, grown: Stores, change_count: int) -> None:
         """Write what the partitions hold at least.
+
+        Args:
+            topic_ids: All partitions.
+            grown: Those that hold more than was written before.
+            change_count: Of the journal of metadata.
 
         Raises:
             OSError: The medium refuses it; the old inventory is there.
         """
-        found = (self._floor(place, topic_ids[place], stores.get(place)) for place in topic_ids)
-        self._write(b"", (entry for entry in found if entry is not None), change_count)
+        known = self._checks.known
+        for place, store in grown.items():
+            segments = tuple(
+                SegmentEntry(segment.base_offset, segment.size_bytes, 0)
+                for segment in store.segments()
+            )
+            start, end = store.log_start_offset, store.next_offset
+            known[place] = PartitionEntry(*place, topic_ids.get(place), start, end, segments)
+        self._write(b"", (known[place] for place in topic_ids if place in known), change_count)
 
     def seal(self, topic_ids: TopicIds, stores: Stores, change_count: int, mark: bytes) -> None:
         """Write what the partitions hold exactly; nobody writes to them any more.
@@ -61,16 +74,6 @@ class InventoryWriter:
         """
         found = (self._exact(place, topic_ids[place], stores.get(place)) for place in topic_ids)
         self._write(mark, found, change_count)
-
-    def _floor(
-        self, place: Place, topic_id: bytes | None, store: FileStore | None
-    ) -> PartitionEntry | None:
-        known = self._checks.known.get(place)
-        if store is None or store.is_closed:
-            return known
-        start, end = store.log_start_offset, store.next_offset
-        segments = () if known is None else known.segments
-        return PartitionEntry(*place, topic_id, start, end, segments)
 
     def _exact(
         self, place: Place, topic_id: bytes | None, store: FileStore | None

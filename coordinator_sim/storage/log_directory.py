@@ -108,6 +108,7 @@ class LogDirectory:
         self._stores: dict[Place, FileStore] = {}
         self._open_files = OpenFiles(self._files, settings.open_file_limit)
         self._waiting: dict[Place, FileStore] = {}
+        self._grown: dict[Place, FileStore] = {}
         self._journals: list[Journal[object]] = []
         self.partitions: dict[Place, bytes | None] = {}
         self.report = RecoveryReport(path=self._path)
@@ -279,15 +280,12 @@ class LogDirectory:
         hooks.delete = lambda: self.delete(*place)
         hooks.log_start = lambda offset: self._keep_log_start(place, offset)
         hooks.waiting = lambda: self._wait(place, store)
-        hooks.grown = self._grown
+        hooks.grown = lambda: self._grow(place, store)
         hooks.replace = lambda: self._segments_go(place[0])
         hooks.mended = lambda line: self.on_report([line])
 
     def _wait(self, place: Place, store: FileStore) -> None:
         self._waiting[place] = store
-
-    def _grown(self) -> None:
-        self.is_stale = True
 
     def delete(self, topic: str, partition: int) -> None:
         """Delete a partition with all that is in it; nothing happens when there is none.
@@ -299,6 +297,7 @@ class LogDirectory:
         if place not in self.partitions:
             return
         self._waiting.pop(place, None)
+        self._grown.pop(place, None)
         store = self._stores.pop(place, None)
         if store is not None:
             store.let_go()
@@ -393,15 +392,24 @@ class LogDirectory:
         Raises:
             OSError: The medium refuses it; the old inventory is there.
         """
-        self._inventory.keep(self.partitions, self._stores, self.change_count())
+        self._keep_inventory(self._grown)
         self.is_stale = False
-        for store in self._stores.values():
-            store.hooks.grown = self._grown
+
+    def _keep_inventory(self, grown: dict[Place, FileStore]) -> None:
+        self._inventory.keep(self.partitions, grown, self.change_count())
+        for place, store in list(grown.items()):
+            self._grown.pop(place, None)
+            store.hooks.grown = lambda place=place, store=store: self._grow(place, store)
+
+    def _grow(self, place: Place, store: FileStore) -> None:
+        self._grown[place] = store
+        self.is_stale = True
 
     def _segments_go(self, topic: str) -> None:
         """The cleaner is about to replace segments of a topic."""
         if self._checks.forget_segments(topic):
-            self.keep_inventory()
+            others = {place: each for place, each in self._grown.items() if place[0] != topic}
+            self._keep_inventory(others)
 
     # -- flushing and leaving --------------------------------------------------------------------
 

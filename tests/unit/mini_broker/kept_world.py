@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.mini_broker.contract import Instants
@@ -11,7 +12,6 @@ from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile
 from coordinator_sim.storage.log_directory import DirectorySettings, LogDirectory
 from coordinator_sim.wire.schema import Data
 from tests.faulty_files import FaultyFiles
@@ -20,7 +20,13 @@ from tests.unit.mini_broker.data_world import batch_of, partition_of
 
 _DEFAULT_FACTOR_SINCE = 4
 """CreateTopics has -1 for the broker's replication factor from this version on."""
+
 NOW = Instants(1_000_000, 1_000_000)
+SETTINGS = ClusterSettings(
+    coordinator=CoordinatorConfig(
+        offsets_topic_num_partitions=4, group_initial_rebalance_delay_ms=0
+    )
+)
 
 
 class KeptWorld:
@@ -37,14 +43,14 @@ class KeptWorld:
         self,
         path: Path,
         brokers: int = 1,
-        profile: Profile = DEFAULT_PROFILE,
         *,
         accept_loss: bool = False,
+        settings: ClusterSettings = SETTINGS,
     ) -> None:
         self.path = path
-        self.profile = profile
         self.files = FaultyFiles()
         self.accept_loss = accept_loss
+        self.settings = settings
         self.brokers = tuple(range(1, brokers + 1))
         self.begin()
 
@@ -72,13 +78,7 @@ class KeptWorld:
 
     def serve(self) -> None:
         """A cluster begins on what is kept."""
-        settings = ClusterSettings(
-            broker_ids=self.brokers,
-            profile=self.profile,
-            coordinator=CoordinatorConfig(
-                offsets_topic_num_partitions=4, group_initial_rebalance_delay_ms=0
-            ),
-        )
+        settings = structs.replace(self.settings, broker_ids=self.brokers)
         self.cluster = ServedCluster(
             self.kept.adapted(settings),
             endpoint=lambda broker_id, _name: Endpoint("localhost", 9091 + broker_id),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from conformance.real_kafka.old_offsets import Question, answered, commit, fetch
 from coordinator_sim.mini_broker.changes import OffsetNodeWritten
@@ -19,7 +20,7 @@ from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.profiles import profile_named
 from tests.faulty_files import Fault
 from tests.unit.mini_broker.fields_client import FieldsClient
-from tests.unit.mini_broker.kept_world import KeptWorld
+from tests.unit.mini_broker.kept_world import SETTINGS, KeptWorld
 from tools.record_old_offsets import FOLDER, NODE
 
 RECORDED = {"0.10.2": "0.10.2.2", "2.8": "2.8.2", "3.9": "3.9.2"}
@@ -59,7 +60,7 @@ def _offset_of(world: KeptWorld, question: Question) -> Any:  # noqa: ANN401 - a
 
 
 def _world(path: Path) -> KeptWorld:
-    world = KeptWorld(path, profile=profile_named("0.10.2"))
+    world = KeptWorld(path, settings=structs.replace(SETTINGS, profile=profile_named("0.10.2")))
     assert world.create("t", version=1) is ErrorCode.NONE
     return world
 

@@ -1,0 +1,293 @@
+"""A damaged log directory: everything is still answered, or the start says what is not."""
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from coordinator_sim.errors import ConfigError
+from coordinator_sim.mini_broker.changes import ConfigsChanged
+from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.storage.files import Files
+from coordinator_sim.storage.losses import LossError
+from tests.faulty_files import Fault, FaultyFiles
+from tests.unit.mini_broker.damaged_world import (
+    KINDS,
+    Facts,
+    complaint_about,
+    copied,
+    facts_of,
+    files_in,
+    fill,
+    swap,
+    swaps_in,
+    world_of,
+)
+from tests.unit.mini_broker.kept_world import NOW, KeptWorld
+
+FIRST = "00000000000000000000.log"
+EVERY = [pytest.param(6, id="sixth"), pytest.param(1, id="all", marks=pytest.mark.nightly)]
+"""Every sixth of the files in the everyday run."""
+LATER = Instants(NOW.group_ms + 10_000, NOW.wall_ms + 10_000)
+
+
+@pytest.fixture(scope="module", params=["left in order", "killed"])
+def filled(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Facts, bool]:
+    """A directory, what clients were told, and whether its owner left in order."""
+    path = tmp_path_factory.mktemp("filled")
+    is_clean = request.param == "left in order"
+    return path, fill(path, is_clean=is_clean), is_clean
+
+
+@pytest.fixture
+def clean(tmp_path: Path) -> tuple[Path, Facts]:
+    """A directory that was left in order, and what clients were told."""
+    path = tmp_path / "data"
+    return path, fill(path, is_clean=True)
+
+
+def test_an_undamaged_directory_tells_nothing(
+    filled: tuple[Path, Facts, bool], tmp_path: Path
+) -> None:
+    """All facts are there again, and an orderly end leaves no line to be told."""
+    base, facts, is_clean = filled
+    world = world_of(copied(base, tmp_path / "data"))
+    assert facts_of(world) == facts
+    assert len(world.troubles) == (0 if is_clean else 1)
+    world.leave()
+    assert world.troubles == []
+
+
+@pytest.mark.parametrize("every", EVERY)
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_damage_to_a_file_is_silent(
+    filled: tuple[Path, Facts, bool], tmp_path: Path, kind: str, every: int
+) -> None:
+    """Whatever becomes of one file: all is answered, or the start names the file."""
+    base, facts, is_clean = filled
+    found = {}
+    for name in files_in(base)[list(KINDS).index(kind) % every :: every]:
+        path = copied(base, tmp_path / "data")
+        KINDS[kind](path / name)
+        wrong = complaint_about(path, facts, name, told_is_enough=not is_clean)
+        if wrong is not None:
+            found[name] = wrong
+    assert found == {}
+
+
+@pytest.mark.parametrize("every", EVERY)
+def test_no_swap_of_files_is_silent(
+    filled: tuple[Path, Facts, bool], tmp_path: Path, every: int
+) -> None:
+    """Two files of one kind that hold each other's bytes are noticed too."""
+    base, facts, is_clean = filled
+    found = {}
+    for pair in swaps_in(base)[::every]:
+        path = copied(base, tmp_path / "data")
+        swap(path, pair)
+        wrong = complaint_about(path, facts, *pair, told_is_enough=not is_clean)
+        if wrong is not None:
+            found[pair] = wrong
+    assert found == {}
+
+
+# -- what is said ----------------------------------------------------------------------------
+
+
+def test_a_refusal_names_all_that_is_lost(clean: tuple[Path, Facts]) -> None:
+    """One message has every file, what it means to groups and producers, and the way on."""
+    path, _ = clean
+    segment = path / "__consumer_offsets-0" / FIRST
+    segment.write_bytes(segment.read_bytes()[:-30])
+    (path / "t-0" / FIRST).unlink()
+    with pytest.raises(LossError) as refused:
+        world_of(path)
+    head, *losses, advice = str(refused.value).splitlines()
+    assert head == f"{path} has lost data that was acknowledged:"
+    assert losses[0].startswith(f"  {segment} is damaged at byte ")
+    assert "committed offsets and members of groups in __consumer_offsets-0" in losses[0]
+    assert losses[1].startswith(f"  {path}/t-0/{FIRST} is gone: records 0 to ")
+    assert len(losses) == 2
+    assert "--accept-loss" in advice
+
+
+def test_what_is_accepted_is_kept_aside(clean: tuple[Path, Facts]) -> None:
+    """Bytes behind the damage are in a file that neither we nor Kafka read."""
+    path, facts = clean
+    segment = path / "__consumer_offsets-0" / FIRST
+    before = segment.read_bytes()
+    damaged = before[:200] + b"?" + before[201:]
+    segment.write_bytes(damaged)
+    world = world_of(path, accept_loss=True)
+    assert damaged == segment.read_bytes() + segment.with_name(f"{FIRST}.damaged").read_bytes()
+    lost = [group for group, offset in facts_of(world).committed.items() if offset == -1]
+    kept = [group for group, offset in facts.committed.items() if group not in lost]
+    assert lost
+    assert {group: facts.committed[group] for group in kept} == {
+        group: facts_of(world).committed[group] for group in kept
+    }
+    assert any(line.startswith(f"lost: {segment} is damaged") for line in world.troubles)
+    world.accept_loss = False
+    world.leave()
+    assert world.troubles == []
+
+
+def test_a_lost_journal_takes_no_records_along(clean: tuple[Path, Facts]) -> None:
+    """Without `metadata.log` topics are found by their folders, once the loss is accepted."""
+    path, facts = clean
+    for left in (None, b"CSMJ\\0\\1\\0"):
+        if left is None:
+            (path / "metadata.log").unlink()
+        else:
+            (path / "metadata.log").write_bytes(left)
+        with pytest.raises(LossError, match=r"metadata.log (is gone|is damaged).*ACLs, users"):
+            world_of(path)
+        world = world_of(path, accept_loss=True)
+        after = facts_of(world)
+        assert (after.committed, after.records) == (facts.committed, facts.records)
+        world.cluster.leave()
+
+
+def test_changes_cut_off_between_two_frames_are_missed(clean: tuple[Path, Facts]) -> None:
+    """A journal whose frames are all whole, and which lacks the last, is told from a whole one."""
+    path, _ = clean
+    journal = path / "metadata.log"
+    data = journal.read_bytes()
+    position, starts = 8, []
+    while position < len(data):
+        starts.append(position)
+        position += 8 + int.from_bytes(data[position : position + 4], "big")
+    journal.write_bytes(data[: starts[-2]])
+    count = len(starts)
+    with pytest.raises(LossError, match=rf"holds {count - 2} changes, and {count} were ack"):
+        world_of(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("version=1", "version=2", "says|version=2, and 0 and 1 are known"),
+        ("node.id=1", "node.id=3", "says node.id=3, and the directory was left with node.id=1"),
+        ("cluster.id=", "cluster.id=x", "says cluster.id=x.*remove log-inventory"),
+    ],
+)
+def test_meta_properties_that_contradict_are_refused(
+    clean: tuple[Path, Facts], old: str, new: str, message: str
+) -> None:
+    """The line names the file, what it says and what to do; the directory stays as it is."""
+    path, facts = clean
+    meta = path / "meta.properties"
+    good = meta.read_text()
+    meta.write_text(good.replace(old, new))
+    with pytest.raises(ConfigError, match=rf"{meta}: .*({message})"):
+        world_of(path)
+    meta.write_text(good)
+    assert facts_of(world_of(path)) == facts
+
+
+def test_a_directory_of_another_node_is_refused(tmp_path: Path) -> None:
+    """A Kafka broker's directory whose node is none of ours would have partitions nobody leads."""
+    tmp_path.joinpath("meta.properties").write_text("cluster.id=c\nnode.id=5\nversion=1\n")
+    with pytest.raises(ConfigError, match=r"node.id=5, and the brokers here are 1 to 1: give --br"):
+        KeptWorld(tmp_path)
+    assert KeptWorld(tmp_path, brokers=5).cluster.settings.cluster_id == "c"
+
+
+# -- no false alarm --------------------------------------------------------------------------
+
+
+def test_what_was_deleted_on_purpose_is_not_missed(tmp_path: Path) -> None:
+    """Deleted topics, others of their names, and deleted records, before a kill and after it."""
+    world = KeptWorld(tmp_path)
+    for name in ("t", "again", "gone"):
+        world.create(name)
+        for _ in range(5):
+            world.produce(name, b"x" * 100)
+    world.leave()
+    world.cluster.expire(LATER)
+    entry = {"name": "t", "partitions": [{"partitionIndex": 0, "offset": 5}]}
+    world.call(ApiKey.DELETE_RECORDS, 2, {"topics": [entry], "timeoutMs": 1_000})
+    names = [{"name": "again"}, {"name": "gone"}]
+    world.call(ApiKey.DELETE_TOPICS, 6, {"topics": names, "timeoutMs": 1_000})
+    world.create("again")
+    world.produce("again", b"new")
+    world.kill()
+    assert [line for line in world.troubles if "not left in order" not in line] == []
+    assert b"new" in world.records("again")
+
+
+def test_what_the_cleaner_removed_is_not_missed(tmp_path: Path) -> None:
+    """Segments that were merged since the inventory was written are no loss after a kill."""
+    world = KeptWorld(tmp_path)
+    world.create("t")
+    world.cluster.topics.create_asked_for("__consumer_offsets", NOW)
+    small = {"index.interval.bytes": "100", "segment.index.bytes": "40"}
+    world.cluster.change(ConfigsChanged(2, "__consumer_offsets", {**small}))
+    for offset in range(60):
+        world.commit("g", offset)
+    world.leave()
+    before = len(list(tmp_path.glob("__consumer_offsets-*/*.log")))
+    world.commit("g", 60)
+    day = Instants(NOW.group_ms, NOW.wall_ms)
+    for _ in range(40):
+        day = Instants(day.group_ms + 400_000, day.wall_ms + 6_000)
+        world.cluster.expire(day)
+        world.cluster.next_group_deadline_ms()
+    assert len(list(tmp_path.glob("__consumer_offsets-*/*.log"))) < before / 2
+    world.kill()
+    assert world.committed("g") == 60
+
+
+def test_a_killed_owner_leaves_a_lower_bound(tmp_path: Path) -> None:
+    """Records of the last seconds may be a torn write; those that were written down are missed."""
+    world = KeptWorld(tmp_path)
+    world.create("t")
+    for number in range(6):
+        world.produce("t", b"%d" % number * 50)
+    world.cluster.expire(LATER)
+    assert world.cluster.next_wall_deadline_ms() is None
+    world.produce("t", b"after")
+    world.directory.abandon()
+    segment = tmp_path / "t-0" / FIRST
+    data = segment.read_bytes()
+    segment.write_bytes(data[:-3])
+    world.begin()
+    assert f"{segment}: the last batch is cut short; cut at byte" in world.troubles[1]
+    world.directory.abandon()
+    segment.write_bytes(data[: len(data) // 3])
+    with pytest.raises(LossError, match=rf"{segment} is damaged at byte .* records .* of t-0"):
+        world.begin()
+
+
+# -- a disk that refuses ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", ["write", "open", "rename"])
+def test_a_start_on_a_full_disk_names_the_file(tmp_path: Path, verb: str) -> None:
+    """Whichever file cannot be made: the error of the system has its path."""
+    files = FaultyFiles()
+    world = KeptWorld(tmp_path / "data")
+    for after in range(6):
+        fresh = tmp_path / f"{after}"
+        world.path, world.files = fresh, files
+        files.faults[:] = [Fault(verb=verb, errno=errno.ENOSPC, after=after)]  # type: ignore[arg-type]
+        try:
+            world.begin()
+        except OSError as error:
+            assert str(error.filename).startswith(f"{fresh}/")
+            continue
+        world.directory.abandon()
+        break
+
+
+def test_a_write_that_fails_names_its_file() -> None:
+    """The system names no file when a descriptor is written to; we do."""
+    files = Files()
+    fd = files.open("/dev/full")
+    with pytest.raises(OSError, match="/dev/full") as refused:
+        files.write_all(fd, b"x", 0)
+    files.close(fd)
+    assert refused.value.errno == errno.ENOSPC
