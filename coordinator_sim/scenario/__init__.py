@@ -38,12 +38,16 @@ from coordinator_sim.scenario.scenario import (
     with_assignor,
     with_settings,
 )
+from coordinator_sim.scenario.variety import Variety
 from coordinator_sim.scenario.work import (
+    SHAPES,
     CommitPolicy,
     ConnectorWork,
     PerPoll,
     PerRecord,
     ProcessingLaw,
+    Shape,
+    ShapedPerPoll,
     SinkWork,
     SourceWork,
     TablePerRecord,
@@ -63,6 +67,7 @@ from coordinator_sim.scenario.world import (
 )
 
 __all__ = [
+    "SHAPES",
     "AddConnector",
     "AddPartitions",
     "ChangeSubscription",
@@ -97,6 +102,8 @@ __all__ = [
     "RestRequest",
     "RestartMember",
     "Scenario",
+    "Shape",
+    "ShapedPerPoll",
     "SinkWork",
     "SlowPoll",
     "SourceWork",
@@ -106,6 +113,7 @@ __all__ = [
     "TablePerRecord",
     "TopicSpec",
     "UniformLatency",
+    "Variety",
     "WorkerSpec",
     "load_scenario",
     "members_of",

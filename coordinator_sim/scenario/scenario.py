@@ -21,6 +21,7 @@ from coordinator_sim.scenario.settings import (
     unknown_setting,
 )
 from coordinator_sim.scenario.validation import check_scenario
+from coordinator_sim.scenario.variety import Variety
 from coordinator_sim.scenario.work import CommitPolicy, ConnectorWork, ProcessingLaw
 from coordinator_sim.scenario.world import (
     ConnectGroupSpec,
@@ -52,6 +53,9 @@ class Scenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         failover_ms: Time from a broker's death to the election of new leaders.
         traces_work: Whether the trace tells which records each application processed.
         happenings: In any order of time; those of one instant happen in the order written.
+        variety: What is drawn for each run, by its seed. None makes the exact world: everything
+            at its written instant, small and reproducible on purpose, and in lockstep; its times
+            say what happens, not what a cluster pays.
     """
 
     name: str
@@ -68,6 +72,7 @@ class Scenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     load_ms: int = 50
     failover_ms: int = 1_000
     traces_work: bool = False
+    variety: Variety | None = None
 
     def __post_init__(self) -> None:
         """Check the whole scenario.
@@ -104,7 +109,7 @@ class Scenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 _PARTS: Final = (
-    *(Scenario, TopicSpec, NetworkSpec, *get_args(GroupSpec), *get_args(MemberSpec)),
+    *(Scenario, Variety, TopicSpec, NetworkSpec, *get_args(GroupSpec), *get_args(MemberSpec)),
     *(
         *get_args(LatencyLaw),
         *get_args(ProcessingLaw),

@@ -6,7 +6,6 @@ Every message names the value, the bound and the fix.
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from coordinator_sim.errors import ConfigError, ScenarioError
@@ -38,6 +37,7 @@ from coordinator_sim.scenario.happenings import (
     StartMember,
     StopMember,
 )
+from coordinator_sim.scenario.quantiles import check_table
 from coordinator_sim.scenario.settings import (
     ASSIGNORS,
     CONNECT_PROTOCOLS,
@@ -46,6 +46,7 @@ from coordinator_sim.scenario.settings import (
     int_setting,
     unknown_setting,
 )
+from coordinator_sim.scenario.variety import check_variety
 from coordinator_sim.scenario.work import (
     SinkWork,
     check_commits,
@@ -57,7 +58,7 @@ from coordinator_sim.scenario.world import (
     ConstantLatency,
     ConsumerGroupSpec,
     GroupSpec,
-    NetworkSpec,
+    LatencyLaw,
     TableLatency,
     UniformLatency,
     members_of,
@@ -103,7 +104,10 @@ def check_scenario(scenario: Scenario) -> None:
     _within("failover_ms", scenario.failover_ms, 0, MAX_TIME_MS)
     profile_named(scenario.profile)
     check_settings(Scope.BROKER, scenario.broker_settings)
-    _check_network(scenario.network)
+    _check_latency("network.latency", scenario.network.latency)
+    if scenario.variety is not None:
+        check_variety(scenario.variety)
+        _check_latency("variety.latency", scenario.variety.latency)
     _check_topics(scenario)
     _check_groups(scenario)
     for happening in scenario.happenings:
@@ -131,19 +135,15 @@ def _known(what: str, name: str, names: list[str]) -> None:
         raise ScenarioError(f"unknown {what} {name!r}: the scenario has {listed}")
 
 
-def _check_network(network: NetworkSpec) -> None:
-    match network.latency:
+def _check_latency(name: str, latency: LatencyLaw) -> None:
+    match latency:
         case ConstantLatency(us=us):
-            _within("network.latency.us", us, 0, MAX_TIME_MS)
+            _within(f"{name}.us", us, 0, MAX_TIME_MS)
         case UniformLatency(low_us=low_us, high_us=high_us):
-            _within("network.latency.low_us", low_us, 0, MAX_TIME_MS)
-            _within("network.latency.high_us", high_us, low_us, MAX_TIME_MS)
+            _within(f"{name}.low_us", low_us, 0, MAX_TIME_MS)
+            _within(f"{name}.high_us", high_us, low_us, MAX_TIME_MS)
         case TableLatency(quantiles_us=quantiles):
-            if len(quantiles) < 2:  # noqa: PLR2004 - a span has two ends
-                raise ScenarioError(f"network.latency.quantiles_us={quantiles}: give at least two")
-            _within("network.latency.quantiles_us[0]", quantiles[0], 0, MAX_TIME_MS)
-            for index, (before, after) in enumerate(pairwise(quantiles), start=1):
-                _within(f"network.latency.quantiles_us[{index}]", after, before, MAX_TIME_MS)
+            check_table(f"{name}.quantiles_us", quantiles, 0, MAX_TIME_MS)
 
 
 def _check_topics(scenario: Scenario) -> None:

@@ -37,7 +37,41 @@ class TablePerRecord(Struct, frozen=True, tag="table", forbid_unknown_fields=Tru
     quantiles_us: tuple[int, ...]
 
 
-ProcessingLaw = PerPoll | PerRecord | TablePerRecord
+Shape = Literal["steady", "heavy-tailed", "batch"]
+
+SHAPES: Final[dict[Shape, tuple[int, ...]]] = {
+    "steady": (80, 90, 94, 97, 99, 100, 101, 103, 106, 110, 125),
+    "heavy-tailed": (
+        *(10, 20, 28, 36, 43, 51, 60, 68, 78, 88, 100),
+        *(113, 128, 147, 168, 195, 230, 279, 356, 510, 1_120),
+    ),
+    "batch": (
+        *(40, 50, 60, 70, 75, 80, 85, 90, 95, 98, 100),
+        *(102, 105, 110, 115, 120, 130, 140, 160, 200, 4_000),
+    ),
+}
+"""Shapes of the time from one poll to the next: quantiles in percent of the member's typical time.
+
+All three are chosen, none is measured. `steady` is what many like records make together.
+`heavy-tailed` has the body of a log-normal law: one poll in twenty takes five times as long as is
+typical, one in a hundred ten times, as with calls to other systems. `batch` is mostly short, and
+one poll in twenty takes up to forty times as long, as where work is gathered and written at once.
+"""
+
+
+class ShapedPerPoll(Struct, frozen=True, kw_only=True, tag="shaped", forbid_unknown_fields=True):
+    """What a poll returned takes a time drawn for each poll, however many records; done at once.
+
+    Args:
+        shape: A name of `SHAPES`.
+        typical_ms: The median time in milliseconds.
+    """
+
+    shape: Shape
+    typical_ms: int
+
+
+ProcessingLaw = PerPoll | PerRecord | TablePerRecord | ShapedPerPoll
 
 CommitMoment = Literal["auto", "before", "sync", "async", "every", "interval", "never"]
 
@@ -63,6 +97,12 @@ class CommitPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     on_revoke: bool = True
 
 
+DEFAULT_START_MS: Final = 100
+"""What a task's start takes where its work does not say; a variety draws another time."""
+DEFAULT_STOP_MS: Final = 200
+"""Likewise of its stop."""
+
+
 class SourceWork(Struct, frozen=True, kw_only=True, tag="source", forbid_unknown_fields=True):
     """A source connector: its tasks copy records of an outside system into a topic.
 
@@ -86,8 +126,8 @@ class SourceWork(Struct, frozen=True, kw_only=True, tag="source", forbid_unknown
     records_per_s: int = 100
     record_us: int = 100
     poll_ms: int = 200
-    start_ms: int = 100
-    stop_ms: int = 200
+    start_ms: int = DEFAULT_START_MS
+    stop_ms: int = DEFAULT_STOP_MS
     fails_after: int | None = None
 
 
@@ -105,8 +145,8 @@ class SinkWork(Struct, frozen=True, kw_only=True, tag="sink", forbid_unknown_fie
 
     topics: tuple[str, ...]
     record_us: int = 100
-    start_ms: int = 100
-    stop_ms: int = 200
+    start_ms: int = DEFAULT_START_MS
+    stop_ms: int = DEFAULT_STOP_MS
     fails_after: int | None = None
 
 
@@ -149,6 +189,12 @@ def check_processing(owner: str, law: ProcessingLaw) -> None:
             times = (ms * 1_000,)
         case PerRecord(us=us, poll_us=poll_us):
             times = (us, poll_us)
+        case ShapedPerPoll(shape=shape, typical_ms=typical_ms):
+            if shape not in SHAPES:
+                raise ScenarioError(
+                    f"processing of {owner!r}: shape={shape!r} must be one of {', '.join(SHAPES)}"
+                )
+            times = (typical_ms * 1_000, typical_ms * SHAPES[shape][-1] * 10)
         case TablePerRecord(quantiles_us=times):
             if len(times) < 2 or list(times) != sorted(times):  # noqa: PLR2004 - a span has two ends
                 raise ScenarioError(

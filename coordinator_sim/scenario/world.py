@@ -4,7 +4,7 @@ Plain data without behaviour. What happens to these parts over time is in `happe
 """
 
 from collections.abc import Mapping
-from typing import Literal, overload
+from typing import Final, Literal, overload
 
 import msgspec
 from msgspec import Struct
@@ -12,6 +12,8 @@ from msgspec import Struct
 from coordinator_sim.scenario.settings import CONNECT_PROTOCOL, SETTINGS, STRATEGY, Scope
 from coordinator_sim.scenario.work import CommitPolicy, ConnectorWork, ProcessingLaw
 
+DEFAULT_PROCESSING_MS: Final = 200
+"""What a poll takes where a scenario does not say; a variety draws another time in its place."""
 Client = Literal["java", "librdkafka", "franz-go"]
 
 
@@ -88,7 +90,7 @@ class ConsumerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     name: str
     start_ms: int | None = 0
     instance_id: str | None = None
-    processing_ms: int = 200
+    processing_ms: int = DEFAULT_PROCESSING_MS
     callback_ms: int = 0
     topics: tuple[str, ...] | None = None
     rack: str | None = None

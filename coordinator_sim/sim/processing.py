@@ -4,10 +4,18 @@ from typing import NamedTuple, assert_never
 
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.scenario.choices import Choices
-from coordinator_sim.scenario.work import PerPoll, PerRecord, ProcessingLaw, TablePerRecord
-from coordinator_sim.sim.latency import interpolated, table_options
+from coordinator_sim.scenario.quantiles import drawn
+from coordinator_sim.scenario.work import (
+    SHAPES,
+    PerPoll,
+    PerRecord,
+    ProcessingLaw,
+    ShapedPerPoll,
+    TablePerRecord,
+)
 
 US_PER_MS = 1_000
+_US_PER_PERCENT_MS = US_PER_MS // 100
 LEAST_POLL_US = US_PER_MS
 """No application gets from one poll to the next in less: a loop over nothing takes time, too."""
 
@@ -36,15 +44,17 @@ class Pace(NamedTuple):
 
 
 def pace_of(law: ProcessingLaw, choices: Choices, name: str) -> Pace:
-    """The pace of the next poll's records; a table draws a choice named after the application."""
+    """The pace of the next poll's records; a table or a shape draws by the application's name."""
     match law:
         case PerPoll(ms=ms):
             return Pace(max(ms, 1) * US_PER_MS, 0)
         case PerRecord(us=us, poll_us=poll_us):
             return Pace(poll_us, us)
         case TablePerRecord(quantiles_us=quantiles):
-            chosen = choices.choose("processing", name, table_options(quantiles))
-            return Pace(0, interpolated(quantiles, chosen))
+            return Pace(0, drawn(quantiles, choices, "processing", name))
+        case ShapedPerPoll(shape=shape, typical_ms=typical_ms):
+            percent = drawn(SHAPES[shape], choices, "processing", name)
+            return Pace(max(LEAST_POLL_US, typical_ms * percent * _US_PER_PERCENT_MS), 0)
         case _:
             assert_never(law)
 

@@ -16,6 +16,7 @@ from coordinator_sim.protocol.profiles import Profile, profile_named
 from coordinator_sim.protocol.records import LogBatch
 from coordinator_sim.scenario.choices import Choice, Choices, ChosenIds
 from coordinator_sim.scenario.scenario import Scenario
+from coordinator_sim.scenario.variants import realised
 from coordinator_sim.scenario.world import (
     ConnectGroupSpec,
     ConsumerGroupSpec,
@@ -24,6 +25,7 @@ from coordinator_sim.scenario.world import (
     with_member_settings,
 )
 from coordinator_sim.sim.brokers import ClusterDriver
+from coordinator_sim.sim.garbage import schedule_collections
 from coordinator_sim.sim.connect_cluster import ConnectCluster
 from coordinator_sim.sim.consumers import ConsumerProcess
 from coordinator_sim.sim.environment import Environment
@@ -84,8 +86,8 @@ class Simulation:
         tape: Iterable[Choice] | None = None,
         shuffle_ties: bool = False,
     ) -> None:
-        self._scenario = scenario
         self._choices = Choices(seed, tape or (), record=tape is not None)
+        self._scenario = scenario = realised(scenario, self._choices)
         self._environment = Environment(self._choices if shuffle_ties else None)
         network = Network(self._environment, scenario.network.latency, self._choices)
         tracing = not isinstance(recorder, NullRecorder)
@@ -99,6 +101,7 @@ class Simulation:
             recorder=recorder,
             topic_logs=TopicLogs(scenario.topics),
             traces_work=tracing and scenario.counts_work(),
+            variety=scenario.variety,
         )
         self._world = world
         brokers = ClusterDriver(
@@ -124,6 +127,8 @@ class Simulation:
         stage = Stage(world, brokers, members=members, connect=connect)
         for happening in self._scenario.happenings:
             stage.schedule(happening)
+        if self._scenario.variety is not None:
+            schedule_collections(world, self._scenario.variety, members)
 
     @property
     def now_us(self) -> int:

@@ -8,10 +8,18 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Protocol
 
+import msgspec
+
 from coordinator_sim.clock import Action
 from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.scenario.quantiles import drawn
 from coordinator_sim.scenario.settings import int_setting
-from coordinator_sim.scenario.work import ConnectorWork, SourceWork
+from coordinator_sim.scenario.work import (
+    DEFAULT_START_MS,
+    DEFAULT_STOP_MS,
+    ConnectorWork,
+    SourceWork,
+)
 from coordinator_sim.sim.sink_tasks import SinkTask
 from coordinator_sim.sim.source_tasks import SourceTask
 from coordinator_sim.sim.task_runs import FLUSH_INTERVAL_MS, ClusterWork, TaskFailed, TaskRun
@@ -121,8 +129,22 @@ class WorkerTasks:
             flush_us=self._flush_us,
             exactly_once=self._exactly_once,
         )
-        running = self._running[task] = self._make(run, self._cluster.work[task.connector])
+        running = self._running[task] = self._make(run, self._work_of(task))
         running.begin(when_started)
+
+    def _work_of(self, task: ConnectorTaskId) -> ConnectorWork:
+        """What the task does; times that its work leaves at their defaults are drawn."""
+        work, variety = self._cluster.work[task.connector], self._world.variety
+        if variety is None:
+            return work
+        name, choices = task.resource(), self._world.choices
+        start_ms = drawn(variety.start_task_ms, choices, "start-work", name)
+        stop_ms = drawn(variety.stop_task_ms, choices, "stop-work", name)
+        return msgspec.structs.replace(
+            work,
+            start_ms=start_ms if work.start_ms == DEFAULT_START_MS else work.start_ms,
+            stop_ms=stop_ms if work.stop_ms == DEFAULT_STOP_MS else work.stop_ms,
+        )
 
     def _make(self, run: TaskRun, work: ConnectorWork) -> _Task:
         if isinstance(work, SourceWork):

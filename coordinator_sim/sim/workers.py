@@ -43,6 +43,7 @@ from coordinator_sim.connect.thread import Blocking, Wait
 from coordinator_sim.connect.worker import ConnectWorker, WorkerParts
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.protocol.resources import ConnectorTaskId, connector_resource
+from coordinator_sim.scenario.quantiles import drawn
 from coordinator_sim.scenario.world import ConnectGroupSpec, WorkerSpec
 from coordinator_sim.sim.client_process import ClientProcess
 from coordinator_sim.sim.connect_cluster import ConnectCluster
@@ -69,9 +70,9 @@ A real worker takes longer before it (`connect.start_up`), which would change no
 things happen.
 """
 START_WORK_US: Final = 100_000
-"""Time the start of a connector or task takes."""
+"""Time that the start of a connector or task takes in an exact world."""
 STOP_WORK_US: Final = 200_000
-"""Time its stop takes; within every graceful timeout that is not absurdly short."""
+"""Time that its stop takes there: within every graceful timeout that is not absurdly short."""
 _KEY_CHOICES: Final = 1 << 61
 
 
@@ -268,7 +269,7 @@ class WorkerProcess(ClientProcess):
     # Work.
 
     def _change_work(self, effect: StartConnector | StartTask | StopConnector | StopTask) -> None:
-        """Start or stop something; what the scenario says nothing of takes a constant time."""
+        """Start or stop something; where the scenario says nothing, its variety says how long."""
         starts = isinstance(effect, StartConnector | StartTask)
         if isinstance(effect, StartConnector | StopConnector):
             resource, described = connector_resource(effect.connector), False
@@ -277,12 +278,32 @@ class WorkerProcess(ClientProcess):
             described = self._tasks.does(effect.task.connector)
         done = partial(self._work_changed, effect.token, resource, starts=starts)
         if not described:
-            self._later(START_WORK_US if starts else STOP_WORK_US, done)
+            self._later(self._change_us(resource, effect), done)
         elif isinstance(effect, StartTask):
             started = partial(self._task_started, effect.task, done)
             self._tasks.start(effect.task, self._task_count(effect.task), started)
         elif isinstance(effect, StopTask):
             self._tasks.stop(effect.task, done)
+
+    def _change_us(
+        self, resource: str, effect: StartConnector | StartTask | StopConnector | StopTask
+    ) -> int:
+        """How long the start or stop of undescribed work takes, in microseconds."""
+        starts = isinstance(effect, StartConnector | StartTask)
+        variety = self._world.variety
+        if variety is None:
+            return START_WORK_US if starts else STOP_WORK_US
+        match effect:
+            case StartConnector():
+                table = variety.start_connector_ms
+            case StartTask():
+                table = variety.start_task_ms
+            case StopConnector():
+                table = variety.stop_connector_ms
+            case StopTask():
+                table = variety.stop_task_ms
+        site = "start-work" if starts else "stop-work"
+        return drawn(table, self._world.choices, site, resource) * US_PER_MS
 
     def _task_started(self, task: ConnectorTaskId, done: Action) -> None:
         """Its records begin to move, and so its topics are active."""

@@ -7,6 +7,7 @@ from coordinator_sim.broker.data_service import DataService
 from coordinator_sim.protocol.messages import Node
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.scenario.choices import Choices
+from coordinator_sim.scenario.variety import Variety
 from coordinator_sim.sim.data_brokers import DataBrokers
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.http import HttpNetwork
@@ -31,6 +32,7 @@ class World:
         recorder: Takes events in emission order.
         topic_logs: How far the topics are written.
         traces_work: Whether the trace tells which records are processed.
+        variety: What recurring times are drawn from; None in an exact world.
     """
 
     __slots__ = (
@@ -44,6 +46,7 @@ class World:
         "recorder",
         "topic_logs",
         "traces_work",
+        "variety",
     )
 
     def __init__(  # noqa: PLR0913 - what a run shares, by keyword
@@ -56,6 +59,7 @@ class World:
         recorder: Recorder,
         topic_logs: TopicLogs,
         traces_work: bool = False,
+        variety: Variety | None = None,
     ) -> None:
         self.environment = environment
         self.network = network
@@ -64,6 +68,7 @@ class World:
         self.recorder = recorder
         self.topic_logs = topic_logs
         self.traces_work = traces_work
+        self.variety = variety
         self.data = DataBrokers(DataService(cluster), environment)
         """The brokers' data plane, for the internal topics of Connect clusters."""
         network.data_server = self.data

@@ -1,0 +1,51 @@
+"""Quantile tables: distributions as plain data, drawn with whole numbers only.
+
+A table lists values at equal steps of probability, from the smallest to the largest; values in
+between are interpolated. Choice 0 is the smallest value. Pure; draws through `Choices` alone.
+"""
+
+from itertools import pairwise
+from typing import Final
+
+from coordinator_sim.errors import ScenarioError
+from coordinator_sim.scenario.choices import Choices
+
+_STEPS: Final = 1_024
+"""Steps between two quantiles of a table: finer than a tenth of a percent of a step."""
+
+
+def table_options(quantiles: tuple[int, ...]) -> int:
+    """How many values a quantile table has to choose from."""
+    return (len(quantiles) - 1) * _STEPS
+
+
+def interpolated(quantiles: tuple[int, ...], chosen: int) -> int:
+    """The value of a quantile table at a choice from `table_options`; 0 is the smallest."""
+    index, step = divmod(chosen, _STEPS)
+    low = quantiles[index]
+    return low + (quantiles[index + 1] - low) * step // _STEPS
+
+
+def drawn(quantiles: tuple[int, ...], choices: Choices, site: str, key: str) -> int:
+    """The next value of a table at a choice site, for one key of the site."""
+    return interpolated(quantiles, choices.choose(site, key, table_options(quantiles)))
+
+
+def check_table(name: str, quantiles: tuple[int, ...], low: int, high: int) -> None:
+    """Refuse a table that is too short, descends, or leaves its bounds.
+
+    Raises:
+        ScenarioError: Names the table, the value, the bound and the fix.
+    """
+    if len(quantiles) < 2:  # noqa: PLR2004 - a span has two ends
+        raise ScenarioError(
+            f"{name}={list(quantiles)}: give at least two values, the smallest and the largest"
+        )
+    for value in quantiles:
+        if not low <= value <= high:
+            raise ScenarioError(f"{name}: {value} must be from {low} to {high}")
+    for before, after in pairwise(quantiles):
+        if after < before:
+            raise ScenarioError(
+                f"{name}: {after} follows {before}; list the values from smallest to largest"
+            )
