@@ -113,7 +113,7 @@ def _compare(
     trial_rows: "DataFrame", frames: TraceFrames, store: "TableStore"
 ) -> tuple["DataFrame", "DataFrame"]:
     """The costs by choice, and by scenario and choice; every table is kept."""
-    from reports.transforms import availability, moves, ownership, rebalances
+    from reports.transforms import availability, moves, rebalances, working
     from reports.transforms.costs import choice_costs, run_costs, scenario_costs
     from reports.transforms.work import work
 
@@ -121,10 +121,7 @@ def _compare(
     events = rebalances.group_events(frames.events)
     held = store.keep("rebalances", rebalances.rebalances(events))
     dense, resources = frames.generations, frames.resources
-    holds = ownership.holds(dense, ownership.member_marks(events), runs)
-    owned = store.keep(
-        "ownership", ownership.ownership(ownership.assignments(dense, resources), holds)
-    )
+    owned = store.keep("ownership", working.ownership_of(dense, resources, events, runs))
     tables = {
         "rebalances": held,
         "ownership": owned,

@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from reports.sources import TraceFrames
-from reports.transforms import availability, balance, moves, ownership, quality, summary, work
+from reports.transforms import (
+    availability,
+    balance,
+    moves,
+    ownership,
+    quality,
+    summary,
+    work,
+    working,
+)
 from reports.transforms import rebalances as rebalancing
 from reports.transforms.sessions import member_sessions
 
@@ -70,10 +79,7 @@ def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFram
     moved = store.keep("moves", moves.moves(dense, resources))
     balanced = store.keep("imbalance", balance.imbalance(dense, resources, runs))
     assigned = store.keep("assignments", ownership.assignments(dense, resources))
-    marks = ownership.member_marks(events)
-    owned = store.keep(
-        "ownership", ownership.ownership(assigned, ownership.holds(dense, marks, runs))
-    )
+    owned = store.keep("ownership", working.ownership_of(dense, resources, events, runs))
     unowned = store.keep("unowned", availability.unowned(owned, held, runs))
     groups = store.keep(
         "groups",

@@ -4,7 +4,6 @@ A table lists values at equal steps of probability, from the smallest to the lar
 between are interpolated. Choice 0 is the smallest value. Pure; draws through `Choices` alone.
 """
 
-from itertools import pairwise
 from typing import Final
 
 from coordinator_sim.errors import ScenarioError
@@ -41,11 +40,10 @@ def check_table(name: str, quantiles: tuple[int, ...], low: int, high: int) -> N
         raise ScenarioError(
             f"{name}={list(quantiles)}: give at least two values, the smallest and the largest"
         )
-    for value in quantiles:
-        if not low <= value <= high:
-            raise ScenarioError(f"{name}: {value} must be from {low} to {high}")
-    for before, after in pairwise(quantiles):
-        if after < before:
+    for index, value in enumerate(quantiles):
+        least = max(low, quantiles[index - 1]) if index else low
+        if not least <= value <= high:
             raise ScenarioError(
-                f"{name}: {after} follows {before}; list the values from smallest to largest"
+                f"{name}[{index}]={value}: must be from {least} to {high}; "
+                "quantiles go from the smallest to the largest"
             )

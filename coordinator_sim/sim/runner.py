@@ -25,10 +25,10 @@ from coordinator_sim.scenario.world import (
     with_member_settings,
 )
 from coordinator_sim.sim.brokers import ClusterDriver
-from coordinator_sim.sim.garbage import schedule_collections
 from coordinator_sim.sim.connect_cluster import ConnectCluster
 from coordinator_sim.sim.consumers import ConsumerProcess
 from coordinator_sim.sim.environment import Environment
+from coordinator_sim.sim.garbage import schedule_collections
 from coordinator_sim.sim.happenings import Stage
 from coordinator_sim.sim.members import Member
 from coordinator_sim.sim.network import Network

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _RESOURCE: Final = (*C.GROUP_KEY, C.RESOURCE)
 _US_PER_S: Final = 1_000_000
+_FOR_EVER_US: Final = (1 << 63) - 1
 
 
 def gaps(intervals: "DataFrame", runs: "DataFrame", key: tuple[str, ...]) -> "DataFrame":
@@ -103,18 +104,30 @@ def stop_the_world(
 ) -> "DataFrame":
     """Per rebalance, the time in which nobody in the group owned anything.
 
+    A rebalance stops the group until somebody owns something again: for Connect that is when the
+    first task has started, after the group has settled. Idle time that begins after the rebalance
+    is not charged to it.
+
     Input: ownership; rebalances; runs.
     Output: key (group, rebalance_no): `stopped_us`, 0 where somebody always worked. A group's
     first assignment stops nothing. Rebalances still open are absent.
     """
+    history = Window.partitionBy(*C.GROUP_KEY).orderBy(C.REBALANCE_NO)
     idle = gaps(covered(owned, C.GROUP_KEY), runs, C.GROUP_KEY).select(
         *C.GROUP_KEY,
         F.col(C.FROM_US).alias("other_from_us"),
         F.col(C.TO_US).alias("other_to_us"),
     )
-    shared = overlap_us(C.START_US, C.END_US, "other_from_us", "other_to_us")
+    begins_within = F.col("other_from_us") < F.greatest(C.END_US, F.col(C.START_US) + 1)
+    shared = F.when(
+        begins_within, overlap_us(C.START_US, "charged_to_us", "other_from_us", "other_to_us")
+    ).otherwise(0)
+    following = F.when(F.col(C.OUTCOME) == "EMPTY", F.col(C.END_US)).otherwise(
+        F.coalesce(F.lead(C.START_US).over(history), F.lit(_FOR_EVER_US))
+    )
     return (
-        rebalance_rows.where(F.col(C.END_US).isNotNull())
+        rebalance_rows.withColumn("charged_to_us", following)
+        .where(F.col(C.END_US).isNotNull())
         .join(idle, list(C.GROUP_KEY), "left")
         .groupBy(*C.GROUP_KEY, C.REBALANCE_NO)
         .agg(F.sum(shared).alias("stopped_us"))

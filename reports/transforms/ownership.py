@@ -20,7 +20,7 @@ _RESOURCE: Final = (*C.GROUP_KEY, C.RESOURCE)
 _SIGNS_OF_LIFE: Final = ("HEARTBEAT", "OFFSET_COMMIT", "JOIN_REQ", "SYNC_REQ")
 _LEFT: Final = ("LEAVE_REQ", "MEMBER_LEFT", "MEMBER_FENCED", "LOST")
 _FAILED: Final = ("MEMBER_FAILED", "MEMBER_KICKED")
-_ENDS_OF_PROCESS: Final = ("crashed", "gone")
+ENDS_OF_PROCESS: Final = ("crashed", "gone")
 
 
 def assignments(generations: "DataFrame", resources: "DataFrame") -> "DataFrame":
@@ -56,20 +56,33 @@ def member_marks(events: "DataFrame") -> "DataFrame":
     eager member let go), `gone_us` (it left, was removed, or its process ended). A failed member
     is gone since its last sign of life, or a session timeout before its removal if that is later.
     """
-    key = F.coalesce(F.col("group_instance_id"), F.nullif(F.col(C.MEMBER_ID), F.lit("")))
-    known = events.withColumn(C.MEMBER_KEY, key)
+    known = _with_keys(events)
     named = known.where(F.col(C.MEMBER_KEY).isNotNull()).select(*_mark_columns())
     ended = known.where(
-        (F.col(C.EVENT) == "LIFECYCLE") & F.col("reason_text").isin(*_ENDS_OF_PROCESS)
+        (F.col(C.EVENT) == "LIFECYCLE") & F.col("reason_text").isin(*ENDS_OF_PROCESS)
     ).drop(C.MEMBER_KEY)
-    owners_of_clients = (
-        known.where(F.col(C.EVENT).isin("ASSIGNED", "MEMBER_ADDED"))
+    processes = ended.join(clients_of(events), [*C.GROUP_KEY, "client_id"]).select(*_mark_columns())
+    return _marks(named.unionByName(processes))
+
+
+def clients_of(events: "DataFrame") -> "DataFrame":
+    """Which client each member was.
+
+    Input: events of groups.
+    Output: distinct rows of group, `member_key`, `client_id`.
+    """
+    return (
+        _with_keys(events)
+        .where(F.col(C.EVENT).isin("ASSIGNED", "MEMBER_ADDED"))
         .where(F.col("client_id").isNotNull() & F.col(C.MEMBER_KEY).isNotNull())
         .select(*_MEMBER, "client_id")
         .distinct()
     )
-    processes = ended.join(owners_of_clients, [*C.GROUP_KEY, "client_id"]).select(*_mark_columns())
-    return _marks(named.unionByName(processes))
+
+
+def _with_keys(events: "DataFrame") -> "DataFrame":
+    key = F.coalesce(F.col("group_instance_id"), F.nullif(F.col(C.MEMBER_ID), F.lit("")))
+    return events.withColumn(C.MEMBER_KEY, key)
 
 
 def _mark_columns() -> list[str]:
@@ -118,13 +131,13 @@ def holds(generations: "DataFrame", marks: "DataFrame", runs: "DataFrame") -> "D
     `from_us`, `to_us` >= `from_us`.
     """
     members = _members_with_next(generations)
-    spans = _spans(marks)
+    synced = spans(marks)
     next_spans = (
-        spans.groupBy(*C.LIFE_KEY, C.GENERATION, C.MEMBER_KEY)
+        synced.groupBy(*C.LIFE_KEY, C.GENERATION, C.MEMBER_KEY)
         .agg(F.min("synced_us").alias("next_from_us"))
         .withColumnRenamed(C.GENERATION, "next_generation")
     )
-    joined = members.join(spans, [*C.GENERATION_KEY, C.MEMBER_KEY], "left").join(
+    joined = members.join(synced, [*C.GENERATION_KEY, C.MEMBER_KEY], "left").join(
         next_spans, [*C.LIFE_KEY, "next_generation", C.MEMBER_KEY], "left"
     )
     ends = runs.select(C.TRACE_ID, F.col("last_ts_us").alias("trace_end_us"))
@@ -161,8 +174,12 @@ def _members_with_next(generations: "DataFrame") -> "DataFrame":
     )
 
 
-def _spans(marks: "DataFrame") -> "DataFrame":
-    """Successful SyncGroup answers, with the member's next JoinGroup and its next end."""
+def spans(marks: "DataFrame") -> "DataFrame":
+    """Successful SyncGroup answers, with the member's next JoinGroup and its next end.
+
+    Input: member marks.
+    Output: those with `synced_us`; `rejoin_us` and `gone_us` are the next ones, or null.
+    """
     later = (
         Window.partitionBy(*_MEMBER)
         .orderBy(F.col(C.ORDINAL).desc())

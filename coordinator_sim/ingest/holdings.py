@@ -1,0 +1,338 @@
+"""What a trace's rebalances cost: who owned what from when to when, computed in plain Python.
+
+The same definitions as the Spark report's (`docs/trace-schema.md`), for one trace at a time and
+without Spark; the two are checked against each other. Reads events alone.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.ingest.ownership import OwnershipTracker
+from coordinator_sim.protocol.embedded import COOPERATIVE_PROTOCOLS
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.trace.schema import GenerationRow
+
+_ALIVE: Final = {Event.HEARTBEAT, Event.OFFSET_COMMIT, Event.JOIN_REQ, Event.SYNC_REQ}
+_LEFT: Final = {Event.LEAVE_REQ, Event.MEMBER_LEFT, Event.MEMBER_FENCED, Event.LOST}
+_FAILED: Final = {Event.MEMBER_FAILED, Event.MEMBER_KICKED}
+_TOLD_BY: Final = {Event.ASSIGNED, Event.MEMBER_ADDED}
+_ENDS_OF_PROCESS: Final = ("crashed", "gone")
+
+Interval = tuple[int, int]
+"""From (included) to (excluded), in microseconds."""
+
+
+class Holding(Struct, frozen=True, kw_only=True):
+    """One stretch of time in which a member owned a resource."""
+
+    group_id: str
+    resource: str
+    member_key: str
+    from_us: int
+    to_us: int
+
+
+class GroupCosts(Struct, frozen=True, kw_only=True):
+    """What its rebalances cost one group.
+
+    Args:
+        unowned_us: Over all resources, the time without an owner while the group had members.
+        stopped_us: Time from rebalances until somebody owned something again, in which nobody did.
+    """
+
+    group_id: str
+    unowned_us: int
+    stopped_us: int
+
+
+class _Mark(Struct, frozen=True):
+    """An instant that begins or may end a member's hold; one of the three times is given."""
+
+    ordinal: int
+    generation: int | None
+    synced_us: int | None = None
+    rejoin_us: int | None = None
+    gone_us: int | None = None
+
+
+class _Rebalance(Struct):
+    start_us: int
+    end_us: int | None = None
+    sync_us: int | None = None
+    empty_us: int | None = None
+
+
+def costs_of(events: Sequence[TraceEvent]) -> list[GroupCosts]:
+    """The costs of every group with assignments, by group id.
+
+    Args:
+        events: Of one trace, in emission order; it ends with its last event.
+    """
+    ends_us = max((event.ts_us for event in events), default=0)
+    found = holdings(events)
+    rebalances = _rebalances(events)
+    costs = []
+    for group_id in sorted({holding.group_id for holding in found}):
+        own = [holding for holding in found if holding.group_id == group_id]
+        held = rebalances.get(group_id, [])
+        empties = _empty_times(held, ends_us)
+        by_resource: dict[str, list[Interval]] = defaultdict(list)
+        for holding in own:
+            by_resource[holding.resource].append((holding.from_us, holding.to_us))
+        unowned_us = sum(
+            to_us - from_us - sum(_shared((from_us, to_us), empty) for empty in empties)
+            for intervals in by_resource.values()
+            for from_us, to_us in _gaps(intervals, ends_us)
+        )
+        idle = _gaps([(holding.from_us, holding.to_us) for holding in own], ends_us)
+        stopped_us = sum(_charged(held, index, idle) for index in range(len(held)))
+        costs.append(GroupCosts(group_id=group_id, unowned_us=unowned_us, stopped_us=stopped_us))
+    return costs
+
+
+def holdings(events: Sequence[TraceEvent]) -> list[Holding]:
+    """Who owned what: of workers that tell, while they worked; of others, by assignment."""
+    telling = {event.group_id for event in events if _changed(event)}
+    ends_us = max((event.ts_us for event in events), default=0)
+    marks = _marks(events)
+    found = list(_worked(events, marks, ends_us))
+    found += (one for one in _assigned(events, marks, ends_us) if one.group_id not in telling)
+    return [holding for holding in found if holding.to_us > holding.from_us]
+
+
+# By assignment.
+
+
+def _assigned(
+    events: Sequence[TraceEvent], marks: dict[tuple[str, str], list[_Mark]], ends_us: int
+) -> Iterator[Holding]:
+    tracker = OwnershipTracker("", "")
+    for event in events:
+        tracker.record(event)
+    tracker.finish()
+    generations, lists = tracker.take()
+    resources = {row.resource_list_id: row.resources for row in lists}
+    lives: dict[tuple[str, int], list[GenerationRow]] = defaultdict(list)
+    for row in generations:
+        lives[row.group_id, row.incarnation].append(row)
+    for rows in lives.values():
+        for row, following in pairwise([*rows, None]):
+            assert row is not None
+            names = resources[row.resource_list_id]
+            for index, member_key in enumerate(row.member_keys):
+                own = marks.get((row.group_id, member_key), [])
+                for from_us, to_us in _holds(row, following, own, ends_us):
+                    for resource, owner in zip(names, row.owners, strict=False):
+                        if owner == index:
+                            yield Holding(
+                                group_id=row.group_id,
+                                resource=resource,
+                                member_key=member_key,
+                                from_us=from_us,
+                                to_us=to_us,
+                            )
+
+
+def _holds(
+    row: GenerationRow, following: GenerationRow | None, marks: list[_Mark], ends_us: int
+) -> Iterator[Interval]:
+    """When one member held what one generation gave it."""
+    is_cooperative = (row.protocol_name or "") in COOPERATIVE_PROTOCOLS
+    next_us = None
+    if following is not None:
+        later = [m.synced_us for m in marks if m.generation == following.generation]
+        next_us = min((us for us in later if us is not None), default=following.sync_us)
+    synced = [m for m in marks if m.synced_us is not None and m.generation == row.generation]
+    for mark in synced or [None]:
+        start_us = row.sync_us if mark is None else mark.synced_us
+        if start_us is None:
+            continue
+        ends = [next_us]
+        if mark is not None:
+            later_marks = [m for m in marks if m.ordinal > mark.ordinal]
+            ends.append(next((m.gone_us for m in later_marks if m.gone_us is not None), None))
+            if not is_cooperative:
+                rejoins = (m.rejoin_us for m in later_marks if m.rejoin_us is not None)
+                ends.append(next(rejoins, None))
+        yield start_us, min((us for us in ends if us is not None), default=ends_us)
+
+
+# By work.
+
+
+def _changed(event: TraceEvent) -> bool:
+    return event.event in (Event.TASKS_STARTED, Event.TASKS_STOPPED) and "resources" in event.attrs
+
+
+def _worked(
+    events: Sequence[TraceEvent], marks: dict[tuple[str, str], list[_Mark]], ends_us: int
+) -> Iterator[Holding]:
+    keys: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for group_id, client_id, key in _clients(events):
+        keys[group_id, client_id].append(key)
+    for (group_id, client_id, resource), (start_us, end_us) in _runs(events, ends_us):
+        for key in keys[group_id, client_id]:
+            for from_us, to_us in _memberships(marks.get((group_id, key), []), ends_us):
+                yield Holding(
+                    group_id=group_id,
+                    resource=resource,
+                    member_key=key,
+                    from_us=max(start_us, from_us),
+                    to_us=min(end_us, to_us),
+                )
+
+
+def _runs(
+    events: Sequence[TraceEvent], ends_us: int
+) -> Iterator[tuple[tuple[str, str, str], Interval]]:
+    """Each run of a connector or task, from its start to its stop or the end of its process."""
+    running: dict[tuple[str, str, str], int] = {}
+    for event in events:
+        group_id, client_id = event.group_id or "", event.client_id or ""
+        if _changed(event):
+            for resource in event.attrs["resources"].split(" "):
+                name = (group_id, client_id, resource)
+                if name in running:
+                    yield name, (running.pop(name), event.ts_us)
+                if event.event is Event.TASKS_STARTED:
+                    running[name] = event.ts_us
+        elif event.event is Event.LIFECYCLE and event.reason_text in _ENDS_OF_PROCESS:
+            for name in [name for name in running if name[:2] == (group_id, client_id)]:
+                yield name, (running.pop(name), event.ts_us)
+    for name, start_us in running.items():
+        yield name, (start_us, ends_us)
+
+
+def _memberships(marks: list[_Mark], ends_us: int) -> list[Interval]:
+    spans = []
+    for mark in marks:
+        if mark.synced_us is not None:
+            gone = (m.gone_us for m in marks if m.ordinal > mark.ordinal and m.gone_us is not None)
+            spans.append((mark.synced_us, max(mark.synced_us, next(gone, ends_us))))
+    return _covered(spans)
+
+
+# Marks of members.
+
+
+def _key_of(event: TraceEvent) -> str:
+    return event.group_instance_id or event.member_id or ""
+
+
+def _clients(events: Iterable[TraceEvent]) -> list[tuple[str, str, str]]:
+    """Group, client and member key of every member whose client is known, each once."""
+    return list(
+        dict.fromkeys(
+            (event.group_id or "", event.client_id, _key_of(event))
+            for event in events
+            if event.event in _TOLD_BY and event.client_id is not None and _key_of(event)
+        )
+    )
+
+
+def _marks(events: Sequence[TraceEvent]) -> dict[tuple[str, str], list[_Mark]]:
+    keys: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for group_id, client_id, key in _clients(events):
+        keys[group_id, client_id].append(key)
+    marks: dict[tuple[str, str], list[_Mark]] = defaultdict(list)
+    alive_us: dict[tuple[str, str], int] = {}
+    for ordinal, event in enumerate(events):
+        group_id = event.group_id or ""
+        if event.event is Event.LIFECYCLE and event.reason_text in _ENDS_OF_PROCESS:
+            for key in keys[group_id, event.client_id or ""]:
+                marks[group_id, key].append(_Mark(ordinal, event.generation, gone_us=event.ts_us))
+        elif key := _key_of(event):
+            name = (group_id, key)
+            if event.event in _ALIVE:
+                alive_us[name] = max(alive_us.get(name, event.ts_us), event.ts_us)
+            mark = _mark_of(ordinal, event, alive_us.get(name))
+            if mark is not None:
+                marks[name].append(mark)
+    return marks
+
+
+def _mark_of(ordinal: int, event: TraceEvent, alive_us: int | None) -> _Mark | None:
+    ts_us = event.ts_us
+    if event.event is Event.SYNC_RESP and event.error_code in (None, ErrorCode.NONE):
+        return _Mark(ordinal, event.generation, synced_us=ts_us)
+    if event.event is Event.JOIN_REQ:
+        return _Mark(ordinal, event.generation, rejoin_us=ts_us)
+    if event.event in _LEFT:
+        return _Mark(ordinal, event.generation, gone_us=ts_us)
+    if event.event in _FAILED:
+        known = [] if alive_us is None else [alive_us]
+        if event.session_timeout_ms is not None:
+            known.append(ts_us - event.session_timeout_ms * 1_000)
+        return _Mark(ordinal, event.generation, gone_us=min(ts_us, max(known, default=ts_us)))
+    return None
+
+
+# Rebalances and intervals.
+
+
+def _rebalances(events: Iterable[TraceEvent]) -> dict[str, list[_Rebalance]]:
+    """Each group's rebalances; one that has no end of its own ends where the next begins."""
+    found: dict[str, list[_Rebalance]] = defaultdict(list)
+    for event in events:
+        own = found[event.group_id or ""]
+        if event.event is Event.PREPARE_REBALANCE:
+            if own and own[-1].sync_us is None and own[-1].empty_us is None:
+                own[-1].end_us = event.ts_us
+            own.append(_Rebalance(event.ts_us))
+        elif own and event.event is Event.SYNC_LEADER and own[-1].sync_us is None:
+            own[-1].sync_us = own[-1].end_us = event.ts_us
+        elif own and event.event is Event.GROUP_EMPTY and own[-1].empty_us is None:
+            own[-1].empty_us = event.ts_us
+            own[-1].end_us = own[-1].sync_us or event.ts_us
+    return found
+
+
+def _empty_times(held: list[_Rebalance], ends_us: int) -> list[Interval]:
+    empties = []
+    for rebalance, following in pairwise([*held, None]):
+        assert rebalance is not None
+        if rebalance.empty_us is not None and rebalance.sync_us is None:
+            until_us = ends_us if following is None else following.start_us
+            empties.append((rebalance.empty_us, until_us))
+    return empties
+
+
+def _charged(held: list[_Rebalance], index: int, idle: list[Interval]) -> int:
+    """Idle time that one finished rebalance began or found, up to the next one."""
+    rebalance = held[index]
+    if rebalance.end_us is None:
+        return 0
+    charged_to_us = (
+        held[index + 1].start_us if index + 1 < len(held) else idle[-1][1] if idle else 0
+    )
+    if rebalance.empty_us is not None and rebalance.sync_us is None:
+        charged_to_us = rebalance.end_us
+    span = (rebalance.start_us, charged_to_us)
+    latest_us = max(rebalance.end_us, rebalance.start_us + 1)
+    return sum(_shared(gap, span) for gap in idle[: bisect_right(idle, (latest_us - 1, 1 << 63))])
+
+
+def _shared(one: Interval, other: Interval) -> int:
+    return max(0, min(one[1], other[1]) - max(one[0], other[0]))
+
+
+def _covered(intervals: Iterable[Interval]) -> list[Interval]:
+    merged: list[Interval] = []
+    for from_us, to_us in sorted(intervals):
+        if merged and merged[-1][1] >= from_us:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], to_us))
+        else:
+            merged.append((from_us, to_us))
+    return merged
+
+
+def _gaps(intervals: Iterable[Interval], ends_us: int) -> list[Interval]:
+    """The time between intervals, and from the last one to the end of the trace."""
+    whole = [*_covered(intervals), (ends_us, ends_us)]
+    return [(one[1], other[0]) for one, other in pairwise(whole) if other[0] > one[1]]

@@ -1,0 +1,115 @@
+"""When Connect work ran: owned means working, where the trace tells of starts and stops.
+
+An assignment says who is to run a connector or task. The work stands still from its stop on one
+worker to the end of its start on another, however soon the group has settled.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
+from reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
+from reports.transforms.ownership import (
+    ENDS_OF_PROCESS,
+    assignments,
+    clients_of,
+    covered,
+    holds,
+    member_marks,
+    ownership,
+    spans,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_CLIENT: Final = (*C.GROUP_KEY, "client_id")
+_STARTED: Final = "TASKS_STARTED"
+_STOPPED: Final = "TASKS_STOPPED"
+
+
+def ownership_of(
+    dense: "DataFrame", resources: "DataFrame", events: "DataFrame", runs: "DataFrame"
+) -> "DataFrame":
+    """Ownership intervals of every group: of workers that tell, the time in which they worked.
+
+    Input: dense generations; resource lists; events of groups; runs.
+    Output: key (group, resource, member_key, from_us): `to_us`, `first_generation`,
+    `last_generation`. Groups of which some TASKS_STARTED names its resources have the intervals of
+    `working`; the others those of their assignments (`ownership`).
+    """
+    marks = member_marks(events)
+    assigned = ownership(assignments(dense, resources), holds(dense, marks, runs))
+    told = working(events, marks, runs)
+    telling = _changes(events).select(*C.GROUP_KEY).distinct()
+    return assigned.join(F.broadcast(telling), list(C.GROUP_KEY), "left_anti").unionByName(told)
+
+
+def working(events: "DataFrame", marks: "DataFrame", runs: "DataFrame") -> "DataFrame":
+    """Intervals in which a connector or task ran on a worker that belonged to its group.
+
+    Work runs from its TASKS_STARTED to its TASKS_STOPPED or the end of the worker's process. A
+    worker belongs to the group from its SyncGroup answer until it leaves, dies or, if it failed,
+    until its last sign of life.
+
+    Input: events of groups; member marks; runs, for the end of the trace.
+    Output: as `ownership_of`; both generations are the one in which the work started.
+    """
+    ends = runs.select(C.TRACE_ID, F.col("last_ts_us").alias("trace_end_us"))
+    changes = _changes(events)
+    processes = (
+        events.where((F.col(C.EVENT) == "LIFECYCLE") & F.col("reason_text").isin(*ENDS_OF_PROCESS))
+        .select(*_CLIENT, C.ORDINAL, C.TS_US)
+        .join(changes.select(*_CLIENT, C.RESOURCE).distinct(), list(_CLIENT))
+        .withColumn(C.EVENT, F.lit(_STOPPED))
+        .withColumn(C.GENERATION, F.lit(None).cast("int"))
+    )
+    history = Window.partitionBy(*_CLIENT, C.RESOURCE).orderBy(C.ORDINAL, C.EVENT)
+    ran = (
+        changes.unionByName(processes)
+        .withColumn("until_us", F.lead(C.TS_US).over(history))
+        .where(F.col(C.EVENT) == _STARTED)
+        .join(F.broadcast(ends), C.TRACE_ID)
+        .withColumn("until_us", F.coalesce("until_us", "trace_end_us"))
+        .withColumnRenamed(C.TS_US, "since_us")
+    )
+    start, end = F.greatest("since_us", C.FROM_US), F.least("until_us", C.TO_US)
+    return (
+        ran.join(_memberships(events, marks, ends), list(_CLIENT))
+        .where(end > start)
+        .select(
+            *C.GROUP_KEY,
+            C.RESOURCE,
+            C.MEMBER_KEY,
+            start.alias(C.FROM_US),
+            end.alias(C.TO_US),
+            F.col(C.GENERATION).alias("first_generation"),
+            F.col(C.GENERATION).alias("last_generation"),
+        )
+    )
+
+
+def _changes(events: "DataFrame") -> "DataFrame":
+    """Starts and stops of named work, a row for each connector and task."""
+    named = F.col("attrs")["resources"]
+    return (
+        events.where(F.col(C.EVENT).isin(_STARTED, _STOPPED) & named.isNotNull())
+        .withColumn(C.RESOURCE, F.explode(F.split(named, " ")))
+        .select(*_CLIENT, C.RESOURCE, C.ORDINAL, C.EVENT, C.GENERATION, C.TS_US)
+    )
+
+
+def _memberships(events: "DataFrame", marks: "DataFrame", ends: "DataFrame") -> "DataFrame":
+    """When each client was a member: rows of client, `member_key`, `from_us`, `to_us`."""
+    key = (*C.GROUP_KEY, C.MEMBER_KEY)
+    lasted = (
+        spans(marks)
+        .join(F.broadcast(ends), C.TRACE_ID)
+        .select(
+            *key,
+            F.col("synced_us").alias(C.FROM_US),
+            F.greatest("synced_us", F.coalesce("gone_us", "trace_end_us")).alias(C.TO_US),
+        )
+    )
+    return covered(lasted, key).join(clients_of(events), list(key))
