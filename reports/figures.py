@@ -39,7 +39,7 @@ def moves_figure(rows: Sequence[Row]) -> go.Figure:
             "#e07a5f",
         ),
     )
-    return _stacked(known, parts, "resources moved per run")
+    return _stacked(known, parts, "resources moved per run (mean)")
 
 
 def _necessary(row: Row) -> float:
@@ -56,7 +56,7 @@ def unowned_figure(rows: Sequence[Row]) -> go.Figure:
         ("members joining", [row["joining_s"] for row in known], "#5b8e7d"),
         ("assignment under way", [row["syncing_s"] for row in known], "#f4a259"),
     )
-    return _stacked(known, parts, "partition-seconds without an owner per run")
+    return _stacked(known, parts, "partition-seconds without an owner per run (mean)")
 
 
 def interruptions_figure(rows: Sequence[Row]) -> go.Figure:
@@ -74,7 +74,7 @@ def interruptions_figure(rows: Sequence[Row]) -> go.Figure:
             "#e9c46a",
         ),
     )
-    return _stacked(known, parts, "interruptions per run")
+    return _stacked(known, parts, "interruptions per run (mean)")
 
 
 def reasons_figure(counts: Mapping[str, int]) -> go.Figure:

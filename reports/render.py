@@ -1,9 +1,10 @@
 """Turns the collected rows of a report into one self-contained HTML page."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +25,11 @@ LISTED_CAUSES: Final = 200
 LISTED_REBALANCES: Final = 200
 """Rows of the table of rebalances; the Parquet table has all."""
 DRAWN_GROUPS: Final = 40
+_SUMMED: Final = (
+    *("events", "unparsed", "clock_regressions", "ghost_generations"),
+    *("rebalances", "unknown_reasons", "open_rebalances", "lockstep_groups"),
+)
+"""Columns of the data-quality table that are counts."""
 _DAY_US: Final = 86_400_000_000
 _PLOT: Final = {"displaylogo": False, "displayModeBar": False, "responsive": True}
 _PROTOCOL_TITLES: Final = {"consumer": "Consumer groups", "connect": "Connect workers"}
@@ -65,23 +71,28 @@ def render_page(rows: ReportRows) -> str:
         duration=format_duration,
         seconds=format_seconds,
         marked=mark_quality,
+        count_spread=partial(spread_of, form=format_count),
+        seconds_spread=partial(spread_of, form=format_seconds),
     )
-    named = _labelled(rows)
+    told = _one_world_each(rows)
+    named = _labelled(told)
     template = environment.get_template("report.html.j2")
     return template.render(
         title=rows.title,
         version=__version__,
         plotly_js=Markup(get_plotlyjs()),  # noqa: S704 - the library's own script
         headline=_headline(rows),
-        quality=rows.quality,
+        quality=_quality_of_worlds(rows.quality),
         comparisons=_comparisons(rows.comparison),
         has_assignments=any(row["moved"] is not None for row in rows.comparison),
-        causes=_causes(rows)[:LISTED_CAUSES],
+        causes=_causes(told)[:LISTED_CAUSES],
         durations=sorted(rows.durations, key=lambda row: _PHASES.index(row["phase"])),
         reasons_chart=_reasons_chart(rows.reasons),
         timeline_chart=_timeline_chart(named),
         drawn_groups=DRAWN_GROUPS,
-        group_count=len(rows.groups),
+        group_count=len(told.groups),
+        world_count=len(rows.runs),
+        told_count=len(told.runs),
         rebalances=named[:LISTED_REBALANCES],
         listed=min(len(named), LISTED_REBALANCES),
         rebalance_count=rows.rebalance_count,
@@ -96,6 +107,18 @@ def format_count(value: float | None) -> str:
     if value is None:
         return UNKNOWN
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+
+
+def spread_of(row: Row, name: str, form: Callable[[float | None], str]) -> str:
+    """A cell of the comparison: the median over runs, and the least and the most where they differ.
+
+    Args:
+        row: Of the comparison.
+        name: A column of `transforms.summary.SPREAD`.
+        form: Formats one value.
+    """
+    median, low, high = (form(row[f"{name}_{part}"]) for part in ("median", "low", "high"))
+    return median if low == high else f"{median} ({low}-{high})"
 
 
 def format_decimal(value: float | None, digits: int = 2) -> str:
@@ -155,6 +178,50 @@ def format_instant(ts_us: int, *, simulated: bool) -> str:
         return f"{ts_us / 1e6:,.3f} s"
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=ts_us)
     return moment.strftime("%Y-%m-%d %H:%M:%S.") + f"{moment.microsecond // 1000:03d}"
+
+
+def _choice_of(run: Row) -> tuple[object, ...]:
+    """What the worlds of one scenario and assignor share; every other trace stands for itself."""
+    if run["source"] != "sim" or run["seed"] is None:
+        return (run["trace_id"],)
+    return (run["scenario"], run["assignor"], run["profile"])
+
+
+def _one_world_each(rows: ReportRows) -> ReportRows:
+    """The rows of the world with the lowest seed of each scenario and assignor.
+
+    Worlds of one choice differ by chance alone, so their rebalances need not all be listed.
+    """
+    chosen: dict[tuple[object, ...], Row] = {}
+    for run in sorted(rows.runs, key=lambda run: run["seed"] or 0):
+        chosen.setdefault(_choice_of(run), run)
+    traces = {run["trace_id"] for run in chosen.values()}
+
+    def kept(listed: Sequence[Row]) -> list[Row]:
+        return [row for row in listed if row["trace_id"] in traces]
+
+    return replace(
+        rows,
+        runs=kept(rows.runs),
+        groups=kept(rows.groups),
+        rebalances=kept(rows.rebalances),
+        reasons=kept(rows.reasons),
+    )
+
+
+def _quality_of_worlds(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """The data-quality table with the worlds of one scenario and assignor as one row."""
+    merged: dict[tuple[object, ...], dict[str, Any]] = {}
+    for row in rows:
+        first = merged.get(_choice_of(row))
+        if first is None:
+            merged[_choice_of(row)] = {**row, "seeds": [row["seed"]]}
+            continue
+        first["seeds"].append(row["seed"])
+        first["parsed_share"] = min(first["parsed_share"] or 0, row["parsed_share"] or 0)
+        for name in _SUMMED:
+            first[name] += row[name]
+    return list(merged.values())
 
 
 def _headline(rows: ReportRows) -> list[tuple[str, str, str]]:

@@ -2,12 +2,34 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from coordinator_sim.errors import ConfigError, ScenarioError
 
 if TYPE_CHECKING:
     from coordinator_sim.scenario.scenario import Scenario
+    from coordinator_sim.scenario.variety import Variety
+
+
+ProcessingOption = Annotated[
+    str,
+    typer.Option(
+        help="Shape of the time from one poll to the next: steady, heavy-tailed or batch.",
+        metavar="SHAPE",
+    ),
+]
+ProcessingTimeOption = Annotated[
+    str,
+    typer.Option(
+        help="Typical times from one poll to the next, one drawn for each member.",
+        metavar="LOW..HIGH",
+    ),
+]
+SeedsOption = Annotated[
+    int, typer.Option(min=1, help="Worlds drawn for each choice, with consecutive seeds.")
+]
 
 
 class TraceFormat(StrEnum):
@@ -30,6 +52,33 @@ def parse_settings(pairs: list[str]) -> dict[str, str]:
             raise ConfigError(f"--set {pair!r}: wants key=value, as session.timeout.ms=10000")
         settings[key.strip()] = value.strip()
     return settings
+
+
+def parse_variety(processing: str, processing_ms: str) -> "Variety":
+    """The variety that the command line asks for.
+
+    Args:
+        processing: A shape of `SHAPES`; empty for the default.
+        processing_ms: `LOW..HIGH`, or one number for both; empty for the default.
+
+    Raises:
+        ConfigError: The range is not two whole numbers.
+        ScenarioError: The shape is unknown, or a time is outside its bounds.
+    """
+    from coordinator_sim.scenario.variety import Variety, check_variety
+
+    fields: dict[str, Any] = {"processing": processing} if processing else {}
+    if processing_ms:
+        low, dots, high = processing_ms.partition("..")
+        times = [low, high if dots else low]
+        if not all(time.strip().isdecimal() for time in times):
+            raise ConfigError(
+                f"--processing-ms {processing_ms!r}: wants LOW..HIGH or one number, as 100..1500"
+            )
+        fields["processing_ms"] = tuple(int(time) for time in times)
+    variety = Variety(**fields)
+    check_variety(variety)
+    return variety
 
 
 def find_scenario(name_or_file: str) -> "Scenario":

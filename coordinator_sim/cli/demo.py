@@ -1,11 +1,20 @@
 """`demo`: the main job. Rolling deploys under every assignor, and what each one costs."""
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from coordinator_sim.cli.arguments import (
+    ProcessingOption,
+    ProcessingTimeOption,
+    SeedsOption,
+    parse_variety,
+)
 from coordinator_sim.cli.simulation import Simulation, assignor_label, simulate
+
+if TYPE_CHECKING:
+    from coordinator_sim.scenario.variety import Variety
 
 DEPLOYS: Final = (
     ("consumer-rolling-deploy", ("range", "roundrobin", "sticky", "cooperative-sticky")),
@@ -16,12 +25,16 @@ DEPLOYS: Final = (
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder of the traces and the report.")] = Path("out"),
-    seed: Annotated[int, typer.Option(help="Seed of all chance.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the first world.")] = 0,
+    seeds: SeedsOption = 5,
+    processing: ProcessingOption = "",
+    processing_ms: ProcessingTimeOption = "",
     master: Annotated[str, typer.Option(help="Spark master.")] = "local[2]",
 ) -> None:
     """Simulate rolling deploys of consumers and Connect workers; compare how assignors churn.
 
-    Writes the traces and one self-contained HTML report, and prints the table of churn.
+    Each assignor meets the same drawn worlds. Writes the traces and one self-contained HTML report,
+    and prints the table of churn: medians over the worlds, with the least and the most.
 
     Example: coordinator-sim demo --out out
     """
@@ -33,12 +46,16 @@ def demo(
 
     check_extra()
     find_java()
+    variety = parse_variety(processing, processing_ms)
     traces = [
-        simulate_deploy(name, assignor, seed=seed, out=out / "traces")
+        trace
         for name, assignors in DEPLOYS
         for assignor in assignors
+        for trace in simulate_deploys(
+            name, assignor, variety, seeds=range(seed, seed + seeds), out=out / "traces"
+        )
     ]
-    typer.echo("\nSpark computes the report; that takes about half a minute ...\n")
+    typer.echo("\nSpark computes the report; that takes about a minute ...\n")
     summary = compute(
         traces, out / "report", master=master, title="Rolling deploys under every assignor"
     )
@@ -47,24 +64,31 @@ def demo(
     console.print(f"\nreport: {summary.page}", highlight=False, soft_wrap=True)
 
 
-def simulate_deploy(name: str, assignor: str, *, seed: int, out: Path) -> Path:
-    """One deploy under one assignor; answers its run directory."""
+def simulate_deploys(
+    name: str, assignor: str, variety: "Variety", *, seeds: range, out: Path
+) -> list[Path]:
+    """One deploy under one assignor in several worlds; answers their run directories."""
     from coordinator_sim.cli.progress import progress_bar
     from coordinator_sim.scenario.scenario import with_assignor
+    from coordinator_sim.scenario.variants import with_variety
     from scenarios.catalog import scenario_named
 
-    scenario = with_assignor(scenario_named(name), assignor)
-    directory = out / f"{name}-{assignor}"
-    simulation = Simulation(
-        scenario=scenario,
-        seed=seed,
-        assignor=assignor_label(scenario),
-        options={"assignor": assignor},
-    )
-    with progress_bar(f"simulating {directory.name}", scenario.duration_ms * 1000) as advance:
-        events = simulate(simulation, directory, on_progress=advance)
+    scenario = with_variety(with_assignor(scenario_named(name), assignor), variety)
+    directories = []
+    event_count = 0
+    with progress_bar(f"simulating {name} with {assignor}", len(seeds)) as advance:
+        for done, seed in enumerate(seeds):
+            advance(done)
+            simulation = Simulation(
+                scenario=scenario,
+                seed=seed,
+                assignor=assignor_label(scenario),
+                options={"assignor": assignor, "varied": "true"},
+            )
+            directories.append(out / f"{name}-{assignor}-{seed}")
+            event_count += len(simulate(simulation, directories[-1]))
     typer.echo(
-        f"simulated {scenario.duration_ms // 1000} s of {name} with {assignor}: "
-        f"{len(events)} events"
+        f"simulated {scenario.duration_ms // 1000} s of {name} with {assignor} in {len(seeds)} "
+        f"worlds: {event_count:,} events"
     )
-    return directory
+    return directories

@@ -138,21 +138,29 @@ def print_churn(summary: "ReportSummary", console: "Console") -> None:
         return
     for scenario in dict.fromkeys((row["protocol_type"], row["scenario"]) for row in known):
         rows = [row for row in known if (row["protocol_type"], row["scenario"]) == scenario]
-        console.print(_churn_table(f"Churn per run: {scenario[1]} ({scenario[0]} groups)", rows))
+        console.print(_churn_table(_churn_title(scenario, rows), rows))
+    several = any(row["runs"] > 1 for row in known)
+    worlds = "\na (b-c): median over the runs, the least and the most" if several else ""
     console.print(
         "bound: fewest moves of a balanced assignment\n"
         "interr.: times that an owned resource was given up and owned again\n"
         "unowned: partition-seconds without an owner\n"
-        "stopped: seconds of rebalances in which no member owned anything",
+        "stopped: seconds from rebalances until somebody owned something again" + worlds,
         highlight=False,
     )
+
+
+def _churn_title(scenario: tuple[str, str], rows: list[dict[str, Any]]) -> str:
+    runs = max(row["runs"] for row in rows)
+    what = f"{scenario[1]} ({scenario[0]} groups)"
+    return f"Churn per run: {what}" + (f", {runs} runs each" if runs > 1 else "")
 
 
 def _churn_table(title: str, rows: Iterable[dict[str, Any]]) -> Any:  # noqa: ANN401 - rich.Table
     from rich import box
     from rich.table import Table
 
-    from reports.render import format_count, format_decimal, format_seconds
+    from reports.render import format_count, format_decimal, format_seconds, spread_of
 
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=0)
     table.add_column("assignor", no_wrap=True)
@@ -167,17 +175,15 @@ def _churn_table(title: str, rows: Iterable[dict[str, Any]]) -> Any:  # noqa: AN
         "stopped",
     ):
         table.add_column(name, justify="right", no_wrap=True)
+    counts = ("rebalances", "moved", "lb_balanced", "excess_moves")
     for row in rows:
         bound = "<= " if row["stopped_quality"] == "bound" else ""
         table.add_row(
             row["assignor"],
-            format_count(row["rebalances"]),
-            format_count(row["moved"]),
-            format_count(row["lb_balanced"]),
-            format_count(row["excess_moves"]),
+            *(spread_of(row, name, format_count) for name in counts),
             format_decimal(row["stickiness"], 3),
-            format_count(row["interrupted"]),
-            format_seconds(row["unowned_s"]),
-            bound + format_seconds(row["stopped_s"]),
+            spread_of(row, "interrupted", format_count),
+            spread_of(row, "unowned_s", format_seconds),
+            bound + spread_of(row, "stopped_s", format_seconds),
         )
     return table

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coordinator_sim import __version__
-from coordinator_sim.cli.arguments import TraceFormat, find_scenario, parse_settings
+from coordinator_sim.cli.arguments import (
+    ProcessingOption,
+    ProcessingTimeOption,
+    TraceFormat,
+    find_scenario,
+    parse_settings,
+    parse_variety,
+)
 from coordinator_sim.cli.broker_log import write_broker_log
 from coordinator_sim.cli.metrics import print_metrics
 from coordinator_sim.cli.simulation import Simulation, assignor_label, simulate
@@ -33,6 +40,14 @@ VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show heartbeats 
 WorkOption = Annotated[
     bool,
     typer.Option("--work", help="Trace which records are processed; count duplicates and gaps."),
+]
+VariedOption = Annotated[
+    bool,
+    typer.Option(
+        "--varied",
+        help="Draw starts, processing times, pauses and latency by the seed; times are then those "
+        "of a cluster, not of an exact world in lockstep.",
+    ),
 ]
 MetricsOption = Annotated[
     bool, typer.Option("--metrics", help="Print what each broker's metrics show at the end.")
@@ -75,6 +90,9 @@ def run(
     broker_log: LogFileOption = None,
     metrics: MetricsOption = False,
     work: WorkOption = False,
+    varied: VariedOption = False,
+    processing: ProcessingOption = "",
+    processing_ms: ProcessingTimeOption = "",
 ) -> None:
     """Run one scenario in virtual time: print its story, check its invariants, write its trace.
 
@@ -86,6 +104,8 @@ def run(
     from conformance.scenario_timing import circumstances_of
 
     simulation = prepare(scenario, seed, set_ or [], assignor=assignor, profile=profile)
+    if varied or processing or processing_ms:
+        simulation = with_variety(simulation, processing, processing_ms)
     simulation = with_work(simulation) if work else simulation
     simulation = with_shuffled_ties(simulation) if shuffle_ties else simulation
     found = simulation.scenario
@@ -100,7 +120,7 @@ def run(
         print_json(simulation, events, verdicts, directory)
     else:
         print_story(events, verbose)
-        print_summary(events, verdicts, directory, log_dir)
+        print_summary(simulation, events, verdicts, directory=directory, log_dir=log_dir)
         if lines is not None:
             typer.echo(f"broker log: {broker_log}, {lines} lines   (UTC, from 1970)")
         if metrics:
@@ -158,6 +178,38 @@ def with_shuffled_ties(simulation: Simulation) -> Simulation:
     return msgspec.structs.replace(simulation, options=options, shuffle_ties=True)
 
 
+def with_variety(simulation: Simulation, processing: str, processing_ms: str) -> Simulation:
+    """The same simulation in a world drawn by its seed.
+
+    A scenario that has a variety of its own keeps it, but for the processing asked for.
+
+    Raises:
+        ConfigError: The range of processing times cannot be read.
+        ScenarioError: The shape is unknown, or a time is outside its bounds.
+    """
+    import msgspec
+
+    from coordinator_sim.scenario import variants
+
+    asked = parse_variety(processing, processing_ms)
+    scenario = simulation.scenario
+    if scenario.variety is None:
+        scenario = variants.with_variety(scenario, asked)
+    else:
+        own = scenario.variety
+        changed = msgspec.structs.replace(
+            own,
+            processing=asked.processing if processing else own.processing,
+            processing_ms=asked.processing_ms if processing_ms else own.processing_ms,
+        )
+        scenario = msgspec.structs.replace(scenario, variety=changed)
+    given = {"processing": processing, "processing-ms": processing_ms}
+    options = {"varied": "true", **{name: value for name, value in given.items() if value}}
+    return msgspec.structs.replace(
+        simulation, scenario=scenario, options={**simulation.options, **options}
+    )
+
+
 def with_work(simulation: Simulation) -> Simulation:
     """The same simulation, whose trace tells which records are processed."""
     import msgspec
@@ -203,7 +255,12 @@ def print_story(events: "Sequence[TraceEvent]", verbose: bool) -> None:
 
 
 def print_summary(
-    events: "Sequence[TraceEvent]", verdicts: "Report", directory: Path, log_dir: Path | None
+    simulation: Simulation,
+    events: "Sequence[TraceEvent]",
+    verdicts: "Report",
+    *,
+    directory: Path,
+    log_dir: Path | None,
 ) -> None:
     """Counts, invariants and where the trace is."""
     from conformance.checkers import Verdict
@@ -216,7 +273,8 @@ def print_summary(
         f"{counts[Event.GROUP_STABLE]} generations reached Stable, "
         f"{counts[Event.HEARTBEAT]} heartbeats, {counts[Event.OFFSET_COMMIT]} commits"
     )
-    for line in (*work_lines(events), *start_up_lines(events)):
+    told = (*work_lines(events), *start_up_lines(events), *cost_lines(simulation, events))
+    for line in told:
         typer.echo(line)
     for verdict in Verdict:
         named = ", ".join(verdicts.having(verdict))
@@ -238,6 +296,17 @@ def work_lines(events: "Sequence[TraceEvent]") -> list[str]:
         f"{row.duplicates:,} of them again, {row.gaps:,} skipped; lag at most {row.max_lag:,}, "
         f"{row.final_lag:,} at the end; run twice for {row.double_run_us / 1e6:,.1f} s"
         for row in count_work(events)
+    ]
+
+
+def cost_lines(simulation: Simulation, events: "Sequence[TraceEvent]") -> list[str]:
+    """What rebalances cost each group of a varied world; the times of an exact one mislead."""
+    from coordinator_sim.ingest.holdings import costs_of
+
+    return [
+        f"cost for {row.group_id}: unowned for {row.unowned_us / 1e6:,.1f} partition-seconds, "
+        f"stopped for {row.stopped_us / 1e6:,.2f} s"
+        for row in (() if simulation.scenario.variety is None else costs_of(events))
     ]
 
 

@@ -7,7 +7,7 @@ without Spark; the two are checked against each other. Reads events alone.
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Final
 
 from msgspec import Struct
@@ -122,8 +122,7 @@ def _assigned(
     for row in generations:
         lives[row.group_id, row.incarnation].append(row)
     for rows in lives.values():
-        for row, following in pairwise([*rows, None]):
-            assert row is not None
+        for row, following in zip_longest(rows, rows[1:]):
             names = resources[row.resource_list_id]
             for index, member_key in enumerate(row.member_keys):
                 own = marks.get((row.group_id, member_key), [])
@@ -143,24 +142,27 @@ def _holds(
     row: GenerationRow, following: GenerationRow | None, marks: list[_Mark], ends_us: int
 ) -> Iterator[Interval]:
     """When one member held what one generation gave it."""
-    is_cooperative = (row.protocol_name or "") in COOPERATIVE_PROTOCOLS
+    is_eager = (row.protocol_name or "") not in COOPERATIVE_PROTOCOLS
     next_us = None
     if following is not None:
         later = [m.synced_us for m in marks if m.generation == following.generation]
         next_us = min((us for us in later if us is not None), default=following.sync_us)
     synced = [m for m in marks if m.synced_us is not None and m.generation == row.generation]
-    for mark in synced or [None]:
-        start_us = row.sync_us if mark is None else mark.synced_us
-        if start_us is None:
-            continue
-        ends = [next_us]
-        if mark is not None:
-            later_marks = [m for m in marks if m.ordinal > mark.ordinal]
-            ends.append(next((m.gone_us for m in later_marks if m.gone_us is not None), None))
-            if not is_cooperative:
-                rejoins = (m.rejoin_us for m in later_marks if m.rejoin_us is not None)
-                ends.append(next(rejoins, None))
-        yield start_us, min((us for us in ends if us is not None), default=ends_us)
+    if not synced and row.sync_us is not None:
+        yield row.sync_us, ends_us if next_us is None else next_us
+    for mark in synced:
+        ends = [next_us, _next_gone(marks, mark), _next_rejoin(marks, mark) if is_eager else None]
+        yield mark.synced_us or 0, min((us for us in ends if us is not None), default=ends_us)
+
+
+def _next_gone(marks: list[_Mark], mark: _Mark) -> int | None:
+    later = (m.gone_us for m in marks if m.ordinal > mark.ordinal and m.gone_us is not None)
+    return next(later, None)
+
+
+def _next_rejoin(marks: list[_Mark], mark: _Mark) -> int | None:
+    later = (m.rejoin_us for m in marks if m.ordinal > mark.ordinal and m.rejoin_us is not None)
+    return next(later, None)
 
 
 # By work.
@@ -213,8 +215,9 @@ def _memberships(marks: list[_Mark], ends_us: int) -> list[Interval]:
     spans = []
     for mark in marks:
         if mark.synced_us is not None:
-            gone = (m.gone_us for m in marks if m.ordinal > mark.ordinal and m.gone_us is not None)
-            spans.append((mark.synced_us, max(mark.synced_us, next(gone, ends_us))))
+            gone_us = _next_gone(marks, mark)
+            until_us = ends_us if gone_us is None else gone_us
+            spans.append((mark.synced_us, max(mark.synced_us, until_us)))
     return _covered(spans)
 
 
@@ -295,8 +298,7 @@ def _rebalances(events: Iterable[TraceEvent]) -> dict[str, list[_Rebalance]]:
 
 def _empty_times(held: list[_Rebalance], ends_us: int) -> list[Interval]:
     empties = []
-    for rebalance, following in pairwise([*held, None]):
-        assert rebalance is not None
+    for rebalance, following in zip_longest(held, held[1:]):
         if rebalance.empty_us is not None and rebalance.sync_us is None:
             until_us = ends_us if following is None else following.start_us
             empties.append((rebalance.empty_us, until_us))
@@ -308,11 +310,12 @@ def _charged(held: list[_Rebalance], index: int, idle: list[Interval]) -> int:
     rebalance = held[index]
     if rebalance.end_us is None:
         return 0
-    charged_to_us = (
-        held[index + 1].start_us if index + 1 < len(held) else idle[-1][1] if idle else 0
-    )
     if rebalance.empty_us is not None and rebalance.sync_us is None:
         charged_to_us = rebalance.end_us
+    elif index + 1 < len(held):
+        charged_to_us = held[index + 1].start_us
+    else:
+        charged_to_us = max((to_us for _, to_us in idle), default=0)
     span = (rebalance.start_us, charged_to_us)
     latest_us = max(rebalance.end_us, rebalance.start_us + 1)
     return sum(_shared(gap, span) for gap in idle[: bisect_right(idle, (latest_us - 1, 1 << 63))])

@@ -15,6 +15,10 @@ BOUND: Final = "bound"
 ESTIMATE: Final = "estimate"
 UNAVAILABLE: Final = "n/a"
 
+LOCKSTEP_MEMBERS: Final = 3
+"""Two members may well meet by chance."""
+LOCKSTEP_US: Final = 1_000
+"""A simulated world is in lockstep to the microsecond but for the order of its messages."""
 _EXACT_SOURCES: Final = ("sim", "wire", "request_log")
 _RECORD_SOURCES: Final = (
     "offsets_topic",
@@ -37,6 +41,7 @@ def data_quality(
     Output: key trace_id, with the columns of runs and: `unparsed`, `gaps`, `inferred` events;
     `clock_regressions` (an event of one file earlier than the one before it); `groups`;
     `rebalances`, `unknown_reasons`, `open_rebalances`, `ghost_generations`;
+    `lockstep_groups`, whose members act in the same millisecond (`lockstep`);
     `assigned_generations`; parse rate `parsed_share`, null for an empty trace.
     """
     file_order = Window.partitionBy(C.TRACE_ID, "source_ref").orderBy(C.ORDINAL)
@@ -60,17 +65,61 @@ def data_quality(
         F.count_if(F.col(C.REASON) == "UNKNOWN").alias("unknown_reasons"),
         F.count_if(F.col(C.OUTCOME) == "OPEN").alias("open_rebalances"),
     )
+    aligned = (
+        lockstep(events, rebalance_rows)
+        .groupBy(C.TRACE_ID)
+        .agg(F.count_if("is_lockstep").alias("lockstep_groups"))
+    )
     ghosts = generation_rows.groupBy(C.TRACE_ID).agg(
         F.sum("ghosts_before").alias("ghost_generations")
     )
     joined = (
         runs.join(seen, C.TRACE_ID, "left")
         .join(held, C.TRACE_ID, "left")
+        .join(aligned, C.TRACE_ID, "left")
         .join(ghosts, C.TRACE_ID, "left")
     )
     counted = [name for name in joined.columns if name not in runs.columns]
     understood = 1 - F.try_divide(F.col("unparsed"), F.col("events"))
     return joined.na.fill(0, counted).withColumn("parsed_share", understood)
+
+
+def lockstep(events: "DataFrame", rebalance_rows: "DataFrame") -> "DataFrame":
+    """Whether the members of each group act in the same millisecond.
+
+    In a cluster, members notice a rebalance at their own next heartbeat and come back when they
+    have processed what they hold, so their rejoins are spread over seconds. Where all of them are
+    sent within one millisecond in most rebalances, members started together and work equally
+    long; then an eager rebalance seems to stop nobody, and times without an owner mean nothing.
+
+    Input: events; rebalances.
+    Output: one row per group with a rebalance of at least three known members: `compared`, the
+    rebalances in which so many came back; `aligned`, those of them in which all but those that
+    joined anew did so within a millisecond; `is_lockstep`, whether these are more than half.
+    """
+    begun = rebalance_rows.select(
+        *C.GROUP_KEY,
+        C.REBALANCE_NO,
+        C.START_US,
+        F.coalesce(C.JOIN_DONE_US, C.END_US).alias("until_us"),
+    )
+    returned = (
+        events.where((F.col(C.EVENT) == "JOIN_REQ") & (F.col(C.MEMBER_ID) != ""))
+        .select(*C.GROUP_KEY, C.MEMBER_ID, C.TS_US)
+        .join(begun, list(C.GROUP_KEY))
+        .where((F.col(C.TS_US) >= F.col(C.START_US)) & (F.col(C.TS_US) <= F.col("until_us")))
+        .groupBy(*C.GROUP_KEY, C.REBALANCE_NO)
+        .agg(
+            F.count_distinct(C.MEMBER_ID).alias("returned"),
+            (F.max(C.TS_US) - F.min(C.TS_US)).alias("apart_us"),
+        )
+        .where(F.col("returned") >= LOCKSTEP_MEMBERS)
+    )
+    counted = returned.groupBy(*C.GROUP_KEY).agg(
+        F.count("*").alias("compared"),
+        F.count_if(F.col("apart_us") <= LOCKSTEP_US).alias("aligned"),
+    )
+    return counted.withColumn("is_lockstep", F.col("aligned") * 2 > F.col("compared"))
 
 
 def timing_quality(source: Column) -> Column:

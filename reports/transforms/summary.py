@@ -26,6 +26,11 @@ MOVE_COUNTS: Final = (
 )
 INTERRUPTIONS: Final = ("interrupted", "restarted_in_place")
 TIMES: Final = ("unowned_s", "joining_s", "syncing_s", "waiting_s")
+SPREAD: Final = (
+    *("rebalances", "logical_rebalances", *MOVE_COUNTS, *INTERRUPTIONS),
+    *(*TIMES, "stopped_s", "double_owned_s"),
+)
+"""Columns that the comparison tells the median, the least and the most of."""
 COMPARISON_KEY: Final = (C.PROTOCOL_TYPE, "scenario", "assignor")
 _US_PER_S: Final = 1_000_000
 
@@ -179,34 +184,39 @@ def _with_quality(rows: "DataFrame") -> "DataFrame":
 def churn_comparison(groups: "DataFrame") -> "DataFrame":
     """The assignors side by side: one row per protocol type, scenario and assignor.
 
+    Runs of one scenario and assignor with several seeds are one row: what a run costs is the sum
+    over its groups.
+
     Input: group summaries.
     Output: key (protocol_type, scenario, assignor): `runs`, `groups`; counts and times as the
-    mean per run, ratios over the sums of all runs, imbalance as the mean over groups; null where
-    no group knows; qualities are the weakest of the groups'.
+    mean over runs and, for `SPREAD`, as `*_median`, `*_low` and `*_high` over runs; ratios over
+    the sums of all runs, imbalance as the mean over groups; null where no group knows; qualities
+    are the weakest of the groups'.
     """
-    run_count = F.count_distinct(C.TRACE_ID)
-
-    def per_run(name: str) -> "Column":
-        return (F.sum(name) / run_count).alias(name)
-
-    means = (*MOVE_COUNTS, *INTERRUPTIONS, *TIMES, "ideal_kept", "stopped_s", "double_owned_s")
     qualities = (
         "timing_quality",
         "assignment_quality",
         "ownership_quality",
         "stopped_quality",
     )
+    run_sums = groups.groupBy(*COMPARISON_KEY, C.TRACE_ID).agg(
+        *(F.sum(name).alias(name) for name in (*SPREAD, "open_rebalances", "ideal_kept"))
+    )
+    spreads = run_sums.groupBy(*COMPARISON_KEY).agg(
+        F.count("*").alias("runs"),
+        *(F.avg(name).alias(name) for name in (*SPREAD, "open_rebalances", "ideal_kept")),
+        *(F.median(name).alias(f"{name}_median") for name in SPREAD),
+        *(F.min(name).alias(f"{name}_low") for name in SPREAD),
+        *(F.max(name).alias(f"{name}_high") for name in SPREAD),
+    )
     possible = F.col("resource_count") * F.col("observed_s")
     rows = groups.groupBy(*COMPARISON_KEY).agg(
-        run_count.alias("runs"),
         F.count("*").alias("groups"),
-        *(per_run(name) for name in ("rebalances", "logical_rebalances", "open_rebalances")),
-        *(per_run(name) for name in means),
         *(F.avg(name).alias(name) for name in ("spread", "cv", "gini")),
         (1 - F.try_divide(F.sum("unowned_s"), F.sum(possible))).alias("availability"),
         *(Q.worst(F.collect_set(name)).alias(name) for name in qualities),
     )
-    return _ratios(rows)
+    return _ratios(rows.join(spreads, list(COMPARISON_KEY)))
 
 
 def durations(rebalance_rows: "DataFrame") -> "DataFrame":
