@@ -1,6 +1,6 @@
 """The sweep job: a grid of scenarios and choices, simulated and compared by Spark."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -10,7 +10,7 @@ from msgspec import Struct
 from coordinator_sim.errors import ConfigError
 from reports.session import DEFAULT_MASTER, check_extra, spark_session
 from reports.sources import TraceFrames, open_traces, read_traces
-from reports.trials import Trial, simulate_trial, trials
+from reports.trials import Trial, simulate_trial
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -21,7 +21,8 @@ PAGE_NAME: Final = "sweep.html"
 TABLES_DIR: Final = "tables"
 TRACES_DIR: Final = "traces"
 _TRIAL_COLUMNS: Final = (
-    "trace_id string, scenario string, choice string, membership string, seed bigint"
+    "trace_id string, scenario string, choice string, membership string, seed bigint, "
+    "processing_ms bigint"
 )
 
 
@@ -35,6 +36,8 @@ class SweepSummary(Struct, frozen=True, kw_only=True):
         scenarios: Scenarios in them.
         choices: Rows of `transforms.costs.choice_costs`, in reading order.
         by_scenario: Rows of `transforms.costs.scenario_costs`, in reading order.
+        left_out: Why each scenario of the catalogue is not compared that is not, by name; empty
+            where scenarios were asked for by name.
     """
 
     page: str
@@ -43,31 +46,30 @@ class SweepSummary(Struct, frozen=True, kw_only=True):
     scenarios: int
     choices: list[dict[str, Any]]
     by_scenario: list[dict[str, Any]]
+    left_out: dict[str, str] = {}
 
 
 def run_sweep(
-    names: Sequence[str],
+    grid: Sequence[Trial],
     out: Path,
     *,
-    seeds: int = 1,
+    unasked: Mapping[str, str],
     master: str = DEFAULT_MASTER,
     progress: Callable[[str], None] | None = None,
 ) -> SweepSummary:
     """Simulate every trial as a Spark task, and compare what the choices cost.
 
     Args:
-        names: Scenarios of the catalogue; empty takes all that can be compared.
+        grid: What to run (`trials.trials`).
         out: Gets `sweep.html`, `tables/` and `traces/`; created with its parents.
-        seeds: Runs of each choice, with seeds from 0 on.
+        unasked: Why a scenario of the catalogue is not in the grid, by name.
         master: Spark master URL; its workers must see `out`.
         progress: Told what is being done.
 
     Raises:
-        ScenarioError: A name is unknown.
-        ConfigError: A scenario cannot be compared, there is no seed, or `out` is a file.
+        ConfigError: `out` is a file.
         MissingDependencyError: The `spark` extra or a Java runtime is absent.
     """
-    grid = trials(names, seeds)
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out} is a file; name a directory for the sweep")
     check_extra()
@@ -91,19 +93,25 @@ def run_sweep(
         }
     page = out / PAGE_NAME
     scenarios = len({trial.scenario for trial in grid})
-    page.write_text(render_sweep(**rows, runs=len(grid), seeds=seeds), encoding="utf-8")
+    seeds = len({trial.seed for trial in grid})
+    html = render_sweep(**rows, runs=len(grid), seeds=seeds, left_out=unasked)
+    page.write_text(html, encoding="utf-8")
     return SweepSummary(
         page=str(page),
         tables=str(out / TABLES_DIR),
         runs=len(grid),
         scenarios=scenarios,
+        left_out=dict(unasked),
         **rows,
     )
 
 
 def _trial_rows(spark: "SparkSession", grid: Sequence[Trial]) -> "DataFrame":
     rows = [
-        (trial.trace_id, trial.scenario, trial.choice, trial.membership, trial.seed)
+        (
+            *(trial.trace_id, trial.scenario, trial.choice, trial.membership, trial.seed),
+            trial.processing_ms,
+        )
         for trial in grid
     ]
     return spark.createDataFrame(rows, _TRIAL_COLUMNS)
@@ -127,6 +135,7 @@ def _compare(
         "ownership": owned,
         "moves": store.keep("moves", moves.moves(dense, resources)),
         "unowned": store.keep("unowned", availability.unowned(owned, held, runs)),
+        "stopped": store.keep("stopped", availability.stop_the_world(owned, held, runs)),
         "work": store.keep("work", work(frames.events)),
     }
     costs = store.keep("run_costs", run_costs(trial_rows, dense, tables))
@@ -140,16 +149,18 @@ def _rows(table: "DataFrame") -> list[dict[str, Any]]:
     return [row.asDict() for row in table.collect()]
 
 
-def _reading_order(row: dict[str, Any]) -> tuple[int, str, int]:
+def _reading_order(row: dict[str, Any]) -> tuple[int, str, int, int]:
     """Questions in their order, scenarios by name, and choices from the oldest to the newest."""
     from reports.transforms.costs import QUESTIONS
     from reports.trials import ASSIGNORS, MEMBERSHIPS, PROTOCOLS
 
     choices = (*PROTOCOLS, *ASSIGNORS, *MEMBERSHIPS)
+    pace, is_paced, choice = row["choice"].rpartition(" ms, ")
     return (
         QUESTIONS.index(row["question"]),
         row.get("scenario", ""),
-        choices.index(row["choice"]),
+        int(pace) if is_paced else 0,
+        choices.index(choice),
     )
 
 

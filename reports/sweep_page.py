@@ -16,6 +16,7 @@ TITLES: Final = {
     "protocol": "Connect: eager or incremental cooperative",
     "assignor": "Assignor: range, sticky or cooperative-sticky",
     "membership": "Membership: dynamic or static",
+    "processing": "Assignor by typical processing time",
 }
 NAMES: Final = {
     "eager": "eager",
@@ -41,6 +42,8 @@ class Measure:
     is_seconds: bool = False
 
 
+_WHOLE_FROM_S: Final = 100
+"""Seconds from which on three digits say enough."""
 _NEAR: Final = 1.02
 """Values within two percent of the least are as good as it."""
 
@@ -48,6 +51,7 @@ MEASURES: Final = (
     Measure("interrupted", "interrupted", "{unit}s interrupted"),
     Measure("moved", "moved", "{unit}s moved"),
     Measure("unowned_s", "unowned", "unowned {unit}-seconds", is_seconds=True),
+    Measure("stopped_s", "stopped", "seconds stopped", is_seconds=True),
     Measure("duplicates", "duplicates", "records processed again"),
     Measure("reprocessed", "reprocessed", "of these by a successor"),
     Measure("double_run_s", "run twice", "{unit}-seconds run twice", is_seconds=True),
@@ -55,7 +59,12 @@ MEASURES: Final = (
 
 
 def render_sweep(
-    *, choices: Sequence[Row], by_scenario: Sequence[Row], runs: int, seeds: int
+    *,
+    choices: Sequence[Row],
+    by_scenario: Sequence[Row],
+    runs: int,
+    seeds: int,
+    left_out: Mapping[str, str],
 ) -> str:
     """The comparison as HTML that needs no network.
 
@@ -64,6 +73,7 @@ def render_sweep(
         by_scenario: Rows by question, scenario and choice, in reading order.
         runs: Runs simulated.
         seeds: Seeds of each.
+        left_out: Why a scenario is not compared, by name.
     """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
@@ -79,14 +89,29 @@ def render_sweep(
         version=__version__,
         runs=runs,
         seeds=seeds,
+        left_out=left_out,
         scenarios=len({row["scenario"] for row in by_scenario}),
         blocks=[_block(question, choices, by_scenario) for question in questions],
     )
 
 
-def shown(value: float, measure: Measure) -> str:
-    """A cell's text."""
-    return format_seconds(value) if measure.is_seconds else format_count(round(value))
+def shown(row: Row, measure: Measure, gap: str = " ") -> str:
+    """A cell's text: the median over the seeds, with the least and the most where they differ.
+
+    Args:
+        row: Of the costs by choice, or by scenario and choice.
+        measure: Which column.
+        gap: Between the median and the range.
+    """
+    names = (measure.column, f"{measure.column}_low", f"{measure.column}_high")
+    median, low, high = (_value(row[name], measure) for name in names)
+    return median if low == high else f"{median}{gap}({low}-{high})"
+
+
+def _value(value: float, measure: Measure) -> str:
+    if measure.is_seconds and value < _WHOLE_FROM_S:
+        return format_seconds(value)
+    return format_count(round(value))
 
 
 def unit_of(question: str) -> str:
@@ -149,7 +174,7 @@ def _bars(rows: Sequence[Row], measure: Measure) -> list[dict[str, Any]]:
     return [
         {
             "name": choice_name(row["choice"]),
-            "text": shown(value, measure),
+            "text": shown(row, measure),
             "width": 0 if largest == 0 else round(100 * value / largest, 1),
             "is_best": value <= least * _NEAR < largest,
         }

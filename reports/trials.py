@@ -21,9 +21,16 @@ from coordinator_sim.scenario import (
     Scenario,
     with_assignor,
 )
-from coordinator_sim.scenario.happenings import RemoveConnector, RestartMember, StartMember
+from coordinator_sim.scenario.happenings import (
+    DelayResponse,
+    DropResponse,
+    RemoveConnector,
+    RestartMember,
+    StartMember,
+)
 from coordinator_sim.scenario.settings import CONNECT_PROTOCOL, STRATEGY
-from coordinator_sim.scenario.variants import with_counted_work, with_membership
+from coordinator_sim.scenario.variants import with_counted_work, with_membership, with_variety
+from coordinator_sim.scenario.variety import Variety, check_variety
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.trace.events import RunInfo, Source
 from scenarios.catalog import all_scenarios, scenario_named
@@ -41,18 +48,23 @@ class Trial(Struct, frozen=True, kw_only=True):
         scenario: Name in the catalogue.
         choice: The assignor, or the value of `connect.protocol`.
         membership: `dynamic` or `static`; empty for workers, which are always dynamic.
-        seed: Of all chance.
+        seed: Of all chance: it draws the world, the same one under every choice.
+        variety: What the world is drawn from, unless the scenario has a variety of its own.
+        processing_ms: The typical processing time that is compared; None where it is drawn.
     """
 
     scenario: str
     choice: str
     membership: str = ""
     seed: int = 0
+    variety: Variety = Variety()
+    processing_ms: int | None = None
 
     @property
     def label(self) -> str:
         """The trial's name as a directory."""
-        parts = (self.scenario, self.choice, self.membership, str(self.seed))
+        pace = "" if self.processing_ms is None else f"{self.processing_ms}ms"
+        parts = (self.scenario, self.choice, self.membership, pace, str(self.seed))
         return "-".join(part for part in parts if part)
 
     @property
@@ -61,19 +73,36 @@ class Trial(Struct, frozen=True, kw_only=True):
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:32]
 
     def world(self) -> Scenario:
-        """The scenario under the trial's choices, its work counted."""
+        """The scenario under the trial's choices, drawn from a variety, its work counted."""
         found = with_assignor(scenario_named(self.scenario), self.choice)
         if self.membership:
             found = with_membership(found, static=self.membership == "static")
+        if found.variety is None:
+            found = with_variety(found, self._drawn_from())
         return with_counted_work(found)
 
+    def _drawn_from(self) -> Variety:
+        if self.processing_ms is None:
+            return self.variety
+        times_ms = (self.processing_ms, self.processing_ms)
+        return msgspec.structs.replace(self.variety, processing_ms=times_ms)
 
-def trials(names: Sequence[str], seeds: int) -> list[Trial]:
-    """Every scenario under every choice, with so many seeds.
+
+def trials(
+    names: Sequence[str],
+    seeds: int,
+    *,
+    variety: Variety | None = None,
+    processing_times: Sequence[int] = (),
+) -> list[Trial]:
+    """Every scenario under every choice, in so many drawn worlds.
 
     Args:
         names: Scenarios of the catalogue; empty takes all that can be compared.
         seeds: Seeds 0 to `seeds - 1`.
+        variety: What the worlds are drawn from; None takes the default.
+        processing_times: Typical processing times in milliseconds. Where some are given, dynamic
+            consumers are run under every assignor with each of them, and nothing else is run.
 
     Raises:
         ScenarioError: A name is unknown.
@@ -87,21 +116,43 @@ def trials(names: Sequence[str], seeds: int) -> list[Trial]:
         if refusal is not None:
             raise ConfigError(f"scenario {scenario.name!r} cannot be compared: {refusal}")
     chosen = named or [found for found in all_scenarios().values() if _refusal(found) is None]
-    return [
-        msgspec.structs.replace(trial, seed=seed)
+    drawn_from = variety or Variety()
+    grid = [
+        msgspec.structs.replace(trial, seed=seed, variety=drawn_from)
         for scenario in chosen
         for trial in _choices(scenario)
         for seed in range(seeds)
     ]
+    if not processing_times:
+        return grid
+    timed = [trial for trial in grid if trial.membership == "dynamic"]
+    if not timed:
+        raise ConfigError("processing times are of consumers: name a scenario that has some")
+    for time_ms in processing_times:
+        check_variety(msgspec.structs.replace(drawn_from, processing_ms=(time_ms, time_ms)))
+    return [
+        msgspec.structs.replace(trial, processing_ms=time_ms)
+        for time_ms in processing_times
+        for trial in timed
+    ]
+
+
+def left_out() -> dict[str, str]:
+    """The scenarios of the catalogue that a sweep leaves out, and why, by name."""
+    refusals = {name: _refusal(found) for name, found in all_scenarios().items()}
+    return {name: reason for name, reason in refusals.items() if reason is not None}
 
 
 def _refusal(scenario: Scenario) -> str | None:
     """Why the scenario is not run under every choice; None when it can be.
 
-    Its story must not itself be about which protocol is used, its consumers must commit somehow,
-    and all its clients must know every choice, which librdkafka and franz-go do not.
+    Its story must not itself be about which protocol is used, nor hang on exact times; its
+    consumers must commit somehow, and all its clients must know every choice, which librdkafka and
+    franz-go do not.
     """
     for happening in scenario.happenings:
+        if isinstance(happening, DropResponse | DelayResponse):
+            return "its story hangs on single responses, which a drawn world does not meet"
         if isinstance(happening, RemoveConnector):
             return "it removes a connector, whose tasks are unowned for good"
         if isinstance(happening, StartMember | RestartMember) and (
@@ -150,7 +201,7 @@ def simulate_trial(trial: Trial, out: str) -> str:
         seed=trial.seed,
         scenario=trial.scenario,
         assignor=f"{trial.choice} {trial.membership}".strip(),
-        options={"work": "true"},
+        options={"varied": "true", "work": "true"},
     )
     with RunDirectoryWriter(directory, info) as writer:
         run_scenario(scenario, seed=trial.seed, recorder=writer)

@@ -140,14 +140,27 @@ def print_churn(summary: "ReportSummary", console: "Console") -> None:
         rows = [row for row in known if (row["protocol_type"], row["scenario"]) == scenario]
         console.print(_churn_table(_churn_title(scenario, rows), rows))
     several = any(row["runs"] > 1 for row in known)
-    worlds = "\na (b-c): median over the runs, the least and the most" if several else ""
+    worlds = (
+        "\nmedian over the runs, below it the least and the most where they differ"
+        if several
+        else ""
+    )
     console.print(
-        "bound: fewest moves of a balanced assignment\n"
+        "excess: moves beyond the fewest that any balanced assignment needs\n"
         "interr.: times that an owned resource was given up and owned again\n"
         "unowned: partition-seconds without an owner\n"
         "stopped: seconds from rebalances until somebody owned something again" + worlds,
         highlight=False,
     )
+
+
+def terse_seconds(seconds: float | None) -> str:
+    """Seconds as `render.format_seconds` shows them, from a hundred on without decimals."""
+    from reports.render import format_seconds
+
+    if seconds is not None and seconds >= 100:  # noqa: PLR2004 - three digits say enough
+        return f"{seconds:,.0f}"
+    return format_seconds(seconds)
 
 
 def _churn_title(scenario: tuple[str, str], rows: list[dict[str, Any]]) -> str:
@@ -160,14 +173,17 @@ def _churn_table(title: str, rows: Iterable[dict[str, Any]]) -> Any:  # noqa: AN
     from rich import box
     from rich.table import Table
 
-    from reports.render import format_count, format_decimal, format_seconds, spread_of
+    from reports.render import format_count, format_decimal, spread_of
 
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=0)
+
+    def whole(value: float | None) -> str:
+        return format_count(None if value is None else round(value))
+
     table.add_column("assignor", no_wrap=True)
     for name in (
         "rebal.",
         "moved",
-        "bound",
         "excess",
         "sticky",
         "interr.",
@@ -175,15 +191,15 @@ def _churn_table(title: str, rows: Iterable[dict[str, Any]]) -> Any:  # noqa: AN
         "stopped",
     ):
         table.add_column(name, justify="right", no_wrap=True)
-    counts = ("rebalances", "moved", "lb_balanced", "excess_moves")
+    counts = ("rebalances", "moved", "excess_moves")
     for row in rows:
         bound = "<= " if row["stopped_quality"] == "bound" else ""
         table.add_row(
             row["assignor"],
-            *(spread_of(row, name, format_count) for name in counts),
+            *(spread_of(row, name, whole, "\n") for name in counts),
             format_decimal(row["stickiness"], 3),
-            spread_of(row, "interrupted", format_count),
-            spread_of(row, "unowned_s", format_seconds),
-            bound + spread_of(row, "stopped_s", format_seconds),
+            spread_of(row, "interrupted", whole, "\n"),
+            spread_of(row, "unowned_s", terse_seconds, "\n"),
+            bound + spread_of(row, "stopped_s", terse_seconds, "\n"),
         )
     return table

@@ -1,9 +1,18 @@
 """`sweep`: the catalogue under every protocol, assignor and membership, compared by Spark."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from coordinator_sim.cli.arguments import (
+    ProcessingOption,
+    ProcessingTimeOption,
+    SeedsOption,
+    parse_variety,
+)
+from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,7 +28,16 @@ def sweep(
     out: Annotated[
         Path, typer.Option(help="Directory for sweep.html, tables/ and traces/.")
     ] = Path("out/sweep"),
-    seeds: Annotated[int, typer.Option(help="Runs of each choice, with seeds from 0 on.")] = 1,
+    seeds: SeedsOption = 3,
+    processing: ProcessingOption = "",
+    processing_ms: ProcessingTimeOption = "",
+    processing_times: Annotated[
+        str,
+        typer.Option(
+            help="Compare assignors at each of these typical processing times instead.",
+            metavar="MS,MS,...",
+        ),
+    ] = "",
     master: Annotated[str, typer.Option(help="Spark master URL.")] = "local[2]",
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON summary instead of tables.")
@@ -28,7 +46,7 @@ def sweep(
     """Run scenarios under every choice as Spark tasks; compare what the choices cost.
 
     Eager against incremental cooperative Connect, range against sticky against cooperative-sticky,
-    dynamic against static members.
+    dynamic against static members. Every choice meets the same drawn worlds.
 
     Example: coordinator-sim sweep consumer-rolling-deploy connect-worker-crash --out out/sweep
     """
@@ -38,19 +56,39 @@ def sweep(
 
     check_extra()
     from reports.sweep import run_sweep
+    from reports.trials import left_out, trials
 
+    grid = trials(
+        scenarios or [],
+        seeds,
+        variety=parse_variety(processing, processing_ms),
+        processing_times=parse_times(processing_times),
+    )
+    sweeping = partial(run_sweep, grid, out, unasked={} if scenarios else left_out(), master=master)
     errors = Console(stderr=True)
     if json or not errors.is_terminal:
-        summary = run_sweep(scenarios or [], out, seeds=seeds, master=master)
+        summary = sweeping()
     else:
         with errors.status("starting Spark") as status:
-            summary = run_sweep(
-                scenarios or [], out, seeds=seeds, master=master, progress=status.update
-            )
+            summary = sweeping(progress=status.update)
     if json:
         print_json(summary)
     else:
         print_choices(summary, Console())
+
+
+def parse_times(text: str) -> tuple[int, ...]:
+    """Milliseconds separated by commas; empty for none.
+
+    Raises:
+        ConfigError: Something is not a whole number.
+    """
+    times = [time.strip() for time in text.split(",")] if text else []
+    if not all(time.isdecimal() for time in times):
+        raise ConfigError(
+            f"--processing-times {text!r}: wants whole milliseconds separated by commas, as 50,1000"
+        )
+    return tuple(map(int, times))
 
 
 def print_json(summary: "SweepSummary") -> None:
@@ -76,16 +114,22 @@ def print_choices(summary: "SweepSummary", console: "Console") -> None:
             padding=0,
         )
         table.add_column("", no_wrap=True)
-        for name in ("interrupted", "moved", "unowned", "duplicates", "reprocessed", "run twice"):
-            table.add_column(name, justify="right", no_wrap=True)
+        printed = [measure for measure in MEASURES if measure.column != "reprocessed"]
+        for measure in printed:
+            table.add_column(measure.word, justify="right", no_wrap=True)
         for row in rows:
-            cells = [shown(row[measure.column], measure) for measure in MEASURES]
+            cells = [shown(row, measure, "\n") for measure in printed]
             table.add_row(choice_name(row["choice"]), *cells)
         console.print(table)
         console.print(
-            f"unowned, run twice: {unit_of(question)}-seconds\n", highlight=False, soft_wrap=True
+            f"unowned, run twice: {unit_of(question)}-seconds; stopped: seconds\n",
+            highlight=False,
+            soft_wrap=True,
         )
+    if summary.left_out:
+        console.print(f"left out: {', '.join(summary.left_out)}; the page says why")
     console.print(
+        "median over the worlds drawn, and the least and the most where they differ\n"
         f"{summary.runs} runs of {summary.scenarios} scenarios; report: {summary.page}",
         highlight=False,
         soft_wrap=True,

@@ -11,13 +11,15 @@ if TYPE_CHECKING:
 
 QUESTION: Final = "question"
 CHOICE: Final = "choice"
-QUESTIONS: Final = ("protocol", "assignor", "membership")
-"""What is compared: Connect's protocols, assignors of dynamic members, kinds of membership."""
+QUESTIONS: Final = ("protocol", "assignor", "membership", "processing")
+"""What is compared: Connect's protocols, assignors of dynamic members, kinds of membership, and
+assignors at several processing times."""
 COSTS: Final = (
     "rebalances",
     "interrupted",
     "moved",
     "unowned_s",
+    "stopped_s",
     "processed",
     "duplicates",
     "reprocessed",
@@ -37,8 +39,9 @@ def run_costs(
     Connect runs are charged for their workers' group and not for those of sink tasks, consumer
     runs for all their groups; work is that of everybody in the run.
 
-    Input: trials, key trace_id: `scenario`, `choice`, `membership`, `seed`; dense generations, for
-    the protocol type of each group; the tables rebalances, moves, ownership, unowned, work.
+    Input: trials, key trace_id: `scenario`, `choice`, `membership`, `seed`, `processing_ms`; dense
+    generations, for the protocol type of each group; the tables rebalances, moves, ownership,
+    unowned, stopped, work.
     Output: key trace_id, with the trial's columns and `COSTS`, and `max_lag`.
     """
     work = (
@@ -53,7 +56,7 @@ def run_costs(
     about = _groups(trial_rows, dense)
     own = {
         name: tables[name].join(F.broadcast(about), list(C.GROUP_KEY), "left_semi")
-        for name in ("rebalances", "moves", "ownership", "unowned")
+        for name in ("rebalances", "moves", "ownership", "unowned", "stopped")
     }
     parts = (
         own["rebalances"].groupBy(C.TRACE_ID).agg(F.count("*").alias("rebalances")),
@@ -64,6 +67,9 @@ def run_costs(
         _units(own["unowned"])
         .groupBy(C.TRACE_ID)
         .agg((F.sum("unowned_us") / _US_PER_S).alias("unowned_s")),
+        own["stopped"]
+        .groupBy(C.TRACE_ID)
+        .agg((F.sum("stopped_us") / _US_PER_S).alias("stopped_s")),
         # A hold that is not a resource's last was given up and taken up again.
         _units(own["ownership"])
         .groupBy(C.TRACE_ID)
@@ -95,28 +101,32 @@ def choice_costs(costs: "DataFrame") -> "DataFrame":
     """The choices side by side, over all scenarios that were run under every one of them.
 
     Input: costs of runs.
-    Output: key (question, choice): `scenarios`, and `COSTS` summed over scenarios, as the mean of
-    the seeds; `max_lag`, the worst of all.
+    Output: key (question, choice): `scenarios`, and `COSTS` summed over the scenarios of one
+    seed: the median over the seeds, with `*_low` and `*_high`; `max_lag`, the worst of all.
     """
-    asked = questions(costs)
-    seeds = F.count_distinct("seed")
-    return asked.groupBy(QUESTION, CHOICE).agg(
-        F.count_distinct("scenario").alias("scenarios"),
-        *((F.sum(name) / seeds).alias(name) for name in COSTS),
-        F.max("max_lag").alias("max_lag"),
-    )
+    return _over_seeds(questions(costs), (QUESTION, CHOICE))
 
 
 def scenario_costs(costs: "DataFrame") -> "DataFrame":
     """The choices side by side in each scenario.
 
     Input: costs of runs.
-    Output: key (question, scenario, choice): `COSTS` as the mean of the seeds, `max_lag`.
+    Output: key (question, scenario, choice): the columns of `choice_costs`.
     """
-    asked = questions(costs)
-    seeds = F.count_distinct("seed")
-    return asked.groupBy(QUESTION, "scenario", CHOICE).agg(
-        *((F.sum(name) / seeds).alias(name) for name in COSTS),
+    return _over_seeds(questions(costs), (QUESTION, "scenario", CHOICE))
+
+
+def _over_seeds(asked: "DataFrame", key: tuple[str, ...]) -> "DataFrame":
+    of_seed = asked.groupBy(*key, "seed").agg(
+        F.count_distinct("scenario").alias("scenarios"),
+        *(F.sum(name).alias(name) for name in COSTS),
+        F.max("max_lag").alias("max_lag"),
+    )
+    return of_seed.groupBy(*key).agg(
+        F.max("scenarios").alias("scenarios"),
+        *(F.median(name).alias(name) for name in COSTS),
+        *(F.min(name).alias(f"{name}_low") for name in COSTS),
+        *(F.max(name).alias(f"{name}_high") for name in COSTS),
         F.max("max_lag").alias("max_lag"),
     )
 
@@ -126,11 +136,14 @@ def questions(costs: "DataFrame") -> "DataFrame":
 
     Input: costs of runs.
     Output: the same columns and `question`. A run of static members answers `membership` alone, a
-    run of dynamic members `assignor` too, a run of workers `protocol`.
+    run of dynamic members `assignor` too, a run of workers `protocol`; a run with a processing
+    time answers `processing` alone.
     """
-    consumers = costs.where(F.col("membership") != "")
+    paced = costs.where(F.col("processing_ms").isNotNull())
+    drawn = costs.where(F.col("processing_ms").isNull())
+    consumers = drawn.where(F.col("membership") != "")
     return (
-        costs.where(F.col("membership") == "")
+        drawn.where(F.col("membership") == "")
         .withColumn(QUESTION, F.lit("protocol"))
         .unionByName(
             consumers.where(F.col("membership") == "dynamic").withColumn(
@@ -140,6 +153,11 @@ def questions(costs: "DataFrame") -> "DataFrame":
         .unionByName(
             consumers.withColumn(QUESTION, F.lit("membership")).withColumn(
                 CHOICE, F.col("membership")
+            )
+        )
+        .unionByName(
+            paced.withColumn(QUESTION, F.lit("processing")).withColumn(
+                CHOICE, F.concat_ws(" ms, ", "processing_ms", CHOICE)
             )
         )
     )

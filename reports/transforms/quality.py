@@ -18,7 +18,7 @@ UNAVAILABLE: Final = "n/a"
 LOCKSTEP_MEMBERS: Final = 3
 """Two members may well meet by chance."""
 LOCKSTEP_US: Final = 1_000
-"""A simulated world is in lockstep to the microsecond but for the order of its messages."""
+"""One millisecond: what an exact world does at once; processes of a cluster never do."""
 _EXACT_SOURCES: Final = ("sim", "wire", "request_log")
 _RECORD_SOURCES: Final = (
     "offsets_topic",
@@ -87,39 +87,48 @@ def data_quality(
 def lockstep(events: "DataFrame", rebalance_rows: "DataFrame") -> "DataFrame":
     """Whether the members of each group act in the same millisecond.
 
-    In a cluster, members notice a rebalance at their own next heartbeat and come back when they
-    have processed what they hold, so their rejoins are spread over seconds. Where all of them are
-    sent within one millisecond in most rebalances, members started together and work equally
-    long; then an eager rebalance seems to stop nobody, and times without an owner mean nothing.
+    Members of a cluster start one after another, and come back to a rebalance when they have
+    processed what they hold. Where all of a group's members first join within one millisecond, or
+    all come back so in most of its rebalances, they work in step; an eager rebalance then seems
+    to stop nobody, and its times without an owner and stop times mean nothing.
 
     Input: events; rebalances.
-    Output: one row per group with a rebalance of at least three known members: `compared`, the
-    rebalances in which so many came back; `aligned`, those of them in which all but those that
-    joined anew did so within a millisecond; `is_lockstep`, whether these are more than half.
+    Output: one row per group with a rebalance of at least `LOCKSTEP_MEMBERS` members whose
+    JoinGroup requests are known: `starts_aligned`; `compared`, the rebalances after the first to
+    which so many came back, follow-ups left out; `aligned`, those of them with all rejoins within
+    `LOCKSTEP_US`; `is_lockstep`.
     """
-    begun = rebalance_rows.select(
+    rounds = rebalance_rows.where(~F.col(C.FOLLOWUP)).select(
         *C.GROUP_KEY,
         C.REBALANCE_NO,
         C.START_US,
         F.coalesce(C.JOIN_DONE_US, C.END_US).alias("until_us"),
     )
-    returned = (
-        events.where((F.col(C.EVENT) == "JOIN_REQ") & (F.col(C.MEMBER_ID) != ""))
-        .select(*C.GROUP_KEY, C.MEMBER_ID, C.TS_US)
-        .join(begun, list(C.GROUP_KEY))
+    # A first join makes the rebalance that it belongs to, so both have the same instant.
+    joins = (
+        events.where(F.col(C.EVENT) == "JOIN_REQ")
+        .withColumn("who", F.coalesce("client_id", F.nullif(C.MEMBER_ID, F.lit(""))))
+        .join(rounds, list(C.GROUP_KEY))
         .where((F.col(C.TS_US) >= F.col(C.START_US)) & (F.col(C.TS_US) <= F.col("until_us")))
+        .groupBy(*C.GROUP_KEY, C.REBALANCE_NO, "who")
+        .agg(F.min(C.TS_US).alias(C.TS_US), F.min(C.MEMBER_ID).alias("first_id"))
+    )
+    is_first = F.col(C.REBALANCE_NO) == 1
+    rows = (
+        joins.where(is_first | (F.col("first_id") != ""))
         .groupBy(*C.GROUP_KEY, C.REBALANCE_NO)
+        .agg(F.count("*").alias("came"), (F.max(C.TS_US) - F.min(C.TS_US)).alias("apart_us"))
+        .where(F.col("came") >= LOCKSTEP_MEMBERS)
+        .groupBy(*C.GROUP_KEY)
         .agg(
-            F.count_distinct(C.MEMBER_ID).alias("returned"),
-            (F.max(C.TS_US) - F.min(C.TS_US)).alias("apart_us"),
+            F.max(is_first & (F.col("apart_us") <= LOCKSTEP_US)).alias("starts_aligned"),
+            F.count_if(~is_first).alias("compared"),
+            F.count_if(~is_first & (F.col("apart_us") <= LOCKSTEP_US)).alias("aligned"),
         )
-        .where(F.col("returned") >= LOCKSTEP_MEMBERS)
     )
-    counted = returned.groupBy(*C.GROUP_KEY).agg(
-        F.count("*").alias("compared"),
-        F.count_if(F.col("apart_us") <= LOCKSTEP_US).alias("aligned"),
+    return rows.withColumn(
+        "is_lockstep", F.col("starts_aligned") | (F.col("aligned") * 2 > F.col("compared"))
     )
-    return counted.withColumn("is_lockstep", F.col("aligned") * 2 > F.col("compared"))
 
 
 def timing_quality(source: Column) -> Column:
