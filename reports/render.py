@@ -109,17 +109,26 @@ def format_count(value: float | None) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
 
 
-def spread_of(row: Row, name: str, form: Callable[[float | None], str], gap: str = " ") -> str:
+def spread_of(
+    row: Row, name: str, form: Callable[[float | None], str], *, stacked: bool = False
+) -> str:
     """A cell of the comparison: the median over runs, and the least and the most where they differ.
 
     Args:
         row: Of the comparison.
         name: A column of `transforms.summary.SPREAD`.
         form: Formats one value.
-        gap: Between the median and the range.
+        stacked: Put the range on a line of its own, as a narrow terminal needs it.
     """
     median, low, high = (form(row[f"{name}_{part}"]) for part in ("median", "low", "high"))
-    return median if low == high else f"{median}{gap}({low}-{high})"
+    return with_range(median, low, high, stacked=stacked)
+
+
+def with_range(median: str, low: str, high: str, *, stacked: bool = False) -> str:
+    """A median with the least and the most beside it or, stacked, below it."""
+    if low == high:
+        return median
+    return f"{median}\n{low}-{high}" if stacked else f"{median} ({low}-{high})"
 
 
 def format_decimal(value: float | None, digits: int = 2) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import jinja2
 
 from coordinator_sim import __version__
-from reports.render import format_count, format_seconds
+from reports.render import format_count, format_seconds, with_range
 
 Row = Mapping[str, Any]
 
@@ -95,17 +95,17 @@ def render_sweep(
     )
 
 
-def shown(row: Row, measure: Measure, gap: str = " ") -> str:
+def shown(row: Row, measure: Measure, *, stacked: bool = False) -> str:
     """A cell's text: the median over the seeds, with the least and the most where they differ.
 
     Args:
         row: Of the costs by choice, or by scenario and choice.
         measure: Which column.
-        gap: Between the median and the range.
+        stacked: Put the range on a line of its own.
     """
     names = (measure.column, f"{measure.column}_low", f"{measure.column}_high")
     median, low, high = (_value(row[name], measure) for name in names)
-    return median if low == high else f"{median}{gap}({low}-{high})"
+    return with_range(median, low, high, stacked=stacked)
 
 
 def _value(value: float, measure: Measure) -> str:

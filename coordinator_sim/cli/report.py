@@ -196,10 +196,10 @@ def _churn_table(title: str, rows: Iterable[dict[str, Any]]) -> Any:  # noqa: AN
         bound = "<= " if row["stopped_quality"] == "bound" else ""
         table.add_row(
             row["assignor"],
-            *(spread_of(row, name, whole, "\n") for name in counts),
+            *(spread_of(row, name, whole, stacked=True) for name in counts),
             format_decimal(row["stickiness"], 3),
-            spread_of(row, "interrupted", whole, "\n"),
-            spread_of(row, "unowned_s", terse_seconds, "\n"),
-            bound + spread_of(row, "stopped_s", terse_seconds, "\n"),
+            spread_of(row, "interrupted", whole, stacked=True),
+            spread_of(row, "unowned_s", terse_seconds, stacked=True),
+            bound + spread_of(row, "stopped_s", terse_seconds, stacked=True),
         )
     return table

@@ -118,7 +118,7 @@ def print_choices(summary: "SweepSummary", console: "Console") -> None:
         for measure in printed:
             table.add_column(measure.word, justify="right", no_wrap=True)
         for row in rows:
-            cells = [shown(row, measure, "\n") for measure in printed]
+            cells = [shown(row, measure, stacked=True) for measure in printed]
             table.add_row(choice_name(row["choice"]), *cells)
         console.print(table)
         console.print(

@@ -4,7 +4,6 @@ The same definitions as the Spark report's (`docs/trace-schema.md`), for one tra
 without Spark; the two are checked against each other. Reads events alone.
 """
 
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, zip_longest
@@ -51,6 +50,21 @@ class GroupCosts(Struct, frozen=True, kw_only=True):
     stopped_us: int
 
 
+class Stop(Struct, frozen=True, kw_only=True):
+    """One stretch in which nobody in a group owned anything, as charged to a rebalance.
+
+    Args:
+        from_us: When the last member let go; it may lie before the rebalance.
+        stopped_us: Length of the part after the rebalance began.
+        last_holders: Keys of the members that let go last, at `from_us`.
+    """
+
+    group_id: str
+    from_us: int
+    stopped_us: int
+    last_holders: tuple[str, ...]
+
+
 class _Mark(Struct, frozen=True):
     """An instant that begins or may end a member's hold; one of the three times is given."""
 
@@ -90,10 +104,41 @@ def costs_of(events: Sequence[TraceEvent]) -> list[GroupCosts]:
             for intervals in by_resource.values()
             for from_us, to_us in _gaps(intervals, ends_us)
         )
-        idle = _gaps([(holding.from_us, holding.to_us) for holding in own], ends_us)
-        stopped_us = sum(_charged(held, index, idle) for index in range(len(held)))
+        stopped_us = sum(stop.stopped_us for stop in _stops(own, held, ends_us))
         costs.append(GroupCosts(group_id=group_id, unowned_us=unowned_us, stopped_us=stopped_us))
     return costs
+
+
+def stops_of(events: Sequence[TraceEvent]) -> list[Stop]:
+    """Every stop of every group with assignments, by group id and time."""
+    ends_us = max((event.ts_us for event in events), default=0)
+    found = holdings(events)
+    rebalances = _rebalances(events)
+    return [
+        stop
+        for group_id in sorted({holding.group_id for holding in found})
+        for stop in _stops(
+            [holding for holding in found if holding.group_id == group_id],
+            rebalances.get(group_id, []),
+            ends_us,
+        )
+    ]
+
+
+def _stops(own: list[Holding], held: list[_Rebalance], ends_us: int) -> Iterator[Stop]:
+    """The stops of one group; one that spans several rebalances counts for each its part."""
+    for from_us, to_us in _gaps([(each.from_us, each.to_us) for each in own], ends_us):
+        stopped_us = sum(
+            _charged(held, index, (from_us, to_us), ends_us) for index in range(len(held))
+        )
+        if stopped_us:
+            keys = {each.member_key for each in own if each.to_us == from_us}
+            yield Stop(
+                group_id=own[0].group_id,
+                from_us=from_us,
+                stopped_us=stopped_us,
+                last_holders=tuple(sorted(keys)),
+            )
 
 
 def holdings(events: Sequence[TraceEvent]) -> list[Holding]:
@@ -305,20 +350,18 @@ def _empty_times(held: list[_Rebalance], ends_us: int) -> list[Interval]:
     return empties
 
 
-def _charged(held: list[_Rebalance], index: int, idle: list[Interval]) -> int:
+def _charged(held: list[_Rebalance], index: int, gap: Interval, ends_us: int) -> int:
     """Idle time that one finished rebalance began or found, up to the next one."""
     rebalance = held[index]
-    if rebalance.end_us is None:
+    if rebalance.end_us is None or gap[0] >= max(rebalance.end_us, rebalance.start_us + 1):
         return 0
     if rebalance.empty_us is not None and rebalance.sync_us is None:
         charged_to_us = rebalance.end_us
     elif index + 1 < len(held):
         charged_to_us = held[index + 1].start_us
     else:
-        charged_to_us = max((to_us for _, to_us in idle), default=0)
-    span = (rebalance.start_us, charged_to_us)
-    latest_us = max(rebalance.end_us, rebalance.start_us + 1)
-    return sum(_shared(gap, span) for gap in idle[: bisect_right(idle, (latest_us - 1, 1 << 63))])
+        charged_to_us = ends_us
+    return _shared(gap, (rebalance.start_us, charged_to_us))
 
 
 def _shared(one: Interval, other: Interval) -> int:

@@ -1,0 +1,163 @@
+"""Drawn worlds hold the sign: who is to stop the group, and who never does.
+
+As far as whole worlds go, "cooperative never stops more than eager" is not true of every one. A
+group whose work happens to be with one member stops when that member leaves, whatever the
+protocol; incremental Connect even brings that about, as workers that come back wait empty-handed
+for the scheduled delay. True without exception is why: a cooperative group stops only by losing
+the members that had its work. An eager group stops because everybody else is made to let go.
+"""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coordinator_sim.ingest.holdings import GroupCosts, Stop, costs_of, stops_of
+from coordinator_sim.scenario import (
+    SHAPES,
+    ConnectGroupSpec,
+    ConsumerGroupSpec,
+    ConsumerSpec,
+    Scenario,
+    TopicSpec,
+    Variety,
+    WorkerSpec,
+    rolling_bounce,
+    with_assignor,
+)
+from coordinator_sim.scenario.variants import with_variety
+from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.trace.recorder import MemoryRecorder
+from scenarios.catalog import scenario_named
+
+SEEDS = st.integers(0, 2**16)
+EVERY_MS = 30_000
+"""Between two restarts: longer than any drawn down time, so nobody else is away."""
+
+
+@st.composite
+def varieties(draw: st.DrawFn) -> Variety:
+    """Shapes, processing times, spreads and pauses, within what a group survives."""
+    low_ms = draw(st.integers(1, 3_000))
+    return Variety(
+        start_spread_ms=draw(st.integers(0, 30_000)),
+        happening_spread_ms=draw(st.integers(0, 5_000)),
+        processing=draw(st.sampled_from(sorted(SHAPES))),
+        processing_ms=(low_ms, low_ms + draw(st.integers(0, 3_000))),
+        pause_ms=draw(st.sampled_from((Variety().pause_ms, ()))),
+    )
+
+
+@st.composite
+def deploys(draw: st.DrawFn) -> Scenario:
+    """A rolling deploy of three to six consumers with two to six partitions each."""
+    names = tuple(f"consumer-{number}" for number in range(draw(st.integers(3, 6))))
+    partitions = len(names) * draw(st.integers(2, 6))
+    return Scenario(
+        name="drawn-deploy",
+        title="Rolling deploy of a drawn group",
+        story="Every member is restarted once.",
+        duration_ms=60_000 + EVERY_MS * len(names),
+        topics=(TopicSpec(name="orders", partitions=partitions),),
+        groups=(
+            ConsumerGroupSpec(
+                group_id="orders-app",
+                topics=("orders",),
+                members=tuple(ConsumerSpec(name=name) for name in names),
+            ),
+        ),
+        happenings=rolling_bounce(names, first_at_ms=30_000, every_ms=EVERY_MS, down_ms=8_000),
+    )
+
+
+@st.composite
+def connect_deploys(draw: st.DrawFn) -> Scenario:
+    """A rolling deploy of three or four workers, with or without the scheduled delay."""
+    names = tuple(f"worker-{number}" for number in range(draw(st.integers(3, 4))))
+    tasks = len(names) * draw(st.integers(1, 4))
+    delay_ms = draw(st.sampled_from(("0", "10000", "300000")))
+    return Scenario(
+        name="drawn-connect-deploy",
+        title="Rolling deploy of a drawn cluster",
+        story="Every worker is restarted once.",
+        duration_ms=90_000 + EVERY_MS * len(names),
+        groups=(
+            ConnectGroupSpec(
+                group_id="connect-cluster",
+                workers=tuple(WorkerSpec(name=name) for name in names),
+                connectors={"jdbc": tasks, "s3": tasks},
+                settings={"scheduled.rebalance.max.delay.ms": delay_ms},
+            ),
+        ),
+        happenings=rolling_bounce(names, first_at_ms=60_000, every_ms=EVERY_MS, down_ms=8_000),
+    )
+
+
+def played(scenario: Scenario, choice: str, seed: int) -> list[TraceEvent]:
+    """The events of one world under one assignor or protocol."""
+    recorder = MemoryRecorder()
+    run_scenario(with_assignor(scenario, choice), seed=seed, recorder=recorder)
+    return recorder.events
+
+
+def cost(events: Sequence[TraceEvent]) -> GroupCosts:
+    """The costs of the only group."""
+    (found,) = costs_of(events)
+    return found
+
+
+def forced_stops(events: Sequence[TraceEvent]) -> list[Stop]:
+    """The stops that began although the last member to let go was to stay."""
+    return [
+        stop
+        for stop in stops_of(events)
+        if any(is_to_stay(events, key, stop.from_us) for key in stop.last_holders)
+    ]
+
+
+def is_to_stay(events: Sequence[TraceEvent], member_id: str, at_us: int) -> bool:
+    """Whether the member's process was neither stopping nor gone at that instant."""
+    clients = {event.client_id for event in events if event.member_id == member_id}
+    told = [
+        event.reason_text
+        for event in events
+        if event.ts_us <= at_us
+        and event.event is Event.LIFECYCLE
+        and event.client_id in clients
+        and event.reason_text in ("started", "stopping", "crashed", "gone")
+    ]
+    return told[-1] == "started"
+
+
+def test_an_eager_group_is_made_to_stop() -> None:
+    """The check sees it: members that stay let go of everything, and nobody works."""
+    world = with_variety(scenario_named("consumer-rolling-deploy"), Variety())
+    assert forced_stops(played(world, "sticky", 0))
+    assert not forced_stops(played(world, "cooperative-sticky", 0))
+
+
+@pytest.mark.property
+@settings(deadline=None)
+@given(deploy=deploys(), variety=varieties(), seed=SEEDS)
+def test_cooperative_consumers_never_stop_more_than_eager_ones(
+    deploy: Scenario, variety: Variety, seed: int
+) -> None:
+    """With two partitions a member and one member away at a time, somebody always works."""
+    world = with_variety(deploy, variety)
+    cooperative = played(world, "cooperative-sticky", seed)
+    assert not forced_stops(cooperative)
+    eager = cost(played(world, "sticky", seed))
+    assert cost(cooperative).stopped_us <= eager.stopped_us
+
+
+@pytest.mark.property
+@settings(deadline=None)
+@given(deploy=connect_deploys(), variety=varieties(), seed=SEEDS)
+def test_incremental_workers_stop_only_by_losing_who_had_the_work(
+    deploy: Scenario, variety: Variety, seed: int
+) -> None:
+    """Whatever the scheduled delay, no worker that stays is made to stop everything."""
+    world = with_variety(deploy, variety)
+    assert not forced_stops(played(world, "sessioned", seed))
