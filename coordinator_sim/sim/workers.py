@@ -224,6 +224,9 @@ class WorkerProcess(ClientProcess):
             case StartConnector() | StartTask() | StopConnector() | StopTask():
                 self._change_work(effect)
             case CancelTask(task=task):
+                if self._tasks.runs(task):
+                    # Its end will not be heard of: as far as the worker goes, it is over.
+                    self._tell(Event.TASKS_STOPPED, task.resource())
                 self._tasks.cancel(task)
             case ChangeTargetState(connector=connector, target_state=state):
                 self._tasks.keep_still(connector, state is not TargetState.STARTED)
