@@ -228,6 +228,14 @@ def museum_page() -> str:
     return "".join(lines)
 
 
+EXACT_WORLDS = (
+    "These worlds are exact and small on purpose: everything happens at its written instant,\n"
+    "so a story is the same in every run. They show what happens, not what a cluster pays;\n"
+    "for times and costs draw worlds: `run NAME --varied`, `demo`, `sweep`\n"
+    "([guide](guides/compare-assignors.md)).\n\n"
+)
+
+
 def scenarios_page() -> str:
     """Every scenario of the catalogue, what must be seen in it, and the old bug it would show."""
     lines = [
@@ -237,6 +245,7 @@ def scenarios_page() -> str:
         "What must be seen is checked at every change, with the [invariants](invariants.md);\n",
         "where an old bug of Kafka is named, the scenario is what notices it in the\n",
         "[museum](museum.md).\n\n",
+        EXACT_WORLDS,
         "| scenario | what happens | what must be seen | notices |\n|---|---|---|---|\n",
     ]
     noticing: dict[str, list[str]] = {}

@@ -5,9 +5,12 @@ order, so each leaves the group; each is away for 8 s and comes back as a new me
 two membership changes a consumer. This is half of what `demo` runs, once for each assignor.
 
 Look at: how many partitions change their owner although their owner stayed. `range` and
-`roundrobin` deal anew each time; `sticky` moves little but stops everybody; `cooperative-sticky`
-moves as little and stops nobody, at the price of a second rebalance whenever something has to
-move.
+`roundrobin` deal anew each time; `sticky` moves little, but makes every member let go of all it has
+and wait for the slowest; `cooperative-sticky` moves as little and takes nothing from those who
+keep it, at the price of a second rebalance whenever something has to move.
+
+As written this is an exact world: members act in the same millisecond, so the wait for the slowest
+is no wait. What a deploy costs is told by worlds that are drawn, `run --varied` and `demo`.
 """
 
 from typing import Final
