@@ -2,17 +2,19 @@
 
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import Column, Window
+from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
-from reports.transforms.ownership import covered, empty_times, overlap_us
+from reports.transforms.overlaps import COVER, with_covered_time
+from reports.transforms.ownership import covered, empty_times
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _RESOURCE: Final = (*C.GROUP_KEY, C.RESOURCE)
 _US_PER_S: Final = 1_000_000
+_QUIET_US: Final = "quiet_us"
 _FOR_EVER_US: Final = (1 << 63) - 1
 
 
@@ -47,25 +49,9 @@ def unowned(owned: "DataFrame", rebalance_rows: "DataFrame", runs: "DataFrame") 
     delays.
     """
     whole = gaps(covered(owned, _RESOURCE), runs, _RESOURCE)
-    empties = empty_times(rebalance_rows, runs).select(
-        *C.GROUP_KEY,
-        F.col(C.FROM_US).alias("other_from_us"),
-        F.col(C.TO_US).alias("other_to_us"),
-    )
-    without_members = (
-        whole.join(empties, list(C.GROUP_KEY), "left")
-        .groupBy(*_RESOURCE, C.FROM_US, C.TO_US)
-        .agg(F.sum(_shared()).alias("empty_us"))
-    )
-    phases = _phases(rebalance_rows)
-    during = (
-        without_members.join(phases, list(C.GROUP_KEY), "left")
-        .groupBy(*_RESOURCE, C.FROM_US, C.TO_US, "empty_us")
-        .agg(
-            F.sum(F.when(F.col("phase") == "join", _shared()).otherwise(0)).alias("joining_us"),
-            F.sum(F.when(F.col("phase") == "sync", _shared()).otherwise(0)).alias("syncing_us"),
-        )
-    )
+    empties = empty_times(rebalance_rows, runs).withColumn(COVER, F.lit("empty"))
+    covers = _phases(rebalance_rows).unionByName(empties)
+    during = with_covered_time(whole, covers, ("empty", "joining", "syncing"))
     length = F.col(C.TO_US) - F.col(C.FROM_US) - F.col("empty_us")
     return (
         during.withColumn("unowned_us", length)
@@ -78,23 +64,19 @@ def unowned(owned: "DataFrame", rebalance_rows: "DataFrame", runs: "DataFrame") 
     )
 
 
-def _shared() -> Column:
-    return overlap_us(C.FROM_US, C.TO_US, "other_from_us", "other_to_us")
-
-
 def _phases(rebalance_rows: "DataFrame") -> "DataFrame":
     joined = F.coalesce(C.JOIN_DONE_US, C.END_US)
     join = rebalance_rows.select(
         *C.GROUP_KEY,
-        F.lit("join").alias("phase"),
-        F.col(C.START_US).alias("other_from_us"),
-        joined.alias("other_to_us"),
+        F.lit("joining").alias(COVER),
+        F.col(C.START_US).alias(C.FROM_US),
+        joined.alias(C.TO_US),
     )
     sync = rebalance_rows.select(
         *C.GROUP_KEY,
-        F.lit("sync").alias("phase"),
-        joined.alias("other_from_us"),
-        F.col(C.END_US).alias("other_to_us"),
+        F.lit("syncing").alias(COVER),
+        joined.alias(C.FROM_US),
+        F.col(C.END_US).alias(C.TO_US),
     )
     return join.unionByName(sync)
 
@@ -112,25 +94,55 @@ def stop_the_world(
     Output: key (group, rebalance_no): `stopped_us`, 0 where somebody always worked. A group's
     first assignment stops nothing. Rebalances still open are absent.
     """
+    tiles = _charged(rebalance_rows)
+    idle = gaps(covered(owned, C.GROUP_KEY), runs, C.GROUP_KEY)
+    ended = tiles.where(F.col(_QUIET_US).isNotNull()).drop(_QUIET_US)
+    stopped = _from_a_rebalance_on(idle, tiles).withColumn(COVER, F.lit("stopped"))
+    return with_covered_time(ended, stopped, ("stopped",)).select(
+        *C.GROUP_KEY, C.REBALANCE_NO, "stopped_us"
+    )
+
+
+def _charged(rebalance_rows: "DataFrame") -> "DataFrame":
+    """The time that idleness is charged to each rebalance: up to the next one, or to its end.
+
+    Input: rebalances.
+    Output: key (group, rebalance_no): `from_us`, `to_us`, and `quiet_us`, from which on idleness
+    that begins is nobody's; null in rebalances still open.
+    """
     history = Window.partitionBy(*C.GROUP_KEY).orderBy(C.REBALANCE_NO)
-    idle = gaps(covered(owned, C.GROUP_KEY), runs, C.GROUP_KEY).select(
+    following = F.coalesce(F.lead(C.START_US).over(history), F.lit(_FOR_EVER_US))
+    end = F.greatest(C.START_US, C.END_US)
+    return rebalance_rows.select(
         *C.GROUP_KEY,
-        F.col(C.FROM_US).alias("other_from_us"),
-        F.col(C.TO_US).alias("other_to_us"),
+        C.REBALANCE_NO,
+        F.col(C.START_US).alias(C.FROM_US),
+        F.greatest(C.START_US, F.when(F.col(C.OUTCOME) == "EMPTY", end).otherwise(following)).alias(
+            C.TO_US
+        ),
+        F.when(F.col(C.END_US).isNotNull(), F.greatest(end, F.col(C.START_US) + 1)).alias(
+            _QUIET_US
+        ),
     )
-    begins_within = F.col("other_from_us") < F.greatest(C.END_US, F.col(C.START_US) + 1)
-    shared = F.when(
-        begins_within, overlap_us(C.START_US, "charged_to_us", "other_from_us", "other_to_us")
-    ).otherwise(0)
-    following = F.when(F.col(C.OUTCOME) == "EMPTY", F.col(C.END_US)).otherwise(
-        F.coalesce(F.lead(C.START_US).over(history), F.lit(_FOR_EVER_US))
-    )
+
+
+def _from_a_rebalance_on(idle: "DataFrame", tiles: "DataFrame") -> "DataFrame":
+    """Idle times without what is charged to nobody: one that begins in a quiet time is cut.
+
+    Input: gaps of groups; `_charged`.
+    Output: as the gaps; `from_us` may lie behind `to_us`, where nothing is left.
+    """
+    order = Window.partitionBy(*C.GROUP_KEY).orderBy(C.FROM_US, "is_gap")
+    tile = F.struct(_QUIET_US, C.TO_US)
+    marks = tiles.select(*C.GROUP_KEY, C.FROM_US, tile.alias("tile"), F.lit(0).alias("is_gap"))
+    begun = idle.withColumn("is_gap", F.lit(1)).unionByName(marks, allowMissingColumns=True)
+    latest = F.last("tile", ignorenulls=True).over(order)
+    is_quiet = F.col(C.FROM_US) >= F.col(f"latest.{_QUIET_US}")
+    begin = F.when(is_quiet, F.greatest(C.FROM_US, f"latest.{C.TO_US}")).otherwise(F.col(C.FROM_US))
     return (
-        rebalance_rows.withColumn("charged_to_us", following)
-        .where(F.col(C.END_US).isNotNull())
-        .join(idle, list(C.GROUP_KEY), "left")
-        .groupBy(*C.GROUP_KEY, C.REBALANCE_NO)
-        .agg(F.sum(shared).alias("stopped_us"))
+        begun.withColumn("latest", latest)
+        .where(F.col("is_gap") == 1)
+        .select(*C.GROUP_KEY, begin.alias(C.FROM_US), C.TO_US)
     )
 
 

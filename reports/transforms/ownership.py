@@ -262,12 +262,3 @@ def empty_times(rebalance_rows: "DataFrame", runs: "DataFrame") -> "DataFrame":
             F.coalesce("next_us", "trace_end_us").alias(C.TO_US),
         )
     )
-
-
-def overlap_us(from_us: str, to_us: str, other_from_us: str, other_to_us: str) -> Column:
-    """Microseconds that two intervals share, from the names of their columns; null counts 0."""
-    shared = F.least(F.col(to_us), F.col(other_to_us)) - F.greatest(
-        F.col(from_us), F.col(other_from_us)
-    )
-    known = F.col(other_from_us).isNotNull() & F.col(other_to_us).isNotNull()
-    return F.when(known, F.greatest(F.lit(0), shared)).otherwise(F.lit(0))

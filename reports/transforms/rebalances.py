@@ -132,11 +132,9 @@ def _with_outcome(rows: "DataFrame") -> "DataFrame":
 
 def _with_neighbours(rows: "DataFrame") -> "DataFrame":
     history = Window.partitionBy(*C.GROUP_KEY).orderBy(C.REBALANCE_NO)
-    recent = (
-        Window.partitionBy(*C.GROUP_KEY)
-        .orderBy(C.START_US)
-        .rangeBetween(-STORM_WINDOW_US, Window.currentRow)
-    )
+    in_time = Window.partitionBy(*C.GROUP_KEY).orderBy(C.START_US, C.REBALANCE_NO)
+    fifth_us = F.lag(C.START_US, STORM_COUNT - 1).over(in_time)
+    is_storm = F.col(C.START_US) - fifth_us <= STORM_WINDOW_US
     gap = F.col(C.START_US) - F.lag(C.END_US).over(history)
     asked = F.concat_ws(" ", "client_reason", "reason_text")
     # A broker log names no protocol; there, a member that rejoins by itself tells as much.
@@ -155,7 +153,7 @@ def _with_neighbours(rows: "DataFrame") -> "DataFrame":
             C.FOLLOWUP,
             asked.contains(_FOLLOWUP_TEXT) | F.coalesce(next_round, F.lit("false").cast("boolean")),
         )
-        .withColumn("storm", F.count("*").over(recent) >= STORM_COUNT)
+        .withColumn("storm", F.coalesce(is_storm, F.lit("false").cast("boolean")))
         .withColumn("starts_chain", starts_chain)
         .withColumn("chain_no", F.sum("starts_chain").over(history))
         .drop("starts_chain")

@@ -1,0 +1,84 @@
+"""How much of an interval other intervals of its group cover, in one pass over their ends.
+
+Joining the two and adding up what each pair shares would make as many rows as there are pairs:
+quadratic in the rebalances of a group. Here both are cut into their ends and sorted by time once.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import Column, Window
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
+from reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+COVER: Final = "cover"
+_AT: Final = "at_us"
+_SIGN: Final = "sign"
+
+
+def with_covered_time(
+    intervals: "DataFrame", covers: "DataFrame", kinds: Sequence[str]
+) -> "DataFrame":
+    """Add the time that the covers of each kind share with each interval.
+
+    The covered time until an instant is a running sum over the ends of the covers, and what an
+    interval shares with them is the difference of that sum between its two ends. Covers of one
+    kind that overlap each other count once each.
+
+    Input: intervals with a group's key, `from_us`, `to_us` >= `from_us` and any columns that tell
+    them apart; covers: group's key, `cover` (one of `kinds`), `from_us`, `to_us`; a cover without
+    one of its ends, or of no length, counts nothing.
+    Output: the intervals' columns and one `KIND_us` per kind, 0 where nothing is shared.
+    """
+    ends = _ends_of(intervals).unionByName(_steps_of(covers, kinds), allowMissingColumns=True)
+    order = Window.partitionBy(*C.GROUP_KEY).orderBy(_AT)
+    so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    passed_us = F.coalesce(F.col(_AT) - F.lag(_AT).over(order), F.lit(0))
+    step = {kind: F.coalesce(F.col(f"{kind}_step"), F.lit(0)) for kind in kinds}
+    # Ends of one instant may come in any order: no time passes between them.
+    opened = ends.withColumns(
+        {"passed_us": passed_us}
+        | {f"{kind}_before": F.sum(step[kind]).over(so_far) - step[kind] for kind in kinds}
+    )
+    summed = opened.withColumns(
+        {
+            f"{kind}_sum": F.sum(F.col(f"{kind}_before") * F.col("passed_us")).over(so_far)
+            for kind in kinds
+        }
+    )
+    return (
+        summed.where(F.col(_SIGN).isNotNull())
+        .groupBy(*intervals.columns)
+        .agg(*(F.sum(F.col(_SIGN) * F.col(f"{kind}_sum")).alias(f"{kind}_us") for kind in kinds))
+    )
+
+
+def _ends_of(intervals: "DataFrame") -> "DataFrame":
+    """Both ends of each interval: what is summed up to its start is taken off again."""
+    ends = F.array(_end(C.FROM_US, -1), _end(C.TO_US, 1))
+    return intervals.select("*", F.inline(ends))
+
+
+def _end(name: str, sign: int) -> Column:
+    return F.struct(F.col(name).alias(_AT), F.lit(sign).alias(_SIGN))
+
+
+def _steps_of(covers: "DataFrame", kinds: Sequence[str]) -> "DataFrame":
+    """Both ends of each cover, with the change in the number of open covers of its kind."""
+    ends = F.array(_end(C.FROM_US, 1), _end(C.TO_US, -1))
+    return (
+        covers.where(F.col(C.TO_US) > F.col(C.FROM_US))
+        .select(*C.GROUP_KEY, COVER, F.inline(ends).alias(_AT, "change"))
+        .select(
+            *C.GROUP_KEY,
+            _AT,
+            *(
+                F.when(F.col(COVER) == kind, F.col("change")).alias(f"{kind}_step")
+                for kind in kinds
+            ),
+        )
+    )

@@ -1,0 +1,60 @@
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the spark extra")
+
+from benchmarks.month import write_month
+from reports.sources import open_traces, read_traces
+from reports.tables import TABLE_NAMES, TableStore, derive_tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+REBALANCES = 100
+MOST_PER_EVENT = 4
+"""A gap has two ends, and a rebalance two phases: far below one row for each pair of them."""
+
+
+class CountingStore(TableStore):
+    """Keeps tables in memory, and counts the rows that the busiest operator of each put out."""
+
+    def __init__(self, spark: "SparkSession") -> None:
+        super().__init__(spark, Path(), lambda name: None)
+        self._session = spark
+        self.most_rows: dict[str, int] = {}
+        self.rows: dict[str, int] = {}
+
+    def keep(self, name: str, table: "DataFrame") -> "DataFrame":
+        """Run the table's plan and look at its metrics."""
+        rows = table.collect()
+        plan = table._jdf.queryExecution().executedPlan()  # noqa: SLF001 - shown nowhere else
+        self.most_rows[name] = most_rows(plan)
+        self.rows[name] = len(rows)
+        return self._session.createDataFrame(rows, table.schema)
+
+
+def most_rows(plan: Any) -> int:  # noqa: ANN401 - a Java object
+    """The largest number of rows that an operator of an executed plan put out."""
+    metric = plan.metrics().get("numOutputRows")
+    own = int(metric.get().value()) if metric.isDefined() else 0
+    children = plan.children()
+    return max([own, *(most_rows(children.apply(n)) for n in range(children.size()))])
+
+
+def test_no_table_makes_a_row_for_each_pair(tmp_path: Path, spark: "SparkSession") -> None:
+    """No operator of any table puts out more rows than a few for each event of the trace.
+
+    All rebalances are one group's, so a join of gaps and phases by group would make 800 x 200.
+    """
+    write_month(tmp_path, groups=1, rebalances=REBALANCES, days=1, assignments=True)
+    runs = open_traces([tmp_path])
+    store = CountingStore(spark)
+    derive_tables(read_traces(spark, runs), store)
+    assert set(store.most_rows) == set(TABLE_NAMES)
+    assert store.rows["unowned"] > REBALANCES, "the trace has gaps to be split"
+    limit = MOST_PER_EVENT * runs[0].info.counts["events"]
+    assert {name: rows for name, rows in store.most_rows.items() if rows > limit} == {}
