@@ -7,6 +7,7 @@ from coordinator_sim.mini_broker.configs_api import ConfigsApi
 from coordinator_sim.mini_broker.contract import Family
 from coordinator_sim.mini_broker.features_api import FeaturesApi
 from coordinator_sim.mini_broker.metadata_api import MetadataApi
+from coordinator_sim.mini_broker.new_groups_api import NewGroupsApi
 from coordinator_sim.mini_broker.quotas_api import QuotasApi
 from coordinator_sim.mini_broker.reassignment_api import ReassignmentApi
 from coordinator_sim.mini_broker.scram_api import ScramApi
@@ -25,4 +26,5 @@ def administration_apis(admin: Administration) -> tuple[Family, ...]:
         FeaturesApi(admin),
         AclApi(admin),
         ScramApi(admin),
+        NewGroupsApi(),
     )

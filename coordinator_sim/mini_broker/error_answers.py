@@ -19,6 +19,7 @@ _FETCH_ANSWERS_AT_TOP_SINCE: Final = 13
 """Source: FetchRequest.getErrorResponse."""
 _SAME: Final[dict[str, tuple[str, ...]]] = {
     "coordinators": ("coordinatorKeys",),
+    "groups": ("groupIds",),
     "partitionIndex": ("partition", "index"),
     "partitionResponses": ("partitionData",),
     "partitions": ("partitionIndexes",),
@@ -103,7 +104,7 @@ def _refused_item(slot: Slot, asked: Any, error: ErrorCode) -> Data:  # noqa: AN
     if isinstance(asked, dict):
         return _refused(layout, asked, error)
     kind = Kind.STRING if isinstance(asked, str) else Kind.INT32
-    named = next(each.name for each in layout.present if each.kind is kind)
+    named = next(each.name for each in layout.present if each.kind is kind and not each.nullable)
     return _refused(layout, {}, error) | {named: asked}
 
 

@@ -2,8 +2,8 @@
 
 A version that is offered is used: by the newest one a client switches features on. So an API is
 offered only with a row here, and no newer than its row says; `docs/api-versions.md` is made of
-these rows. Groups of KIP-848, share groups, Streams groups, telemetry and delegation tokens have
-no row: nobody answers them.
+these rows. Share groups, Streams groups, telemetry and delegation tokens have no row: nobody
+answers them. The two rows of KIP-848 say that such groups are off.
 """
 
 from collections.abc import Mapping
@@ -282,6 +282,16 @@ IMPLEMENTED: Final[Mapping[ApiKey, Implemented]] = MappingProxyType(
             "the API itself: topics page by page",
             "mini_broker/test_newest_versions.py::test_topics_are_described_page_by_page",
         ),
+        ApiKey.CONSUMER_GROUP_HEARTBEAT: _row(
+            1,
+            "nothing: groups of KIP-848 are off, and every version says so by UNSUPPORTED_VERSION",
+            "mini_broker/test_new_groups.py::test_heartbeat_says_that_such_groups_are_off",
+        ),
+        ApiKey.CONSUMER_GROUP_DESCRIBE: _row(
+            1,
+            "nothing: each group is told UNSUPPORTED_VERSION",
+            "mini_broker/test_new_groups.py::test_each_described_group_is_told_so",
+        ),
     }
 )
 """By API. An API without a row is not offered."""
@@ -289,6 +299,7 @@ IMPLEMENTED: Final[Mapping[ApiKey, Implemented]] = MappingProxyType(
 IMPLEMENTED_FEATURES: Final = ("metadata.version", "transaction.version")
 """The features of KRaft clusters that mean something here.
 
-Without `group.version` no client starts a group of KIP-848; `share.version` and `streams.version`
-are off likewise. `metadata.version` is told because clients show it; nothing hangs on it.
+`group.version` is at level 0: groups of KIP-848 are answered UNSUPPORTED_VERSION. `share.version`
+and `streams.version` are off likewise. `metadata.version` is told because clients show it; nothing
+hangs on it.
 """

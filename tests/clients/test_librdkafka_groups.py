@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 import pytest
-from confluent_kafka import OFFSET_END, KafkaError, Producer, TopicPartition
+from confluent_kafka import OFFSET_END, Consumer, KafkaError, Producer, TopicPartition
 
 from coordinator_sim_pytest.server import ServedKafka
 from tests.clients.librdkafka import (
@@ -191,3 +191,38 @@ def test_statistics_tell_of_no_errors(kafka_server: ServedKafka) -> None:
         assert (broker["rxerrs"], broker["txerrs"], broker["req_timeouts"]) == (0, 0, 0)
         assert (broker["rxcorriderrs"], broker["rxpartial"]) == (0, 0)
     each.close()
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [pytest.param(name, marks=pytest.mark.kafka_profile(name)) for name in ("4.4", "4.0")],
+)
+def test_consumer_of_the_new_protocol_is_told_that_it_is_off(
+    kafka_server: ServedKafka, profile: str
+) -> None:
+    """A fatal error comes instead of silence, as from a broker of 4.4.0 with group.version at 0.
+
+    Brokers of 3.9 offer version 0 alone, which librdkafka does not speak: it waits in silence, at a
+    real 3.9.2 as here.
+    """
+    kafka_server.create_topic("t", PARTITIONS)
+    errors: list[KafkaError] = []
+    reader = Consumer(
+        {
+            "bootstrap.servers": kafka_server.bootstrap,
+            "group.id": f"new-{profile}",
+            "group.protocol": "consumer",
+            "auto.offset.reset": "earliest",
+            "error_cb": errors.append,
+        }
+    )
+    reader.subscribe(["t"])
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not errors and time.monotonic() < deadline_s:
+        message = reader.poll(0.1)
+        if message is not None and message.error() is not None:
+            errors.append(message.error())
+    reader.close()
+    (error,) = errors
+    assert error.name() == "_FATAL"
+    assert "API version not supported" in error.str()

@@ -1,7 +1,7 @@
 """The fields of every API's requests and responses, in all versions that Kafka ever had.
 
 Here are the APIs that brokers serve to clients, but for those of share groups, Streams groups,
-consumer groups of KIP-848, delegation tokens and telemetry.
+delegation tokens and telemetry.
 """
 
 from functools import cache
@@ -25,6 +25,10 @@ from coordinator_sim.wire.schemas.configs import (
     DESCRIBE_CONFIGS,
     INCREMENTAL_ALTER_CONFIGS,
     LIST_CONFIG_RESOURCES,
+)
+from coordinator_sim.wire.schemas.consumer_groups import (
+    CONSUMER_GROUP_DESCRIBE,
+    CONSUMER_GROUP_HEARTBEAT,
 )
 from coordinator_sim.wire.schemas.data import (
     DELETE_RECORDS,
@@ -133,6 +137,8 @@ SCHEMAS: Final[dict[ApiKey, MessageSchema]] = GROUP_SCHEMAS | {
         DESCRIBE_PRODUCERS,
         DESCRIBE_TRANSACTIONS,
         LIST_TRANSACTIONS,
+        CONSUMER_GROUP_HEARTBEAT,
+        CONSUMER_GROUP_DESCRIBE,
     )
 }
 """Every schema, by API number."""
