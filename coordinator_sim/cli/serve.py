@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from coordinator_sim.server.kafka_server import Listen
     from coordinator_sim.server.serving import ControlOptions, Ready, ServeOptions
 
+_LOG: Final = logging.getLogger(__name__)
 _GARBAGE_THRESHOLDS: Final = (10_000, 10, 10)
 """Python looks for cycles 14 times less often so: next to nothing here is part of one."""
 
@@ -89,7 +90,7 @@ def serve(
 
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    properties = _properties(config, set_ or [])
+    properties = _properties(config, set_ or [], profile)
     properties = with_tls(properties, cert=tls_cert, key=tls_key, ca=tls_ca)
     broker_ids = tuple(range(1, brokers + 1))
     listens = _listens(
@@ -175,16 +176,30 @@ def _control(host: str, port: int, token: str) -> "ControlOptions":
     return ControlOptions(host=host, port=port, token=token)
 
 
-def _properties(config: Path | None, pairs: list[str]) -> dict[str, str]:
+def _properties(config: Path | None, pairs: list[str], profile: str) -> dict[str, str]:
+    """What a file says of settings that there are, and over it what the command line says."""
     from coordinator_sim.cli.arguments import parse_settings
 
-    found: dict[str, str] = {}
-    if config is not None:
-        from coordinator_sim.cli.serve_security import text_of
-        from coordinator_sim.connect.settings.worker_config import parse_properties
-
-        found = parse_properties(text_of(config))
+    found = {} if config is None else _known_in(config, profile)
     return {**found, **parse_settings(pairs)}
+
+
+def _known_in(config: Path, profile: str) -> dict[str, str]:
+    """The settings of a file; one line warns of the names that there are not, as Kafka does."""
+    from coordinator_sim.cli.serve_security import text_of
+    from coordinator_sim.connect.settings.worker_config import parse_properties
+    from coordinator_sim.mini_broker.configs import unknown_settings
+    from coordinator_sim.protocol.profiles import profile_named
+
+    found = parse_properties(text_of(config))
+    unknown = unknown_settings(profile_named(profile), found)
+    if unknown:
+        names = ", ".join(
+            repr(name) if nearest is None else f"{name!r} (nearest: {nearest})"
+            for name, nearest in unknown.items()
+        )
+        _LOG.warning("%s: settings that Kafka's brokers have not are ignored: %s", config, names)
+    return {name: value for name, value in found.items() if name not in unknown}
 
 
 def _parse_topics(text: str) -> dict[str, int]:

@@ -4,7 +4,8 @@ Source: kafka trunk, metadata/.../metadata/KafkaConfigSchema.java (resolveEffect
 server-common ServerTopicConfigSynonyms.java; core DynamicBrokerConfig.scala.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from enum import IntEnum, unique
 from typing import Final
 
@@ -99,6 +100,35 @@ _BROKER_TABLES: Final = {"0.10.2": "3.9"}
 """A broker 0.10.2 tells nobody its settings, and the server reads some that came later."""
 
 
+def unknown_settings(profile: Profile, names: Iterable[str]) -> dict[str, str | None]:
+    """Those of the names that no setting of this Kafka's brokers has, each with the nearest known.
+
+    Kafka passes over them, in a file. Source: AbstractConfig.logUnused.
+
+    Returns:
+        In the order of the names; None for one that is near to none.
+    """
+    known = _broker_settings(profile)
+    return {name: _nearest(known, name) for name in names if _found(known, name) is None}
+
+
+def _broker_settings(profile: Profile) -> Settings:
+    return settings_of(_BROKER_TABLES.get(profile.name, profile.name), "broker")
+
+
+def _found(known: Settings, name: str) -> Setting | None:
+    return known.get(base_name(name)) or _OF_PLUGINS.get(name) or _OWN.get(name)
+
+
+def _nearest(known: Settings, name: str) -> str | None:
+    return next(iter(get_close_matches(name, [*known, *_OF_PLUGINS, *_OWN], n=1)), None)
+
+
+def _hint(nearest: str | None) -> str:
+    none = "Kafka's brokers have none so named"
+    return none if nearest is None else f"{none}; the nearest is {nearest}"
+
+
 class Configs:
     """The settings of one cluster.
 
@@ -123,8 +153,7 @@ class Configs:
         *,
         implied: Mapping[str, str] | None = None,
     ) -> None:
-        broker_table = _BROKER_TABLES.get(profile.name, profile.name)
-        self.broker: Settings = settings_of(broker_table, "broker")
+        self.broker: Settings = _broker_settings(profile)
         self.topic: Settings = settings_of(profile.name, "topic")
         self.group: Settings = settings_of(profile.name, "group")
         self._image = image
@@ -144,11 +173,10 @@ class Configs:
         return True
 
     def _known(self, name: str) -> Setting:
-        setting = self.broker.get(base_name(name)) or _OF_PLUGINS.get(name) or _OWN.get(name)
+        setting = _found(self.broker, name)
         if setting is None:
-            raise ConfigError(
-                f"unknown broker setting {name!r}: Kafka's brokers have none so named"
-            )
+            nearest = _nearest(self.broker, name)
+            raise ConfigError(f"unknown broker setting {name!r}: {_hint(nearest)}")
         return setting
 
     def batch_bounds(self) -> BatchBounds:

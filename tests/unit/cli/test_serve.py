@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -26,9 +26,11 @@ SLOW_TO_IMPORT = ("pyarrow", "rich", "simpy", "starlette", "uvicorn", "httpx", "
 
 
 @contextmanager
-def serving(*arguments: str | Path) -> Iterator[dict[str, Any]]:
+def serving(*arguments: str | Path, stderr: IO[str] | None = None) -> Iterator[dict[str, Any]]:
     """A server in a process of its own; what its line of JSON says."""
-    process = subprocess.Popen([*COMMAND, "serve", *arguments], stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        [*COMMAND, "serve", *arguments], stdout=subprocess.PIPE, stderr=stderr
+    )
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
@@ -54,9 +56,10 @@ def ctl(url: str, *arguments: str, status: int = 0) -> str:
     return done.stdout if status == 0 else done.stderr
 
 
-def metadata(address: str) -> Data:
-    """What a broker tells of the cluster."""
-    return ask(address, ApiKey.METADATA, 1, {"topics": None})
+def metadata(address: str, topics: list[str] | None = None) -> Data:
+    """What a broker tells of the cluster, and of some topics or of all."""
+    asked = None if topics is None else [{"name": each} for each in topics]
+    return ask(address, ApiKey.METADATA, 1, {"topics": asked})
 
 
 def ask(address: str, api: ApiKey, version: int, body: Data) -> Data:
@@ -113,9 +116,32 @@ def test_settings_come_from_a_file_and_from_the_command_line(tmp_path: Path) -> 
         assert ready["listeners"].keys() == {"PLAINTEXT"}
 
 
+def test_unknown_settings_of_a_file_are_warned_of_in_one_line(tmp_path: Path) -> None:
+    """All of them, each with the nearest name; the server starts, and the others count."""
+    file = tmp_path / "server.properties"
+    file.write_text(
+        "listeners=PLAINTEXT://127.0.0.1:0\nnum.partitons=3\nmy.plugin=x\nnum.partitions=7\n"
+        "auto.create.topics.enable=true\nzookeeper.connect=z:1\n",
+        encoding="utf-8",
+    )
+    with (tmp_path / "log").open("w+") as log:
+        with serving("--no-control", "--config", file, stderr=log) as ready:
+            assert len(metadata(ready["bootstrap"], ["fresh"])["topics"]) == 1
+            (made,) = metadata(ready["bootstrap"], ["fresh"])["topics"]
+            assert len(made["partitions"]) == 7
+        log.seek(0)
+        (line,) = log.read().splitlines()
+    assert line.startswith(f"WARNING {file}: settings that Kafka's brokers have not are ignored: ")
+    assert line.endswith(
+        "'num.partitons' (nearest: num.partitions), 'my.plugin', 'zookeeper.connect'"
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
+        (("--set", "num.partitons=3"), "unknown broker setting 'num.partitons'"),
+        (("--set", "num.partitons=3"), "the nearest is num.partitions"),
         (("--topics", "orders"), "write NAME:PARTITIONS"),
         (("--listeners", "127.0.0.1:9092"), "wants NAME://HOST:PORT"),
         (("--advertised-listeners", "X://h:1"), "advertised.listeners has X"),
