@@ -186,9 +186,6 @@ class ServedCluster:
         self._timed: list[Timed] = [*families]
         self._handlers: dict[ApiKey, Handler] = {}
         self.versions = self._serve_families()
-        self.faults.check = partial(
-            check_fits, ranges=self.versions.ranges, broker_ids=settings.broker_ids
-        )
         for broker_id in settings.broker_ids:
             self.groups.start(broker_id)
         self.security.admit_users(self.change)
@@ -212,6 +209,9 @@ class ServedCluster:
             offered(settings.profile, spoken), features, self.image, cluster_id=settings.cluster_id
         )
         self._handlers.update(versions.handlers())
+        self.faults.check = partial(
+            check_fits, ranges=versions.ranges, broker_ids=settings.broker_ids
+        )
         return versions
 
     def begin(self, now: Instants) -> None:
