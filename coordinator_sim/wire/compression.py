@@ -47,12 +47,12 @@ class ContentBounds(Struct, frozen=True, gc=False):
     Args:
         max_bytes: Decompressed, all together: 256 times the default `max.message.bytes`, while
             records shrink to a tenth or a hundredth.
-        max_blocks: Snappy blocks, or gzip members: Java's writer of snappy needs 8,192 blocks for
+        max_blocks: Snappy blocks, or gzip members. Java's writer of snappy needs 8,192 blocks for
             the largest content, and a writer of gzip one member.
     """
 
     max_bytes: int = 256 * 1024 * 1024
-    max_blocks: int = 100_000
+    max_blocks: int = 1_000_000
 
 
 DEFAULT_BOUNDS: Final = ContentBounds()
