@@ -31,7 +31,7 @@ from coordinator_sim.storage.log_directory import METADATA_JOURNAL, LogDirectory
 
 _CHANGES: Final[Decoder[Change]] = Decoder(Change)
 _INVENTORY_MS: Final = 5_000
-"""`replica.high.watermark.checkpoint.interval.ms`: as often as a broker writes its high watermarks."""
+"""As Kafka's `replica.high.watermark.checkpoint.interval.ms`, for the same purpose."""
 
 
 class KeptCluster:

@@ -236,9 +236,10 @@ class _Loading:
             if is_sound and not is_due and not self._is_shorter(base, sizes[base]):
                 continue
             scanned_from = base if scanned_from is None else scanned_from
-            if not is_sound and (not is_due or self._opening.is_clean):
+            is_cut = self._is_cut(segment, sizes[base], after)
+            if not is_sound and self._goes_on and (not is_due or self._opening.is_clean):
                 self._recovery.rebuilt.append(segment.path)
-            if self._is_cut(segment, sizes[base], after):
+            if is_cut:
                 self._put_rest_aside(bases[index + 1 :], sizes)
                 break
             if after is not None:

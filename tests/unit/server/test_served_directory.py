@@ -34,12 +34,12 @@ def command(directory: Path, *more: str) -> list[str]:
 
 
 @contextmanager
-def served(directory: Path, ending: signal.Signals) -> Iterator[str]:
+def served(directory: Path, ending: signal.Signals, *more: str) -> Iterator[str]:
     """The address of a server, which ends by that signal."""
     ready = directory.with_name("ready")
     with directory.with_name("server.log").open("ab") as log:
         process = subprocess.Popen(
-            command(directory, "--ready-file", str(ready)), stdout=log, stderr=log
+            command(directory, "--ready-file", str(ready), *more), stdout=log, stderr=log
         )
     try:
         deadline_s = time.monotonic() + PATIENCE_S
@@ -132,3 +132,35 @@ def test_an_unknown_fsync_is_refused(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert done.stderr == "error: --fsync 'often': write always or never\n"
+
+
+def test_a_damaged_directory_is_served_when_the_loss_is_accepted(tmp_path: Path) -> None:
+    """The start ends with 2 and names file and loss; with `--accept-loss` it says so and goes on."""
+    directory = tmp_path / "data"
+    with served(directory, signal.SIGTERM) as address:
+        asyncio.run(first_life(address))
+    files = directory.glob("__consumer_offsets-*/*.log")
+    segment = max(files, key=lambda file: file.stat().st_size)
+    segment.write_bytes(segment.read_bytes()[:-20])
+    for _ in range(2):
+        done = subprocess.run(
+            command(directory), capture_output=True, text=True, check=False, timeout=PATIENCE_S
+        )
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"error: {directory} has lost data that was acknowledged:\n")
+        assert f"  {segment} is damaged at byte " in done.stderr
+        assert "--accept-loss" in done.stderr
+    with served(directory, signal.SIGTERM, "--accept-loss"):
+        assert segment.with_name(f"{segment.name}.damaged").exists()
+    with served(directory, signal.SIGTERM):
+        pass
+    lines = directory.with_name("server.log").read_text().splitlines()
+    assert sum(f"WARNING lost: {segment} is damaged" in line for line in lines) == 1
+
+
+def test_a_loss_is_accepted_of_a_directory_only(tmp_path: Path) -> None:
+    """`--accept-loss` without a directory is a mistake."""
+    words = [sys.executable, "-m", "coordinator_sim", "serve", "--port", "0", "--accept-loss"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "error: --accept-loss: nothing can be lost without --log-dir DIR\n"
