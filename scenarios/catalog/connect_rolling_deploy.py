@@ -6,8 +6,8 @@ half of what `demo` runs, once for each value of `connect.protocol`.
 
 Look at: under `eager` every stop and every return stops and starts all work of the cluster. Under
 `compatible` and `sessioned` the work of a worker that is away waits for it during the scheduled
-delay (its default of 5 minutes is more than the 20 s) and nobody else is touched. What that costs is
-told by drawn worlds, `run --varied` and `demo`, in which starts and stops take their time.
+delay (its default of 5 minutes is more than the 20 s) and nobody else is touched. What that costs
+is told by drawn worlds, `run --varied` and `demo`, in which starts and stops take their time.
 """
 
 from typing import Final
