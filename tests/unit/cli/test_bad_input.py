@@ -217,3 +217,29 @@ def test_spark_commands_without_java_name_the_fix(command: str, tmp_path: Path) 
     )
     assert_refused(done, 2, "Java 17", "coordinator-sim[jvm]")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("run", "member-crash", "--processing-ms", "fast"), ("'fast'", "100..1500")),
+        (("run", "member-crash", "--processing-ms", "9..5"), ("processing_ms[1]=5", "from 9")),
+        (("run", "member-crash", "--processing", "slow"), ("'slow'", "heavy-tailed")),
+    ],
+)
+def test_an_impossible_variety_is_one_line(
+    tmp_path: Path, arguments: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    """What cannot be drawn is refused before anything runs."""
+    assert_refused(run_command(*arguments, "--out", tmp_path / "out"), 2, *words)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_varied_run_says_what_its_rebalances_cost(tmp_path: Path) -> None:
+    """The seed draws the world; an exact run says nothing of costs, for they would mislead."""
+    varied = run_command("run", "member-crash", "--varied", "--out", tmp_path / "varied")
+    exact = run_command("run", "member-crash", "--out", tmp_path / "exact")
+    assert (varied.returncode, exact.returncode) == (0, 0)
+    assert "options: varied=true" in varied.stdout
+    assert "cost for orders-app: unowned for" in varied.stdout
+    assert "cost for" not in exact.stdout

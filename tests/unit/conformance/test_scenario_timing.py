@@ -16,8 +16,11 @@ from coordinator_sim.scenario import (
     Scenario,
     TopicSpec,
     UniformLatency,
+    Variety,
     WorkerSpec,
 )
+from coordinator_sim.scenario.variants import with_variety
+from scenarios.catalog import scenario_named
 
 
 def scenario(*happenings: Happening) -> Scenario:
@@ -110,3 +113,9 @@ def test_calm_lasts_longer_than_every_bound() -> None:
     slowest = max(convergence_bound_ms(timing) for timing in timings_of(calm).values())
     assert calm.duration_ms > slowest
     assert circumstances_of(calm).ends_at_us == calm.duration_ms * 1_000
+
+
+def test_a_varied_world_is_never_calm() -> None:
+    """Garbage collections go on to its end, so nothing is claimed of when it comes to rest."""
+    varied = with_variety(scenario_named("member-crash"), Variety())
+    assert calm_from_ms(varied) == varied.duration_ms
