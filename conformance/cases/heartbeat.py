@@ -77,6 +77,12 @@ HB-010 a Dead group
   stable A
   force Dead
   heartbeat A               | A COORDINATOR_NOT_AVAILABLE
+HB-DEAD a Dead group up to 2.2
+  @ L model
+  @ 0.10.2 GroupCoordinator.handleHeartbeat
+  stable A
+  force Dead
+  heartbeat A               | A UNKNOWN_MEMBER_ID
 HB-013 heartbeats keep the session
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testHeartbeatMaintainsSession

@@ -67,6 +67,13 @@ LEAVE-008 leaving while parked in JoinGroup
   stable A B
   join A                    | -
   leave A                   | leave NONE; A UNKNOWN_MEMBER_ID id=-
+LEAVE-PARKED leaving while parked in JoinGroup, which up to 2.0 is never answered
+  @ L must seen=0.10.2
+  @ 0.10.2 GroupCoordinator.removeMemberAndUpdateGroup
+  stable A B
+  join A                    | -
+  leave A                   | leave NONE
+  state PreparingRebalance members=B
 LEAVE-009 leaving completes a waiting join phase
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinator.removeMemberAndUpdateGroup

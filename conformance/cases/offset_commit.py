@@ -198,6 +198,26 @@ COMMIT-033 a later commit survives the failure of an earlier one in flight
   release
   fetch t-0 v=7             | fetch t-0=57
   fetch t-0 v=7 stable=1    | fetch t-0=57 t-0.error=NONE
+COMMIT-APPEND the errors of an append, 0.10.2
+  @ L model
+  @ 0.10.2 GroupMetadataManager.prepareStoreOffsets
+  fail UNKNOWN_TOPIC_OR_PARTITION
+  commit - t-0=10           | - t-0=COORDINATOR_NOT_AVAILABLE
+  fail NOT_ENOUGH_REPLICAS
+  commit - t-0=10           | - t-0=COORDINATOR_NOT_AVAILABLE
+  fail NOT_ENOUGH_REPLICAS_AFTER_APPEND
+  commit - t-0=10           | - t-0=COORDINATOR_NOT_AVAILABLE
+  fail NOT_LEADER_OR_FOLLOWER
+  commit - t-0=10           | - t-0=NOT_COORDINATOR
+  fail MESSAGE_TOO_LARGE
+  commit - t-0=10           | - t-0=INVALID_COMMIT_OFFSET_SIZE
+  fail RECORD_LIST_TOO_LARGE
+  commit - t-0=10           | - t-0=INVALID_COMMIT_OFFSET_SIZE
+  fail INVALID_FETCH_SIZE
+  commit - t-0=10           | - t-0=INVALID_COMMIT_OFFSET_SIZE
+  fetch t-0 v=2             | fetch t-0=-1
+  commit - t-0=10           | - t-0=NONE
+  fetch t-0 v=2             | fetch t-0=10
 COMMIT-035 the errors of an append, Scala coordinator
   @ S model since=1.0
   @ GroupMetadataManagerTest.scala testCommitOffsetFailure (trunk)
