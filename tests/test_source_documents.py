@@ -110,7 +110,10 @@ def _wrong_with_file(name: str, row: Row) -> str | None:
             return f"{path} has no {function}"
         text = found[0]
     others = [each for each in row.kafkas if each != DEFAULT_PROFILE.name]
-    played = {profile_named(each).name for each in re.findall(r"^broker profile=(\S+)", text, re.M)}
+    played = {
+        profile_named(each).name
+        for each in re.findall(r"^broker profile=(\S+)", text, re.MULTILINE)
+    }
     strange = [each for each in others if f'"{each}"' not in text and each not in played]
     return f"{name} does not play {strange[0]}" if strange else None
 
