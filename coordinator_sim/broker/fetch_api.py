@@ -193,7 +193,8 @@ class FetchApi:
             return found
         if asked.topics is None:
             return replace(found, topics=self._visible(found.topics, context))
-        if self._profile.offset_maps.rearranges:
+        if context.api_version < COMMIT_TOPIC_IDS:
+            # Scala's coordinator tells a topic that is asked for twice once.
             return replace(found, topics=found.topics + refused.topics)
         topics = tuple(
             replace(topic, topic_id=wanted.topic_id)

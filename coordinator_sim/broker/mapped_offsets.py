@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from coordinator_sim.protocol.admin_messages import DeletedOffsetTopic
+from coordinator_sim.protocol.admin_messages import DeletedOffset, DeletedOffsetTopic
 from coordinator_sim.protocol.iteration_order import (
     java_hash_order,
     old_scala_set_order,
@@ -119,12 +119,11 @@ def _gathered(
     maps: OffsetMaps, group: FetchedGroup, found: dict[TopicPartition, FetchedOffset]
 ) -> FetchedGroup:
     """The group with these offsets, topic by topic."""
-    topics: dict[str, FetchedTopic] = {}
+    topics: dict[str, list[FetchedOffset]] = {}
     for place in by_topic(maps, found):
-        before = topics.get(place.topic)
-        earlier = () if before is None else before.partitions
-        topics[place.topic] = FetchedTopic(place.topic, (*earlier, found[place]))
-    return replace(group, topics=tuple(topics.values()))
+        topics.setdefault(place.topic, []).append(found[place])
+    told = tuple(FetchedTopic(name, tuple(offsets)) for name, offsets in topics.items())
+    return replace(group, topics=told)
 
 
 def answered_delete(topics: Iterable[DeletedOffsetTopic]) -> tuple[DeletedOffsetTopic, ...]:
@@ -134,9 +133,7 @@ def answered_delete(topics: Iterable[DeletedOffsetTopic]) -> tuple[DeletedOffset
         for topic in topics
         for outcome in topic.partitions
     }
-    answered: dict[str, DeletedOffsetTopic] = {}
+    answered: dict[str, list[DeletedOffset]] = {}
     for place in deleted_order(found):
-        before = answered.get(place.topic)
-        earlier = () if before is None else before.partitions
-        answered[place.topic] = DeletedOffsetTopic(place.topic, (*earlier, found[place]))
-    return tuple(answered.values())
+        answered.setdefault(place.topic, []).append(found[place])
+    return tuple(DeletedOffsetTopic(name, tuple(told)) for name, told in answered.items())

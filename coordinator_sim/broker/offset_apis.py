@@ -48,7 +48,8 @@ COMMIT_TOPIC_IDS: Final = 10
 _TXN_TOPIC_IDS: Final = 6
 _LOADING_UNDERSTOOD: Final = 2
 
-Refused = dict[str | bytes, OffsetCommitTopicResult]
+Refused = list[OffsetCommitTopicResult]
+"""What is not handed to the coordinator, in the order of the request; a topic may stand twice."""
 
 
 class OffsetApis:
@@ -128,13 +129,11 @@ class OffsetApis:
             error = ErrorCode.GROUP_AUTHORIZATION_FAILED
             return answered(OffsetDeleteResponse(error_code=error))
         kept: list[OffsetDeleteTopic] = []
-        refused: dict[str, DeletedOffsetTopic] = {}
+        refused: list[DeletedOffsetTopic] = []
         for topic in request.topics:
             good, bad = self._part_deletions(topic, context)
             if bad:
-                before = refused.get(topic.name)
-                earlier = () if before is None else before.partitions
-                refused[topic.name] = DeletedOffsetTopic(topic.name, earlier + bad)
+                refused.append(DeletedOffsetTopic(topic.name, bad))
             if good:
                 kept.append(OffsetDeleteTopic(topic.name, good))
         return Passage(
@@ -167,23 +166,23 @@ class OffsetApis:
     ) -> tuple[tuple[OffsetCommitTopic, ...], Refused]:
         """Part the topics into what the coordinator is to see and what is refused."""
         kept: list[OffsetCommitTopic] = []
-        refused: Refused = {}
+        refused: Refused = []
         for asked in topics:
             topic = self._named(asked) if by_id else asked
             error = ErrorCode.UNKNOWN_TOPIC_ID
             if topic.name or not by_id:
                 error = self._topic_error(topic.name, context)
             if error is not ErrorCode.NONE:
-                _refuse(refused, topic, error, by_id=by_id)
+                refused.append(_refusal(topic, error))
                 continue
             known = self._partitions(topic.name)
             missing = [
                 p for p in topic.partitions if known is not None and p.partition not in known
             ]
-            if missing:
+            if missing and known is not None:
                 bad = replace(topic, partitions=tuple(missing))
-                _refuse(refused, bad, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, by_id=by_id)
-                good = tuple(p for p in topic.partitions if p not in missing)
+                refused.append(_refusal(bad, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+                good = tuple(p for p in topic.partitions if p.partition in known)
                 topic = replace(topic, partitions=good)
             if topic.partitions:
                 kept.append(self._with_id(topic))
@@ -251,29 +250,19 @@ def _key(name: str, topic_id: bytes | None, *, by_id: bool) -> str | bytes:
     return (topic_id or ZERO_TOPIC_ID) if by_id else name
 
 
-def _refuse(refused: Refused, topic: OffsetCommitTopic, error: ErrorCode, *, by_id: bool) -> None:
-    """Add the error of a topic's partitions to what is refused of the topic already."""
-    _add(refused, _refusal(topic, error), by_id=by_id)
-
-
-def _add(found: Refused, result: OffsetCommitTopicResult, *, by_id: bool) -> None:
-    key = _key(result.name, result.topic_id, by_id=by_id)
-    before = found.get(key)
-    if before is not None:
-        result = replace(before, partitions=before.partitions + result.partitions)
-    found[key] = result
-
-
 def _merge(
     refused: Refused, topics: Iterable[OffsetCommitTopicResult], *, by_id: bool
 ) -> tuple[OffsetCommitTopicResult, ...]:
     """The refusals, then the coordinator's outcomes, topic by topic."""
     if not refused:
         return tuple(topics)
-    found = dict(refused)
-    for topic in topics:
-        _add(found, topic, by_id=by_id)
-    return tuple(found.values())
+    found: dict[str | bytes, list[OffsetCommitTopicResult]] = {}
+    for topic in (*refused, *topics):
+        found.setdefault(_key(topic.name, topic.topic_id, by_id=by_id), []).append(topic)
+    return tuple(
+        replace(same[0], partitions=tuple(each for topic in same for each in topic.partitions))
+        for same in found.values()
+    )
 
 
 def _merge_commit(
@@ -281,7 +270,7 @@ def _merge_commit(
 ) -> Response:
     topics = () if response is None else cast("OffsetCommitResponse", response).topics
     if maps.rearranges:
-        topics = answered_commit(maps, refused.values(), topics, transactional=False)
+        topics = answered_commit(maps, refused, topics, transactional=False)
         return OffsetCommitResponse(topics=topics)
     return OffsetCommitResponse(topics=_merge(refused, topics, by_id=by_id))
 
@@ -299,7 +288,7 @@ def _merge_txn_commit(
     """
     topics = () if response is None else cast("TxnOffsetCommitResponse", response).topics
     if maps.rearranges:
-        merged = answered_commit(maps, refused.values(), topics, transactional=True)
+        merged = answered_commit(maps, refused, topics, transactional=True)
     else:
         merged = _merge(refused, topics, by_id=by_id)
     if not knows_loading:
@@ -317,19 +306,19 @@ def _without_loading(outcome: PartitionError) -> PartitionError:
 
 
 def _merge_delete(
-    maps: OffsetMaps, refused: dict[str, DeletedOffsetTopic], response: Response | None
+    maps: OffsetMaps, refused: list[DeletedOffsetTopic], response: Response | None
 ) -> Response:
     """The refusals, then the outcomes; an error of the group takes the place of everything."""
     answer = cast("OffsetDeleteResponse", response)
     if answer.error_code is not ErrorCode.NONE:
         return answer
     if maps.rearranges:
-        return OffsetDeleteResponse(topics=answered_delete((*refused.values(), *answer.topics)))
+        return OffsetDeleteResponse(topics=answered_delete((*refused, *answer.topics)))
     if not refused:
         return answer
-    found = dict(refused)
-    for topic in answer.topics:
-        before = found.get(topic.name)
-        earlier = () if before is None else before.partitions
-        found[topic.name] = DeletedOffsetTopic(topic.name, earlier + topic.partitions)
-    return OffsetDeleteResponse(topics=tuple(found.values()))
+    found: dict[str, list[DeletedOffset]] = {}
+    for topic in (*refused, *answer.topics):
+        found.setdefault(topic.name, []).extend(topic.partitions)
+    return OffsetDeleteResponse(
+        topics=tuple(DeletedOffsetTopic(name, tuple(told)) for name, told in found.items())
+    )

@@ -8,6 +8,7 @@ GroupMetadataManager.describeGroups and listGroups; in the Scala coordinator
 GroupCoordinator.handleDescribeGroup and handleListGroups.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from coordinator_sim.coordinator.group import Group, Member
@@ -41,6 +42,7 @@ from coordinator_sim.protocol.states import GroupState
 
 _NOT_FOUND_VERSION: Final = 6
 _CLASSIC: Final = "classic"
+_TRIMMED: Final = "".join(chr(code) for code in range(ord(" ") + 1))
 
 
 def state_name(state: GroupState, profile: Profile) -> str:
@@ -134,6 +136,7 @@ def list_groups(runtime: Runtime, request: ListGroupsRequest, context: RequestCo
     if is_loading and runtime.profile.loading_hides_groups:
         runtime.reply(context.token, ListGroupsResponse(error_code=error))
         return
+    passes = _filter_of(request, runtime.profile)
     listed = tuple(
         ListedGroup(
             group_id=group.group_id,
@@ -141,7 +144,7 @@ def list_groups(runtime: Runtime, request: ListGroupsRequest, context: RequestCo
             group_state=state_name(group.state, runtime.profile),
         )
         for group in _all_groups(runtime)
-        if _passes(group, request, runtime.profile)
+        if passes(group)
     )
     runtime.reply(context.token, ListGroupsResponse(error_code=error, groups=listed))
 
@@ -164,23 +167,26 @@ def _all_groups(runtime: Runtime) -> list[Group]:
     return groups
 
 
-def _passes(group: Group, request: ListGroupsRequest, profile: Profile) -> bool:
+def _filter_of(request: ListGroupsRequest, profile: Profile) -> Callable[[Group], bool]:
     """Whether the filters let a group through; a filter that names nothing known lets none."""
-    if request.states_filter and not _state_matches(group, request.states_filter, profile):
-        return False
-    types = [name.lower() for name in request.types_filter]
-    return not types or _CLASSIC in types
+    types = {name.lower() for name in request.types_filter}
+    if types and _CLASSIC not in types:
+        return lambda _group: False
+    if not request.states_filter:
+        return lambda _group: True
+    is_exact = profile.state_filter_is_exact
+    wanted = frozenset(_wanted_state(state, profile) for state in request.states_filter)
+
+    def passes(group: Group) -> bool:
+        name = state_name(group.state, profile)
+        return (name if is_exact else name.lower()) in wanted
+
+    return passes
 
 
-def _state_matches(group: Group, states: tuple[str, ...], profile: Profile) -> bool:
-    name = state_name(group.state, profile)
+def _wanted_state(state: str, profile: Profile) -> str:
+    """A state that a filter names, as it is compared with that of a group."""
     if profile.state_filter_is_exact:
-        return name in states
-    wanted = (state.lower() for state in states)
-    if profile.state_filter_is_trimmed:
-        # Source: String.trim, which takes away everything up to the blank.
-        wanted = (state.strip(_TRIMMED) for state in wanted)
-    return name.lower() in wanted
-
-
-_TRIMMED: Final = "".join(chr(code) for code in range(ord(" ") + 1))
+        return state
+    # Source: String.trim, which takes away everything up to the blank.
+    return state.lower().strip(_TRIMMED) if profile.state_filter_is_trimmed else state.lower()

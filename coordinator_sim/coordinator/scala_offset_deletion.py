@@ -38,7 +38,8 @@ def scala_offset_delete(
     doomed = places
     if group.state is not GroupState.EMPTY:
         doomed = [place for place in places if not _is_subscribed(group, place.topic)]
-    refused = dict.fromkeys(place for place in places if place not in frozenset(doomed))
+    removed = frozenset(doomed)
+    refused = dict.fromkeys(place for place in places if place not in removed)
     if doomed:
         # QUIRK: a group without members that has no offset left dies by an OffsetDelete.
         count = clean_up(runtime, (group,), lambda one: one.offsets.remove(doomed))

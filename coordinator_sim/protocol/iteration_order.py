@@ -356,24 +356,24 @@ class ConcurrentHashTable(Generic[K]):
     def __init__(self, hash_of: Callable[[K], int]) -> None:
         self._hash_of = hash_of
         self._capacity = MIN_TABLE_CAPACITY
-        self._buckets: dict[int, list[K]] = {}
+        self._buckets: dict[int, dict[K, None]] = {}
         self._size = 0
 
     def add(self, key: K) -> None:
         """Insert a key at the end of its bucket; one already there stays where it is."""
-        bucket = self._buckets.setdefault(java_bucket(self._hash_of(key), self._capacity), [])
+        bucket = self._buckets.setdefault(java_bucket(self._hash_of(key), self._capacity), {})
         if key in bucket:
             return
-        bucket.append(key)
+        bucket[key] = None
         self._size += 1
         while self._size * 4 >= self._capacity * 3:
             self._grow()
 
     def discard(self, key: K) -> None:
         """Remove a key if it is there."""
-        bucket = self._buckets.get(java_bucket(self._hash_of(key), self._capacity), [])
+        bucket = self._buckets.get(java_bucket(self._hash_of(key), self._capacity), {})
         if key in bucket:
-            bucket.remove(key)
+            del bucket[key]
             self._size -= 1
 
     def __iter__(self) -> Iterator[K]:
@@ -385,9 +385,9 @@ class ConcurrentHashTable(Generic[K]):
         before, self._buckets = self._buckets, {}
         self._capacity *= 2
         for bucket in before.values():
-            for key in self._moved(bucket):
+            for key in self._moved(list(bucket)):
                 place = java_bucket(self._hash_of(key), self._capacity)
-                self._buckets.setdefault(place, []).append(key)
+                self._buckets.setdefault(place, {})[key] = None
 
     def _moved(self, bucket: list[K]) -> list[K]:
         """The keys of a bucket in the order in which they stand in the two that it becomes."""

@@ -138,28 +138,37 @@ def answered_order(
 
 def by_topic(maps: OffsetMaps, places: Iterable[TopicPartition]) -> list[TopicPartition]:
     """Partitions gathered by topic in a HashMap, in 0.10.2 in a HashMap of partitions each."""
-    listed = list(places)
-    topics = java_hash_order(place.topic for place in listed)
-    gathered = [place for topic in topics for place in listed if place.topic == topic]
-    if maps is not OffsetMaps.JAVA:
-        return gathered
+    grouped = _grouped(places)
     return [
-        TopicPartition(topic, index)
-        for topic in topics
-        for index in java_hash_order(
-            (place.partition for place in gathered if place.topic == topic), hash_of=integer_hash
-        )
+        place
+        for topic in java_hash_order(grouped)
+        for place in _in_a_map(topic, grouped[topic], maps)
     ]
+
+
+def _in_a_map(
+    topic: str, places: list[TopicPartition], maps: OffsetMaps
+) -> Iterable[TopicPartition]:
+    """The partitions of one topic, in 0.10.2 in the order of a HashMap."""
+    if maps is not OffsetMaps.JAVA:
+        return places
+    indexes = java_hash_order((place.partition for place in places), hash_of=integer_hash)
+    return (TopicPartition(topic, index) for index in indexes)
+
+
+def _grouped(places: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
+    """The partitions of each topic, topics and partitions in the order of their coming."""
+    topics: dict[str, list[TopicPartition]] = {}
+    for place in places:
+        topics.setdefault(place.topic, []).append(place)
+    return topics
 
 
 def deleted_order(places: Iterable[TopicPartition]) -> list[TopicPartition]:
     """The partitions of an OffsetDelete as its answer lists them: grouped by topic in Scala."""
-    listed = list(places)
-    topics = scala_trie_order(dict.fromkeys(place.topic for place in listed))
+    grouped = _grouped(places)
     return [
         place
-        for topic in topics
-        for place in scala_map_order(
-            (place for place in listed if place.topic == topic), hash_of=_hash
-        )
+        for topic in scala_trie_order(grouped)
+        for place in scala_map_order(grouped[topic], hash_of=_hash)
     ]
