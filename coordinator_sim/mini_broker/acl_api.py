@@ -5,6 +5,7 @@ Source: kafka trunk, AclApis.scala; AclControlManager.java; clients/.../common/r
 Delete}AclsRequest.java (what does not parse).
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
@@ -83,6 +84,35 @@ class _AclFilter(Struct, frozen=True):
         return acl.resource_name in (name, WILDCARD)
 
 
+class _RulesByName:
+    """All rules, so that a filter that names a resource goes through those of that name alone.
+
+    A filter without a name, or with a pattern that covers names, goes through all of them. Kafka
+    does so with every filter (AclControlManager.deleteAclsForFilter).
+
+    Args:
+        acls: In order of creation.
+    """
+
+    __slots__ = ("_all", "_known", "_named")
+
+    def __init__(self, acls: Iterable[AclCreated]) -> None:
+        self._all = tuple(acls)
+        self._known: dict[_AclFilter, list[AclCreated]] = {}
+        self._named: dict[str, list[AclCreated]] = {}
+        for acl in self._all:
+            self._named.setdefault(acl.resource_name, []).append(acl)
+
+    def matching(self, wanted: _AclFilter) -> list[AclCreated]:
+        """The rules that are meant, in order of creation."""
+        if wanted not in self._known:
+            asked: Iterable[AclCreated] = self._all
+            if wanted.name is not None and wanted.pattern_type != _MATCH:
+                asked = self._named.get(wanted.name, ())
+            self._known[wanted] = [acl for acl in asked if wanted.matches(acl)]
+        return self._known[wanted]
+
+
 class AclApi:
     """Keeps the rules of an authorizer.
 
@@ -151,8 +181,9 @@ class AclApi:
             return {"filterResults": [{**refused.fields(), "matchingAcls": []} for _ in filters]}
         # All filters see the same rules, so one may be named by two of them.
         errors = [each.error() for each in filters]
+        rules = _RulesByName(self._admin.image.acls)
         found = [
-            [acl for acl in self._admin.image.acls if not error.is_failure and each.matches(acl)]
+            [] if error.is_failure else rules.matching(each)
             for each, error in zip(filters, errors, strict=True)
         ]
         for acl in dict.fromkeys(acl for acls in found for acl in acls):

@@ -1,8 +1,8 @@
 """What the APIs of administration share: the cluster as they see it, and errors with a text."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec import Struct
 
@@ -18,6 +18,8 @@ from coordinator_sim.mini_broker.topics import TopicVerbs
 from coordinator_sim.protocol.error_texts import error_message
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.wire.schema import Data
+
+K = TypeVar("K", bound=Hashable)
 
 
 class ApiError(Struct, frozen=True):
@@ -98,9 +100,9 @@ class Administration:
         return [each for each in self.settings.broker_ids if self.is_alive(each)]
 
 
-def duplicates(names: list[str]) -> list[str]:
-    """Those that are there more than once, each once, in the order of their second place."""
-    seen: dict[str, bool] = {}
+def duplicates(names: Iterable[K]) -> dict[K, None]:
+    """The keys are the names that stand there more than once, in the order of their first place."""
+    seen: dict[K, bool] = {}
     for name in names:
         seen[name] = name in seen
-    return [name for name, is_duplicate in seen.items() if is_duplicate]
+    return {name: None for name, is_duplicate in seen.items() if is_duplicate}

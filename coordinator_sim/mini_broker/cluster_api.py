@@ -96,7 +96,10 @@ class ClusterApi:
             topic["topicAuthorizedOperations"] = operations
         if not fetches_all:
             failed = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            page["topics"] += [_missing(name, failed) for name in names if name not in allowed]
+            refused = dict.fromkeys(names)
+            for name in allowed:
+                del refused[name]
+            page["topics"] += [_missing(name, failed) for name in refused]
         return page
 
     def _page(self, call: Call, names: list[str], *, is_listed: bool) -> Data:

@@ -5,6 +5,7 @@ Source: kafka trunk, ConfigAdminManager.preprocess; ConfigurationControlManager
 QuorumController.ConfigResourceExistenceChecker.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from enum import IntEnum, unique
 from typing import Final
@@ -153,12 +154,26 @@ def _new_value(
         text = f"Can't {what} to key {key} because its type is not LIST."
         return ApiError(ErrorCode.INVALID_CONFIG, text)
     parts = [each for each in (current or setting.default or "").split(",") if each]
-    for each in value.split(","):
-        if operation == AlterOperation.APPEND and each not in parts:
-            parts.append(each)
-        elif operation == AlterOperation.SUBTRACT and each in parts:
-            parts.remove(each)
-    return ",".join(parts)
+    change = _appended if operation == AlterOperation.APPEND else _subtracted
+    return ",".join(change(parts, value.split(",")))
+
+
+def _appended(parts: list[str], more: list[str]) -> list[str]:
+    """The entries of a list with those that it lacks behind them."""
+    present = frozenset(parts)
+    return parts + [each for each in dict.fromkeys(more) if each not in present]
+
+
+def _subtracted(parts: list[str], fewer: list[str]) -> list[str]:
+    """The entries of a list without the first of each that is named, as often as it is named."""
+    left = Counter(fewer)
+    kept = []
+    for part in parts:
+        if left[part]:
+            left[part] -= 1
+        else:
+            kept.append(part)
+    return kept
 
 
 def _error(admin: Administration, kind: int, name: str, values: dict[str, str]) -> ApiError:

@@ -31,6 +31,7 @@ from coordinator_sim.mini_broker.changes import (
     TopicDeleted,
     VersionReached,
 )
+from coordinator_sim.mini_broker.topic_names import has_metric_signs, metric_name
 
 NO_LEADER: Final = -1
 C = TypeVar("C", bound=Change)
@@ -62,6 +63,7 @@ class ClusterImage:
     Attributes:
         topics: By name, in order of creation.
         topic_names: By id.
+        alike: Topics with a `.` or `_`, in order of creation, by their name in metrics.
         configs: (resource type, name) -> settings that differ from the defaults.
         quotas: Of each client entity, by key; see `QuotaSet`.
         acls: In order of creation; the values mean nothing.
@@ -77,6 +79,7 @@ class ClusterImage:
 
     topics: dict[str, TopicState] = field(default_factory=dict)
     topic_names: dict[bytes, str] = field(default_factory=dict)
+    alike: dict[str, dict[str, None]] = field(default_factory=dict)
     configs: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
     quotas: dict[tuple[tuple[str, str | None], ...], dict[str, float]] = field(default_factory=dict)
     acls: dict[AclCreated, None] = field(default_factory=dict)
@@ -128,6 +131,8 @@ def _create_topic(image: ClusterImage, change: TopicCreated) -> None:
     state = TopicState(change.name, change.topic_id)
     image.topics[change.name] = state
     image.topic_names[change.topic_id] = change.name
+    if has_metric_signs(change.name):
+        image.alike.setdefault(metric_name(change.name), {})[change.name] = None
     _add(state, change.replicas)
     if change.configs:
         image.configs[TOPIC_RESOURCE, change.name] = dict(change.configs)
@@ -147,6 +152,11 @@ def _delete_topic(image: ClusterImage, change: TopicDeleted) -> None:
     state = image.topic(change.name)
     del image.topics[change.name]
     del image.topic_names[state.topic_id]
+    if has_metric_signs(change.name):
+        alike = image.alike[metric_name(change.name)]
+        del alike[change.name]
+        if not alike:
+            del image.alike[metric_name(change.name)]
     image.configs.pop((TOPIC_RESOURCE, change.name), None)
 
 

@@ -3,7 +3,7 @@
 Source: kafka trunk, metadata/.../authorizer/StandardAuthorizer.java, StandardAuthorizerData.java.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from coordinator_sim.broker.authorizer import (
@@ -28,6 +28,8 @@ RESOURCE_TYPES: Final = {
 _ANY_NAME: Final = "hardcode"
 """The name that Kafka tries first."""
 _ANYBODY: Final = "User:*"
+_MOST_DECISIONS: Final = 10_000
+"""Decisions that are remembered until the rules change, for requests that name a thing often."""
 LITERAL: Final = 3
 PREFIXED: Final = 4
 DENY: Final = 2
@@ -43,7 +45,16 @@ class ImageAuthorizer:
         allow_if_no_acl: `allow.everyone.if.no.acl.found`.
     """
 
-    __slots__ = ("_allow_if_no_acl", "_image", "_named", "_prefixed", "_super_users", "_version")
+    __slots__ = (
+        "_allow_if_no_acl",
+        "_decided",
+        "_image",
+        "_named",
+        "_prefix_lengths",
+        "_prefixed",
+        "_super_users",
+        "_version",
+    )
 
     def __init__(
         self,
@@ -57,7 +68,9 @@ class ImageAuthorizer:
         self._allow_if_no_acl = allow_if_no_acl
         self._version = -1
         self._named: dict[tuple[ResourceType, str], list[Acl]] = {}
-        self._prefixed: dict[ResourceType, list[Acl]] = {}
+        self._prefixed: dict[tuple[ResourceType, str], list[Acl]] = {}
+        self._prefix_lengths: tuple[int, ...] = ()
+        self._decided: dict[tuple[Operation, ResourceType, str, str, str], bool] = {}
 
     def is_allowed(
         self,
@@ -73,15 +86,28 @@ class ImageAuthorizer:
             return True
         if self._version != self._image.acl_version:
             self._read()
-        about = [
-            *self._named.get((resource_type, name), ()),
-            *self._named.get((resource_type, WILDCARD), ()),
-            *(acl for acl in self._prefixed.get(resource_type, ()) if name.startswith(acl.name)),
-        ]
-        if not about:
-            return self._allow_if_no_acl
-        rules = AclAuthorizer(about)
-        return rules.is_allowed(operation, resource_type, name, principal=principal, host=host)
+        asked = (operation, resource_type, name, principal, host)
+        decision = self._decided.get(asked)
+        if decision is None:
+            about = self._rules_about(resource_type, name)
+            rules = AclAuthorizer(about, allow_if_no_acl=self._allow_if_no_acl)
+            decision = rules.is_allowed(
+                operation, resource_type, name, principal=principal, host=host
+            )
+            if len(self._decided) >= _MOST_DECISIONS:
+                self._decided.clear()
+            self._decided[asked] = decision
+        return decision
+
+    def _rules_about(self, resource_type: ResourceType, name: str) -> Iterator[Acl]:
+        """The rules of a name: its own, those of all names, those of its beginnings."""
+        yield from self._named.get((resource_type, name), ())
+        if name != WILDCARD:
+            yield from self._named.get((resource_type, WILDCARD), ())
+        for length in self._prefix_lengths:
+            if length > len(name):
+                break
+            yield from self._prefixed.get((resource_type, name[:length]), ())
 
     def is_allowed_somewhere(
         self, operation: Operation, resource_type: ResourceType, *, principal: str, host: str
@@ -110,12 +136,14 @@ class ImageAuthorizer:
         self._version = self._image.acl_version
         self._named.clear()
         self._prefixed.clear()
+        self._decided.clear()
         for rule in self._image.acls:
             acl = _acl(rule)
             if acl.is_prefix:
-                self._prefixed.setdefault(acl.resource_type, []).append(acl)
+                self._prefixed.setdefault((acl.resource_type, acl.name), []).append(acl)
             else:
                 self._named.setdefault((acl.resource_type, acl.name), []).append(acl)
+        self._prefix_lengths = tuple(sorted({len(name) for _, name in self._prefixed}))
 
 
 def _is_left(allowed: Acl, denied: list[Acl]) -> bool:

@@ -4,6 +4,7 @@ Source: kafka trunk, KafkaApis.handleTopicMetadataRequest, getTopicMetadata;
 AutoTopicCreationManager.scala.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from coordinator_sim.broker.authorizer import Operation
@@ -84,37 +85,47 @@ class MetadataApi:
     def _by_id(self, call: Call, ids: list[bytes]) -> list[Data]:
         """Unknown ids first; a name that may not be described stays unsaid."""
         image = self._admin.image
-        unknown = [each for each in ids if each not in image.topic_names]
-        found = [_missing(None, each, ErrorCode.UNKNOWN_TOPIC_ID) for each in unknown]
-        known = [image.topics[image.topic_names[each]] for each in ids if each not in unknown]
-        allowed = [
-            state
-            for state in known
-            if self._admin.allows_topic(call, Operation.DESCRIBE, state.name)
+        known = {each: name for each in ids if (name := image.topic_names.get(each)) is not None}
+        allowed, refused = self._parted(call, known.values())
+        unknown = (each for each in ids if each not in known)
+        return [
+            *(_missing(None, each, ErrorCode.UNKNOWN_TOPIC_ID) for each in unknown),
+            *(self._entry(call, image.topics[name]) for name in allowed),
+            *(_missing(None, image.topics[name].topic_id, _REFUSED) for name in refused),
         ]
-        found += [self._entry(call, state) for state in allowed]
-        refused = [state for state in known if state not in allowed]
-        return found + [_missing(None, state.topic_id, _REFUSED) for state in refused]
+
+    def _parted(self, call: Call, names: Iterable[str]) -> tuple[list[str], list[str]]:
+        """Names of topics: those that may be described, and the others."""
+        allowed: list[str] = []
+        refused: list[str] = []
+        for name in names:
+            may = self._admin.allows_topic(call, Operation.DESCRIBE, name)
+            (allowed if may else refused).append(name)
+        return allowed, refused
 
     def _by_name(self, call: Call, names: list[str]) -> list[Data]:
         """Topics that there are, those being made, those that may not be made or described."""
         admin = self._admin
-        describe = Operation.DESCRIBE
-        allowed = [name for name in names if admin.allows_topic(call, describe, name)]
-        unknown = [name for name in allowed if name not in admin.image.topics]
+        allowed, refused = self._parted(call, names)
         creates = admin.settings.auto_create_topics and call.request.get(
             "allowAutoTopicCreation", True
         )
-        uncreatable = [name for name in unknown if creates and not self._may_create(call, name)]
-        found = [
-            self._entry(call, admin.image.topics[name]) for name in allowed if name not in unknown
-        ]
+        found: list[Data] = []
+        unknown: list[str] = []
+        for name in allowed:
+            state = admin.image.topics.get(name)
+            if state is None:
+                unknown.append(name)
+            else:
+                found.append(self._entry(call, state))
+        uncreatable: list[Data] = []
         for name in unknown:
-            if name not in uncreatable:
+            if creates and not self._may_create(call, name):
+                uncreatable.append(_missing(name, ZERO_UUID, _REFUSED))
+            else:
                 entry = _missing(name, ZERO_UUID, self._unknown(call, name, creates=creates))
                 found.append(self._with_operations(call, entry))
-        found += [_missing(name, ZERO_UUID, _REFUSED) for name in uncreatable]
-        refused = [name for name in names if name not in allowed]
+        found += uncreatable
         conceals = admin.settings.profile.conceals_topics
         error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if conceals else _REFUSED
         return found + [_missing(name, ZERO_UUID, error, internal=False) for name in refused]

@@ -10,6 +10,7 @@ from typing import Final
 
 from coordinator_sim.broker.authorizer import CLUSTER_NAME, Operation, ResourceType
 from coordinator_sim.broker.passage import Access
+from coordinator_sim.mini_broker.administration import duplicates
 from coordinator_sim.mini_broker.contract import Call, Handlers
 from coordinator_sim.mini_broker.hosted_partitions import NO_EPOCH, HostedPartitions
 from coordinator_sim.mini_broker.jobs import Jobs
@@ -99,12 +100,11 @@ class OffsetApi:
         """
         topics: list[Data] = []
         refused: list[Data] = []
-        places = [
+        twice = duplicates(
             (topic["name"], each["partitionIndex"])
             for topic in call.request["topics"]
             for each in topic["partitions"]
-        ]
-        twice = {place for place in places if places.count(place) > 1} if len(places) > 1 else ()
+        )
         for topic in call.request["topics"]:
             name = topic["name"]
             may = self._may_describe(call, name)

@@ -7,7 +7,13 @@ ScramImage.describe.
 from typing import Final
 
 from coordinator_sim.broker.authorizer import Operation
-from coordinator_sim.mini_broker.administration import NO_ERROR, Administration, ApiError, told
+from coordinator_sim.mini_broker.administration import (
+    NO_ERROR,
+    Administration,
+    ApiError,
+    duplicates,
+    told,
+)
 from coordinator_sim.mini_broker.changes import Change, ScramRemoved
 from coordinator_sim.mini_broker.contract import Call, Handlers
 from coordinator_sim.mini_broker.scram import (
@@ -52,28 +58,20 @@ class ScramApi:
             error = told(ErrorCode.CLUSTER_AUTHORIZATION_FAILED).fields()
             return {**error, "results": [{"user": "", **error} for _ in asked]}
         names = [user["name"] for user in asked] or [user for user, _ in self._admin.image.scram]
+        twice = duplicates(names) if asked else {}
+        credentials = self._credentials(names)
         results = [
-            self._described(name, is_twice=bool(asked) and names.count(name) > 1)
-            for name in dict.fromkeys(names)
+            _described(name, infos, is_twice=name in twice) for name, infos in credentials.items()
         ]
         return {**NO_ERROR.fields(), "errorMessage": "", "results": results}
 
-    def _described(self, name: str, *, is_twice: bool) -> Data:
-        if is_twice:
-            text = (
-                "Cannot describe SCRAM credentials for the same user twice in a single request: "
-                f"{name}"
-            )
-            return {"user": name, **ApiError(ErrorCode.DUPLICATE_RESOURCE, text).fields()}
-        infos = [
-            {"mechanism": mechanism, "iterations": known.iterations}
-            for (user, mechanism), known in self._admin.image.scram.items()
-            if user == name
-        ]
-        if infos:
-            return {"user": name, "errorCode": 0, "errorMessage": "", "credentialInfos": infos}
-        text = f"Attempt to describe a user credential that does not exist: {name}"
-        return {"user": name, **ApiError(ErrorCode.RESOURCE_NOT_FOUND, text).fields()}
+    def _credentials(self, names: list[str]) -> dict[str, list[Data]]:
+        """What may be told of each of these users; empty for one without credentials."""
+        found: dict[str, list[Data]] = {name: [] for name in names}
+        for (user, mechanism), known in self._admin.image.scram.items():
+            if user in found:
+                found[user].append({"mechanism": mechanism, "iterations": known.iterations})
+        return found
 
     # -- AlterUserScramCredentials ---------------------------------------------------------
 
@@ -110,6 +108,18 @@ class ScramApi:
             text = "Attempt to delete a user credential that does not exist"
             return ApiError(ErrorCode.RESOURCE_NOT_FOUND, text)
         return ScramRemoved(name, mechanism)
+
+
+def _described(name: str, infos: list[Data], *, is_twice: bool) -> Data:
+    if is_twice:
+        text = (
+            f"Cannot describe SCRAM credentials for the same user twice in a single request: {name}"
+        )
+        return {"user": name, **ApiError(ErrorCode.DUPLICATE_RESOURCE, text).fields()}
+    if infos:
+        return {"user": name, "errorCode": 0, "errorMessage": "", "credentialInfos": infos}
+    text = f"Attempt to describe a user credential that does not exist: {name}"
+    return {"user": name, **ApiError(ErrorCode.RESOURCE_NOT_FOUND, text).fields()}
 
 
 def _upserted(entry: Data) -> Change | ApiError:

@@ -68,12 +68,9 @@ def _name_error(admin: Administration, name: str) -> ApiError:
     if name in admin.image.topics:
         return ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
     text = complaint(name)
-    if "." in name or "_" in name:
-        normalized = metric_name(name)
-        for other in admin.image.topics:
-            if ("." in other or "_" in other) and metric_name(other) == normalized:
-                text = f"Topic '{name}' collides with existing topic: {other}"
-                break
+    other = next(iter(admin.image.alike.get(metric_name(name), ())), None)
+    if other is not None:
+        text = f"Topic '{name}' collides with existing topic: {other}"
     return NO_ERROR if text is None else ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, text)
 
 

@@ -86,7 +86,7 @@ def _asked(call: Call) -> tuple[list[Data], list[str], list[bytes]]:
             results.append(_result(name, topic_id, _wrong(text)))
     twice = duplicates(names)
     results += [_result(name, ZERO_UUID, _wrong("Duplicate topic name.")) for name in twice]
-    ids_twice = [each for each in dict.fromkeys(ids) if ids.count(each) > 1]
+    ids_twice = duplicates(ids)
     results += [_result(None, each, _wrong("Duplicate topic id.")) for each in ids_twice]
     return (
         results,

@@ -18,6 +18,11 @@ def is_internal(name: str) -> bool:
     return name in _INTERNAL
 
 
+def has_metric_signs(name: str) -> bool:
+    """Whether metrics may confuse the topic with another: it has a `.` or `_`."""
+    return "." in name or "_" in name
+
+
 def metric_name(name: str) -> str:
     """The name as metrics have it: topics that differ only in `.` and `_` collide there."""
     return name.replace(".", "_")

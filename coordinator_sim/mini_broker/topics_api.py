@@ -16,6 +16,7 @@ from coordinator_sim.mini_broker.administration import (
 )
 from coordinator_sim.mini_broker.config_entries import creation_entries
 from coordinator_sim.mini_broker.contract import Call, Handlers
+from coordinator_sim.mini_broker.image import NO_LEADER
 from coordinator_sim.mini_broker.placement import Replicas, assignment_error, spread
 from coordinator_sim.mini_broker.topic_creation import (
     PlannedTopic,
@@ -76,7 +77,9 @@ class TopicsApi:
             for name in dict.fromkeys(names)
             if name not in twice and (error := self._creation_refusal(call, name)) is not None
         }
-        wanted = [each for each in asked if each["name"] not in {*twice, *refused}]
+        wanted = [
+            each for each in asked if each["name"] not in twice and each["name"] not in refused
+        ]
         if self._partition_count(wanted) > _MOST_PARTITIONS:
             return {"topics": [{"name": name, **_TOO_MANY.fields()} for name in names]}
         # All are planned before the first is made: they are not compared with one another.
@@ -127,11 +130,15 @@ class TopicsApi:
         return result
 
     def _lead_by_the_living(self, planned: PlannedTopic, call: Call) -> None:
-        """A broker that a client chose first may be dead: another one leads."""
+        """A broker that a client chose first may be dead: another one leads, or none.
+
+        With ZooKeeper a client may choose brokers that there are not.
+        """
         for partition, replicas in enumerate(planned.replicas):
-            living = [each for each in replicas if self._admin.is_alive(each)]
-            if living[0] != replicas[0]:
-                self._admin.leadership.elect(planned.name, partition, living[0], call.now)
+            living = (each for each in replicas if self._admin.is_alive(each))
+            leader_id = next(living, NO_LEADER)
+            if leader_id != next(iter(replicas), NO_LEADER):
+                self._admin.leadership.elect(planned.name, partition, leader_id, call.now)
 
     def _description(self, call: Call, planned: PlannedTopic) -> Data:
         """What those who may read its configs are told of a new topic."""

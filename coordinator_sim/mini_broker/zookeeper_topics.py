@@ -105,12 +105,7 @@ def _replicas(admin: Administration, asked: Data) -> tuple[Replicas, ...] | ApiE
 def _name_error(admin: Administration, name: str) -> ApiError:
     if complaint(name) is not None:
         return _error(ErrorCode.INVALID_TOPIC_EXCEPTION, _name_text(name))
-    has_signs = "." in name or "_" in name
-    others = [
-        each
-        for each in admin.image.topics
-        if has_signs and each != name and metric_name(each) == metric_name(name)
-    ]
+    others = [each for each in admin.image.alike.get(metric_name(name), ()) if each != name]
     if others:
         text = f"Topic '{name}' collides with existing topics: {', '.join(others)}"
         return _error(ErrorCode.INVALID_TOPIC_EXCEPTION, text)

@@ -164,13 +164,16 @@ class TransactionApis:
         if not self._access.allows(call.context, operation, cluster, CLUSTER_NAME):
             error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
             return error_answer(call.api, version, request, error)
+        # DEVIATION: of a transactional id that is named twice the last entry counts, as in Kafka,
+        # but it is answered once. Kafka repeats the answer, which makes it a square of the request.
+        asked = {each["transactionalId"]: each for each in request["transactions"]}
         return {
             "resultsByTransaction": [
                 {
-                    "transactionalId": transaction["transactionalId"],
+                    "transactionalId": transactional_id,
                     "topicResults": _by_topic(self._added(call, transaction)),
                 }
-                for transaction in request["transactions"]
+                for transactional_id, transaction in asked.items()
             ]
         }
 
