@@ -132,8 +132,8 @@ def _instant(row: Row, origin_us: Mapping[str, int | None]) -> Any:  # noqa: ANN
 
     origin = origin_us[row["trace_id"]]
     if origin is None:
-        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=row["start_us"])
-    return (row["start_us"] - origin) / 1e6
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=row["seen_us"])
+    return (row["seen_us"] - origin) / 1e6
 
 
 def _milliseconds(value: float | None) -> str:

@@ -90,7 +90,7 @@ def build_report(
                 tables["groups"], "scenario", "assignor", "group_id", limit=_COLLECTED_GROUPS
             ),
             rebalances=_rows(
-                rebalances, "trace_id", "start_us", "group_id", limit=_COLLECTED_REBALANCES
+                rebalances, "trace_id", "seen_us", "group_id", limit=_COLLECTED_REBALANCES
             ),
             rebalance_count=rebalances.count(),
             reasons=_rows(tables["reasons"], "group_id", "reason"),

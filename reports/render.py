@@ -344,7 +344,7 @@ def _labelled(rows: ReportRows) -> list[dict[str, Any]]:
                 "run_name": run_name,
                 "simulated": simulated,
                 "timing_quality": group["timing_quality"],
-                "when": format_instant(row["start_us"], simulated=simulated),
+                "when": format_instant(row["seen_us"], simulated=simulated),
             }
         )
     return labelled

@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from coordinator_sim.replay.causes import GroupStory, RebalanceStory
-    from coordinator_sim.trace.events import Source, TraceEvent
 
 _NAMES_SHOWN: Final = 4
 _MOST_SPANS: Final = 3
@@ -49,7 +46,7 @@ def explain(
 
     from coordinator_sim.ingest.run_directory import read_run
     from coordinator_sim.replay.causes import explain_group, group_named
-    from coordinator_sim.replay.history import group_lines
+    from coordinator_sim.trace.history import coordinator_events, group_lines
 
     run = read_run(trace)
     events = list(coordinator_events(run.events(), run.info.source))
@@ -61,16 +58,6 @@ def explain(
         return
     for line in told(story):
         typer.echo(line)
-
-
-def coordinator_events(events: "Iterable[TraceEvent]", source: "Source") -> "Iterator[TraceEvent]":
-    """The events that a coordinator told, or a simulation: logs of clients repeat them."""
-    from coordinator_sim.trace.events import Source
-
-    clients = {Source.CONSUMER_LOG, Source.CONNECT_LOG}
-    for event in events:
-        if (event.source or source) not in clients:
-            yield event
 
 
 def told(story: "GroupStory") -> list[str]:
@@ -147,8 +134,9 @@ def generations(rebalance: "RebalanceStory") -> str:
 def course(rebalance: "RebalanceStory") -> str:
     """What came of it: phases, members, leader, outcome."""
     parts = []
+    about = "" if rebalance.is_exact else "about "
     if rebalance.join_ms is not None:
-        parts.append(f"join phase {duration(rebalance.join_ms)}")
+        parts.append(f"join phase {about}{duration(rebalance.join_ms)}")
     if rebalance.members:
         statics = f" ({rebalance.static_members} static)" if rebalance.static_members else ""
         parts.append(f"{counted(rebalance.members, 'member')}{statics}")
@@ -157,10 +145,12 @@ def course(rebalance: "RebalanceStory") -> str:
     if rebalance.leader_id:
         parts.append(f"led by {rebalance.leader_id}")
     if rebalance.sync_ms is not None:
-        parts.append(f"assigned after {duration(rebalance.sync_ms)}")
+        parts.append(f"assigned after {about}{duration(rebalance.sync_ms)}")
     outcome = _OUTCOMES[rebalance.outcome.value]
-    if rebalance.start_ms is not None and rebalance.end_ms is not None:
-        outcome += f" after {duration(rebalance.end_ms - rebalance.start_ms)}"
+    if rebalance.length_ms is not None:
+        outcome += f" after {about}{duration(rebalance.length_ms)}"
+    if not rebalance.is_exact:
+        outcome += " (the times of its lines run backwards)"
     return "; ".join([*parts, outcome])
 
 
@@ -175,18 +165,38 @@ def closing(story: "GroupStory") -> list[str]:
             f"{counted(story.follow_ups, 'follow-up')} of cooperative rebalancing, so "
             f"{counted(own, 'rebalance')} with a cause of their own"
         )
-    span_ms = story.last_ms - story.first_ms
-    share = f" ({100 * story.rebalancing_ms / span_ms:.1f} % of the time)" if span_ms else ""
-    lines.append(f"Rebalancing for {duration(story.rebalancing_ms)}{share}")
+    lines.append(rebalancing(story))
     if story.longest is not None:
         longest = story.rebalances[story.longest - 1]
-        took_ms = (longest.end_ms or 0) - (longest.start_ms or 0)
-        lines.append(f"Longest: #{longest.number}, {duration(took_ms)}")
+        lines.append(f"Longest: #{longest.number}, {duration(longest.length_ms or 0)}")
     lines.append(
-        f"{counted(story.disturbances, 'disturbance')} (rebalances less than 30 s apart are one); "
-        f"the longest took {duration(story.convergence_ms)} to settle"
+        f"{counted(story.disturbances, 'disturbance')} (rebalances less than 30 s apart are one)"
+        f"{settling(story)}"
     )
     return lines
+
+
+def rebalancing(story: "GroupStory") -> str:
+    """How long the group rebalanced, and what of it is not known."""
+    about = "" if story.is_exact else "about "
+    span_ms = story.last_ms - story.first_ms
+    share = f" ({100 * story.rebalancing_ms / span_ms:.1f} % of the time)" if span_ms else ""
+    if story.open_count == len(story.rebalances):
+        return "Rebalancing time: not known, no rebalance has both its start and its end here"
+    text = f"Rebalancing for {about}{duration(story.rebalancing_ms)}{share}"
+    if story.open_count:
+        text += f", without {counted(story.open_count, 'rebalance')} whose start or end is not here"
+    return text
+
+
+def settling(story: "GroupStory") -> str:
+    """How long the longest disturbance took to settle, and how many never did."""
+    text = ""
+    if story.convergence_ms is not None:
+        text = f"; the longest took {duration(story.convergence_ms)} to settle"
+    if story.unsettled:
+        text += f"; {story.unsettled} never settled in this trace"
+    return text
 
 
 def listed(names: tuple[str, ...]) -> str:

@@ -1,9 +1,9 @@
 """The cast of every rebalance of a plan: who is there, who comes back, who asks to be assigned."""
 
-from coordinator_sim.replay.history import LINE_SKEW_MS
 from coordinator_sim.replay.names import members_of
 from coordinator_sim.replay.plan import Actor, GroupPlan, Script, StepKind
 from coordinator_sim.trace.events import RebalanceReason
+from coordinator_sim.trace.history import LINE_SKEW_MS
 
 
 def cast(plan: GroupPlan) -> None:

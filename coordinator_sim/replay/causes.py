@@ -11,17 +11,17 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.protocol.embedded import COOPERATIVE_PROTOCOLS
-from coordinator_sim.replay.history import LINE_SKEW_MS, Episode, Outcome, Rebalance, episodes_of
 from coordinator_sim.replay.names import members_of
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
+from coordinator_sim.trace.history import LINE_SKEW_MS, rebalances_of
+from coordinator_sim.trace.rebalances import (
+    Episode,
+    NumberedRebalance,
+    Outcome,
+    Rebalance,
+    settling_us,
+)
 
-FOLLOW_UP_REASON: Final = "need to revoke partitions and re-join"
-"""A cooperative consumer gave partitions up and comes back for its new assignment."""
-_REJOINS: Final = frozenset({RebalanceReason.LEADER_REJOIN, RebalanceReason.METADATA_CHANGED})
-_FOLLOW_UP_MS: Final = 1_000
-_CHAIN_GAP_MS: Final = 30_000
-"""Rebalances closer than this belong to one disturbance (definition of convergence time)."""
 _CONTEXT_MS: Final = 60_000
 _JOINS: Final = frozenset({Event.MEMBER_ADDED, Event.STATIC_REPLACED})
 _GONE: Final = {
@@ -71,8 +71,11 @@ class RebalanceStory(Struct, frozen=True, kw_only=True):
     """One rebalance: when, why, what followed. Times are milliseconds of the trace's clock.
 
     Args:
-        number: From 1, in time order.
+        number: From 1, in line order.
         start_ms: When it began; None when the trace begins later.
+        length_ms: How long it took; None when its start or its end is not told.
+        is_exact: Whether all its times are measured; False where a clock ran backwards in it, so
+            that its durations are at best near.
         because: What caused it, in words; empty when no line tells.
         caused_by: The members that caused it.
         before: What happened to the cluster or its processes shortly before, oldest first.
@@ -101,7 +104,8 @@ class RebalanceStory(Struct, frozen=True, kw_only=True):
     protocol_name: str | None
     join_ms: int | None
     sync_ms: int | None
-    end_ms: int | None
+    length_ms: int | None
+    is_exact: bool
     outcome: Outcome
     follows: int | None
     chain: int
@@ -114,9 +118,13 @@ class GroupStory(Struct, frozen=True, kw_only=True):
     Args:
         reasons: Rebalances by reason, most frequent first; follow-ups not counted.
         outcomes: Rebalances by outcome.
-        rebalancing_ms: Time from the start of a rebalance to its end, all together.
-        longest: Number of the longest rebalance; None when none has both ends.
-        convergence_ms: The longest disturbance, from its first start to its last end.
+        rebalancing_ms: The lengths of all rebalances that have one.
+        open_count: Rebalances without a length, because the trace lacks their start or end.
+        is_exact: Whether no rebalance of it is inexact.
+        longest: Number of the longest rebalance; None when none has a length.
+        convergence_ms: The longest disturbance that settled, from its first start until its last
+            rebalance settled; None when none did.
+        unsettled: Disturbances that never settled in this trace.
     """
 
     group_id: str
@@ -128,8 +136,11 @@ class GroupStory(Struct, frozen=True, kw_only=True):
     follow_ups: int
     disturbances: int
     rebalancing_ms: int
+    open_count: int
+    is_exact: bool
     longest: int | None
-    convergence_ms: int
+    convergence_ms: int | None
+    unsettled: int
 
 
 def group_named(group_id: str, known: Iterable[str]) -> str:
@@ -153,7 +164,7 @@ def explain_group(
 
     Args:
         group_id: The group.
-        lines: Its events, in time order.
+        lines: Its events in line order, steadied (`history.group_lines`).
         others: Events of no group: faults, elections.
     """
     partitions = {line.offsets_partition for line in lines}
@@ -164,41 +175,31 @@ def explain_group(
         or (event.event in _CONTEXT and event.offsets_partition in partitions)
     ]
     teller = _Teller(lines, near)
-    for episode in episodes_of(group_id, lines):
-        teller.tell(episode)
-    return _summed(group_id, lines, tuple(teller.stories))
+    told = rebalances_of(group_id, lines)
+    stories = tuple(teller.tell(each) for each in told)
+    return _summed(group_id, lines, stories, [each.rebalance for each in told])
 
 
 class _Teller:
-    """Tells the episodes of one group, in order."""
+    """Tells the rebalances of one group, in order."""
 
     def __init__(self, lines: list[TraceEvent], others: list[TraceEvent]) -> None:
-        self.stories: list[RebalanceStory] = []
         self._context = sorted(
             [*others, *(line for line in lines if line.event in _CONTEXT and line.group_id)],
             key=lambda event: event.ts_us,
         )
         self._told_us = -1
 
-    def tell(self, episode: Episode) -> None:
-        """Add the stories of an episode's rebalances."""
-        resumed = episode.resumed
-        for rebalance in episode.rebalances:
-            self.stories.append(self._story(episode, rebalance, resumed))
-            resumed = ""
-
-    def _story(self, episode: Episode, rebalance: Rebalance, resumed: str) -> RebalanceStory:
-        number = len(self.stories) + 1
-        start_ms = rebalance.start_ms
-        previous = self.stories[-1] if self.stories and not resumed else None
-        follows = previous.number if previous and _follows_up(rebalance, previous) else None
+    def tell(self, told: NumberedRebalance) -> RebalanceStory:
+        """The story of the next rebalance."""
+        episode, rebalance = told.episode, told.rebalance
         causes = _causing_lines(episode, rebalance)
         who = _who(rebalance, causes)
         start = rebalance.start
         return RebalanceStory(
-            number=number,
+            number=told.number,
             source_ref=episode.source_ref,
-            start_ms=start_ms,
+            start_ms=rebalance.start_ms,
             reason=rebalance.reason,
             because=_because(rebalance, who),
             caused_by=who,
@@ -212,22 +213,15 @@ class _Teller:
             static_members=rebalance.sync.static_members if rebalance.sync else None,
             leader_id=rebalance.leader_id,
             protocol_name=rebalance.join.protocol_name if rebalance.join else None,
-            join_ms=_span(start_ms, rebalance.join_done_ms or _ms(rebalance.empty)),
-            sync_ms=_span(rebalance.join_done_ms, rebalance.sync_ms),
-            end_ms=rebalance.end_ms,
+            join_ms=_whole_ms(rebalance.join_us),
+            sync_ms=_whole_ms(rebalance.sync_us),
+            length_ms=_whole_ms(rebalance.length_us),
+            is_exact=rebalance.is_exact,
             outcome=rebalance.outcome,
-            follows=follows,
-            chain=self._chain(number, start_ms),
-            new_coordinator=resumed,
+            follows=told.follows,
+            chain=told.chain,
+            new_coordinator=told.resumed,
         )
-
-    def _chain(self, number: int, start_ms: int | None) -> int:
-        """The first rebalance of the disturbance that this one belongs to."""
-        if not self.stories or start_ms is None:
-            return number
-        last = self.stories[-1]
-        end_ms = last.end_ms if last.end_ms is not None else last.start_ms
-        return last.chain if end_ms is not None and start_ms - end_ms < _CHAIN_GAP_MS else number
 
     def _before(self, rebalance: Rebalance) -> tuple[str, ...]:
         """Faults, elections and starts since the rebalance before, within a minute."""
@@ -239,27 +233,6 @@ class _Teller:
         ]
         self._told_us = at_us
         return tuple(_context_words(event, at_us) for event in near)
-
-
-def _follows_up(rebalance: Rebalance, previous: RebalanceStory) -> bool:
-    """Whether it only carries on what the one before began.
-
-    Source: KIP-429; a cooperative member that gave partitions up rejoins at once.
-    """
-    texts = [rebalance.start.reason_text, rebalance.start.client_reason] if rebalance.start else []
-    if any(FOLLOW_UP_REASON in (text or "") for text in texts):
-        return True
-    start_ms = rebalance.start_ms
-    if start_ms is None or previous.end_ms is None or previous.outcome is not Outcome.STABLE:
-        return False
-    same_members = rebalance.members is not None and rebalance.members == previous.members
-    protocol = rebalance.join.protocol_name if rebalance.join else None
-    if protocol is None:
-        # A broker log names no protocol; a member that rejoins by itself tells as much.
-        cooperative = rebalance.reason in _REJOINS
-    else:
-        cooperative = protocol in COOPERATIVE_PROTOCOLS
-    return same_members and cooperative and start_ms - previous.end_ms <= _FOLLOW_UP_MS
 
 
 def _causing_lines(episode: Episode, rebalance: Rebalance) -> list[TraceEvent]:
@@ -346,23 +319,24 @@ def _context_words(event: TraceEvent, at_us: int) -> str:
     return f"{' '.join(part for part in parts if part)} ({ago_ms / 1000:.3f} s before)"
 
 
-def _ms(line: TraceEvent | None) -> int | None:
-    return None if line is None else line.ts_us // 1000
-
-
-def _span(start_ms: int | None, end_ms: int | None) -> int | None:
-    return None if start_ms is None or end_ms is None else end_ms - start_ms
+def _whole_ms(duration_us: int | None) -> int | None:
+    return None if duration_us is None else duration_us // 1000
 
 
 def _summed(
-    group_id: str, lines: list[TraceEvent], stories: tuple[RebalanceStory, ...]
+    group_id: str,
+    lines: list[TraceEvent],
+    stories: tuple[RebalanceStory, ...],
+    rebalances: list[Rebalance],
 ) -> GroupStory:
     own = [story for story in stories if story.follows is None]
-    lengths = {story.number: _span(story.start_ms, story.end_ms) for story in stories}
+    lengths = {number: each.length_us for number, each in enumerate(rebalances, 1)}
     whole = {number: length for number, length in lengths.items() if length is not None}
-    chains: dict[int, list[RebalanceStory]] = {}
-    for story in stories:
-        chains.setdefault(story.chain, []).append(story)
+    chains: dict[int, list[Rebalance]] = {}
+    for story, rebalance in zip(stories, rebalances, strict=True):
+        chains.setdefault(story.chain, []).append(rebalance)
+    settled = [settling_us(chain) for chain in chains.values()]
+    known = [length for length in settled if length is not None]
     return GroupStory(
         group_id=group_id,
         first_ms=lines[0].ts_us // 1000,
@@ -372,14 +346,10 @@ def _summed(
         outcomes=dict(Counter(story.outcome.value for story in stories).most_common()),
         follow_ups=len(stories) - len(own),
         disturbances=len(chains),
-        rebalancing_ms=sum(whole.values()),
+        rebalancing_ms=sum(whole.values()) // 1000,
+        open_count=len(stories) - len(whole),
+        is_exact=all(story.is_exact for story in stories),
         longest=max(whole, key=lambda number: whole[number], default=None),
-        convergence_ms=max((_convergence_ms(chain) for chain in chains.values()), default=0),
+        convergence_ms=_whole_ms(max(known, default=None)),
+        unsettled=sum(chain[-1].settled is None for chain in chains.values()),
     )
-
-
-def _convergence_ms(chain: list[RebalanceStory]) -> int:
-    """From the first start to the last end of a disturbance; 0 when either is not known."""
-    ends = [story.end_ms for story in chain if story.end_ms is not None]
-    start_ms = chain[0].start_ms
-    return max(ends) - start_ms if ends and start_ms is not None else 0

@@ -4,15 +4,10 @@ from datetime import UTC, datetime
 from typing import Final
 
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.replay.history import (
-    LINE_SKEW_MS,
-    Episode,
-    Outcome,
-    Rebalance,
-    episodes_of,
-)
 from coordinator_sim.replay.report import KINDS, RunFigures, Tally
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
+from coordinator_sim.trace.history import LINE_SKEW_MS, episodes_of
+from coordinator_sim.trace.rebalances import Episode, Outcome, Rebalance
 
 _ANSWER_COLUMNS: Final = (
     "error_code",
@@ -110,8 +105,8 @@ def figures(events: list[TraceEvent], silences: dict[str, int]) -> RunFigures:
     return RunFigures(
         rebalances=len(rebalances),
         last_generation=max((each.generation or 0 for each in rebalances), default=0),
-        join_ms=sum(_span(each.start_ms, each.join_done_ms) for each in rebalances),
-        rebalancing_ms=sum(_span(each.start_ms, each.end_ms) for each in rebalances),
+        join_ms=sum(each.join_us or 0 for each in rebalances) // 1000,
+        rebalancing_ms=sum(each.length_us or 0 for each in rebalances) // 1000,
         removed=sum(event.event in _REMOVALS for event in events),
         unnoticed_ms=sum(
             event.ts_us // 1000 - silences[event.member_id]
@@ -127,10 +122,6 @@ def clock(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(sep=" ", timespec="milliseconds")[
         :23
     ]
-
-
-def _span(start_ms: int | None, end_ms: int | None) -> int:
-    return 0 if start_ms is None or end_ms is None else end_ms - start_ms
 
 
 class _Row:

@@ -27,7 +27,6 @@ from coordinator_sim.protocol.requests import GroupRequest
 from coordinator_sim.protocol.states import GroupState
 from coordinator_sim.protocol.table_order import TABLE_ORDERS
 from coordinator_sim.replay import players as requests
-from coordinator_sim.replay.history import LINE_SKEW_MS
 from coordinator_sim.replay.plan import NEVER_MS, Ending, GroupPlan, Script, Step, StepKind
 from coordinator_sim.replay.players import (
     DIRECT_JOIN_VERSION,
@@ -43,6 +42,7 @@ from coordinator_sim.replay.players import (
 from coordinator_sim.replay.settings import Settings
 from coordinator_sim.replay.store_failures import StoreFailures
 from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.trace.history import LINE_SKEW_MS
 
 _STEP: Final = 0
 _REJOIN: Final = 1

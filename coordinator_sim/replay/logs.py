@@ -8,7 +8,6 @@ from msgspec.structs import replace
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.replay.compare import compare, figures
 from coordinator_sim.replay.driver import Driver
-from coordinator_sim.replay.history import Episode, episodes_of, group_lines
 from coordinator_sim.replay.plan import GroupPlan
 from coordinator_sim.replay.planner import plan_episode
 from coordinator_sim.replay.report import (
@@ -22,6 +21,8 @@ from coordinator_sim.replay.report import (
 from coordinator_sim.replay.settings import UNKNOWN, Settings
 from coordinator_sim.replay.versions import VERSION_ATTR, ProfileChoice, profile_for
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
+from coordinator_sim.trace.history import episodes_of, group_lines
+from coordinator_sim.trace.rebalances import Episode
 
 _CONDITIONS: Final = (
     "a member that a line says failed fell silent one session timeout of the source before it",

@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.replay.history import Episode, Rebalance
+from coordinator_sim.trace.rebalances import Episode, Rebalance
 
 NEVER_MS: Final = 2**31 - 1
 """A timeout that no line ends: Kafka's largest int, 24.8 days. Heartbeats come before it."""

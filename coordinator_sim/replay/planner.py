@@ -10,12 +10,13 @@ from typing import Final
 
 from coordinator_sim.protocol.states import GroupState
 from coordinator_sim.replay.casting import cast
-from coordinator_sim.replay.history import LINE_SKEW_MS, Episode, Rebalance
 from coordinator_sim.replay.names import instance_of, members_of, old_member_of
 from coordinator_sim.replay.plan import NEVER_MS, Actor, Ending, GroupPlan, Script, Step, StepKind
 from coordinator_sim.replay.roster import Roster
 from coordinator_sim.replay.timeouts import fit_timeouts
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
+from coordinator_sim.trace.history import LINE_SKEW_MS
+from coordinator_sim.trace.rebalances import Episode, Rebalance
 
 _LOAD_LEAD_MS: Final = 120_000
 """How long before the first line a group is loaded: longer than a usual session timeout."""

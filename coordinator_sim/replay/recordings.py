@@ -15,7 +15,6 @@ from coordinator_sim.protocol.profiles import (
 )
 from coordinator_sim.protocol.states import GroupState
 from coordinator_sim.replay.compare import compare_answers, compare_pairs
-from coordinator_sim.replay.history import Rebalance, episodes_of, group_lines
 from coordinator_sim.replay.logs import replay_log
 from coordinator_sim.replay.recorded import RecordedDriver, recorded_answers
 from coordinator_sim.replay.recording import Recording
@@ -28,6 +27,8 @@ from coordinator_sim.replay.report import (
 )
 from coordinator_sim.replay.settings import INITIAL_DELAY, UNKNOWN, Settings
 from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
+from coordinator_sim.trace.history import episodes_of, group_lines
+from coordinator_sim.trace.rebalances import Rebalance
 
 _DEFAULT_DELAY_MS: Final = 3_000
 """`group.initial.rebalance.delay.ms` of Kafka; its shipped server.properties sets 0."""

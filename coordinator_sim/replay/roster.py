@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from coordinator_sim.replay.history import LINE_SKEW_MS
 from coordinator_sim.replay.plan import Actor, Ending, GroupPlan, Step, StepKind
+from coordinator_sim.trace.history import LINE_SKEW_MS
 
 
 class Roster:

@@ -6,9 +6,9 @@ that removes members has the join timeout that ends at its last line; all others
 
 from typing import Final
 
-from coordinator_sim.replay.history import LINE_SKEW_MS
 from coordinator_sim.replay.names import members_of
 from coordinator_sim.replay.plan import Actor, Ending, GroupPlan, Step, StepKind
+from coordinator_sim.trace.history import LINE_SKEW_MS
 
 USUAL_SESSION_TIMEOUTS_MS: Final = (45_000, 30_000, 10_000, 6_000)
 """Defaults of the Java consumer since 3.0, of others, of the Java consumer before, the minimum."""

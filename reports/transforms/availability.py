@@ -6,7 +6,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
-from reports.transforms.overlaps import COVER, with_covered_time
+from reports.transforms.overlaps import COVER, with_covered_time, with_latest
 from reports.transforms.ownership import covered, empty_times
 
 if TYPE_CHECKING:
@@ -108,12 +108,12 @@ def _charged(rebalance_rows: "DataFrame") -> "DataFrame":
 
     Input: rebalances.
     Output: key (group, rebalance_no): `from_us`, `to_us`, and `quiet_us`, from which on idleness
-    that begins is nobody's; null in rebalances still open.
+    that begins is nobody's; null in rebalances still open. One without a start is absent.
     """
     history = Window.partitionBy(*C.GROUP_KEY).orderBy(C.REBALANCE_NO)
     following = F.coalesce(F.lead(C.START_US).over(history), F.lit(_FOR_EVER_US))
     end = F.greatest(C.START_US, C.END_US)
-    return rebalance_rows.select(
+    return rebalance_rows.where(F.col(C.START_US).isNotNull()).select(
         *C.GROUP_KEY,
         C.REBALANCE_NO,
         F.col(C.START_US).alias(C.FROM_US),
@@ -132,18 +132,10 @@ def _from_a_rebalance_on(idle: "DataFrame", tiles: "DataFrame") -> "DataFrame":
     Input: gaps of groups; `_charged`.
     Output: as the gaps; `from_us` may lie behind `to_us`, where nothing is left.
     """
-    order = Window.partitionBy(*C.GROUP_KEY).orderBy(C.FROM_US, "is_gap")
-    tile = F.struct(_QUIET_US, C.TO_US)
-    marks = tiles.select(*C.GROUP_KEY, C.FROM_US, tile.alias("tile"), F.lit(0).alias("is_gap"))
-    begun = idle.withColumn("is_gap", F.lit(1)).unionByName(marks, allowMissingColumns=True)
-    latest = F.last("tile", ignorenulls=True).over(order)
-    is_quiet = F.col(C.FROM_US) >= F.col(f"latest.{_QUIET_US}")
-    begin = F.when(is_quiet, F.greatest(C.FROM_US, f"latest.{C.TO_US}")).otherwise(F.col(C.FROM_US))
-    return (
-        begun.withColumn("latest", latest)
-        .where(F.col("is_gap") == 1)
-        .select(*C.GROUP_KEY, begin.alias(C.FROM_US), C.TO_US)
-    )
+    marks = tiles.select(*C.GROUP_KEY, C.FROM_US, F.struct(_QUIET_US, C.TO_US).alias("tile"))
+    is_quiet = F.col(C.FROM_US) >= F.col(f"tile.{_QUIET_US}")
+    begin = F.when(is_quiet, F.greatest(C.FROM_US, f"tile.{C.TO_US}")).otherwise(F.col(C.FROM_US))
+    return with_latest(idle, marks, "tile").select(*C.GROUP_KEY, begin.alias(C.FROM_US), C.TO_US)
 
 
 def double_ownership(owned: "DataFrame") -> "DataFrame":
@@ -171,7 +163,7 @@ def observed(rebalance_rows: "DataFrame", runs: "DataFrame") -> "DataFrame":
     ends = runs.select(C.TRACE_ID, F.col("last_ts_us").alias("trace_end_us"))
     life = (
         rebalance_rows.groupBy(*C.GROUP_KEY)
-        .agg(F.min(C.START_US).alias(C.START_US))
+        .agg(F.min("seen_us").alias(C.START_US))
         .join(F.broadcast(ends), C.TRACE_ID)
     )
     empty = (

@@ -1,4 +1,4 @@
-"""How much of an interval other intervals of its group cover, in one pass over their ends.
+"""What of its group lies over an interval or before an instant, in one pass in order of time.
 
 Joining the two and adding up what each pair shares would make as many rows as there are pairs:
 quadratic in the rebalances of a group. Here both are cut into their ends and sorted by time once.
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 COVER: Final = "cover"
 _AT: Final = "at_us"
 _SIGN: Final = "sign"
+_IS_ROW: Final = "is_row"
 
 
 def with_covered_time(
@@ -54,6 +55,26 @@ def with_covered_time(
         summed.where(F.col(_SIGN).isNotNull())
         .groupBy(*intervals.columns)
         .agg(*(F.sum(F.col(_SIGN) * F.col(f"{kind}_sum")).alias(f"{kind}_us") for kind in kinds))
+    )
+
+
+def with_latest(rows: "DataFrame", marks: "DataFrame", name: str) -> "DataFrame":
+    """Add to each row the last mark of its group that does not lie behind it; null before any.
+
+    Input: rows with a group's key and `from_us`; marks with the same two and the column `name`.
+    Output: the rows' columns and `name`.
+    """
+    order = Window.partitionBy(*C.GROUP_KEY).orderBy(C.FROM_US, _IS_ROW)
+    both = rows.withColumn(_IS_ROW, F.lit(1)).unionByName(
+        marks.where(F.col(C.FROM_US).isNotNull()).select(
+            *C.GROUP_KEY, C.FROM_US, name, F.lit(0).alias(_IS_ROW)
+        ),
+        allowMissingColumns=True,
+    )
+    return (
+        both.withColumn(name, F.last(name, ignorenulls=True).over(order))
+        .where(F.col(_IS_ROW) == 1)
+        .drop(_IS_ROW)
     )
 
 

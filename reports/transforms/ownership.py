@@ -253,7 +253,7 @@ def empty_times(rebalance_rows: "DataFrame", runs: "DataFrame") -> "DataFrame":
     history = Window.partitionBy(*C.GROUP_KEY).orderBy(C.REBALANCE_NO)
     ends = runs.select(C.TRACE_ID, F.col("last_ts_us").alias("trace_end_us"))
     return (
-        rebalance_rows.withColumn("next_us", F.lead(C.START_US).over(history))
+        rebalance_rows.withColumn("next_us", F.lead("seen_us").over(history))
         .where(F.col(C.OUTCOME) == "EMPTY")
         .join(F.broadcast(ends), C.TRACE_ID)
         .select(

@@ -6,6 +6,7 @@ from pyspark.sql import Column, Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
+from reports.transforms.overlaps import with_latest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -100,18 +101,23 @@ def lockstep(events: "DataFrame", rebalance_rows: "DataFrame") -> "DataFrame":
     """
     rounds = rebalance_rows.where(~F.col(C.FOLLOWUP)).select(
         *C.GROUP_KEY,
-        C.REBALANCE_NO,
-        C.START_US,
-        F.coalesce(C.JOIN_DONE_US, C.END_US).alias("until_us"),
+        F.col(C.START_US).alias(C.FROM_US),
+        F.struct(C.REBALANCE_NO, F.coalesce(C.JOIN_DONE_US, C.END_US).alias("until_us")).alias(
+            "round"
+        ),
     )
     # A first join makes the rebalance that it belongs to, so both have the same instant.
+    asked = events.where(F.col(C.EVENT) == "JOIN_REQ").select(
+        *C.GROUP_KEY,
+        F.col(C.TS_US).alias(C.FROM_US),
+        C.MEMBER_ID,
+        F.coalesce("client_id", F.nullif(C.MEMBER_ID, F.lit(""))).alias("who"),
+    )
     joins = (
-        events.where(F.col(C.EVENT) == "JOIN_REQ")
-        .withColumn("who", F.coalesce("client_id", F.nullif(C.MEMBER_ID, F.lit(""))))
-        .join(rounds, list(C.GROUP_KEY))
-        .where((F.col(C.TS_US) >= F.col(C.START_US)) & (F.col(C.TS_US) <= F.col("until_us")))
-        .groupBy(*C.GROUP_KEY, C.REBALANCE_NO, "who")
-        .agg(F.min(C.TS_US).alias(C.TS_US), F.min(C.MEMBER_ID).alias("first_id"))
+        with_latest(asked, rounds, "round")
+        .where(F.col(C.FROM_US) <= F.col("round.until_us"))
+        .groupBy(*C.GROUP_KEY, F.col(f"round.{C.REBALANCE_NO}").alias(C.REBALANCE_NO), "who")
+        .agg(F.min(C.FROM_US).alias(C.TS_US), F.min(C.MEMBER_ID).alias("first_id"))
     )
     is_first = F.col(C.REBALANCE_NO) == 1
     rows = (
@@ -131,9 +137,12 @@ def lockstep(events: "DataFrame", rebalance_rows: "DataFrame") -> "DataFrame":
     )
 
 
-def timing_quality(source: Column) -> Column:
-    """Quality of rebalance durations: `exact` but where a source tells of the join's end only."""
-    return F.when(source.isin(*_RECORD_SOURCES), ESTIMATE).otherwise(EXACT)
+def timing_quality(source: Column, is_exact: Column) -> Column:
+    """Quality of rebalance durations.
+
+    `exact` but where a source tells of the join's end only, or a clock ran backwards in one.
+    """
+    return F.when(source.isin(*_RECORD_SOURCES) | ~is_exact, ESTIMATE).otherwise(EXACT)
 
 
 def assignment_quality(has_assignments: Column) -> Column:

@@ -1,163 +1,223 @@
-"""Rebalances, generations and the chains they form, from events."""
+"""Rebalances, generations and the chains they form, from events.
 
-from typing import TYPE_CHECKING, Final
+What a rebalance is and how long it takes is asked of `coordinator_sim.trace`, group by group, as
+`explain` and `replay` do: Spark only brings each group's events together, in order.
+"""
 
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
 from pyspark.sql import Column, Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from coordinator_sim.protocol.embedded import COOPERATIVE_PROTOCOLS
+from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.trace.events import Event, RebalanceReason, TimeKind, TraceEvent
+from coordinator_sim.trace.history import (
+    CLIENT_SOURCES,
+    COORDINATOR_EVENTS,
+    ENDS_COORDINATOR,
+    home_partition,
+    rebalances_of,
+    steadied,
+)
+from coordinator_sim.trace.rebalances import NumberedRebalance, Rebalance
 from reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
+from reports.sources import ddl_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 STORM_WINDOW_US: Final = 300_000_000
 STORM_COUNT: Final = 5
-FOLLOWUP_GAP_US: Final = 1_000_000
-CHAIN_GAP_US: Final = 30_000_000
-
-_MOVED_COORDINATOR: Final = (
-    "COORD_RESIGNED",
-    "COORD_ELECTED",
-    "UNLOAD_DONE",
-    "GROUP_UNLOADED",
-    "GROUP_LOADED",
+_BATCH_ROWS: Final = 10_000
+_ENUMS: Final[dict[str, Any]] = {
+    C.EVENT: Event,
+    "ts_kind": TimeKind,
+    C.REASON: RebalanceReason,
+    "state_from": GroupState,
+}
+_LINE_COLUMNS: Final = (
+    *("source_ref", C.GROUP_ID, "offsets_partition", C.INCARNATION, C.GENERATION, C.PROTOCOL_NAME),
+    *(C.TS_US, "ts_err_us", C.MEMBERS, "reason_text", "client_reason", *_ENUMS),
 )
-_FOLLOWUP_TEXT: Final = "need to revoke partitions and re-join"
+"""What of an event a rebalance is read from."""
+_REBALANCE_SCHEMA: Final = pa.schema(
+    [
+        *((name, pa.string()) for name in C.GROUP_KEY),
+        (C.REBALANCE_NO, pa.int64()),
+        (C.INCARNATION, pa.int32()),
+        ("seen_us", pa.int64()),
+        (C.START_US, pa.int64()),
+        ("old_generation", pa.int32()),
+        (C.GENERATION, pa.int32()),
+        *((name, pa.string()) for name in (C.REASON, "reason_text", "client_reason")),
+        *((name, pa.int64()) for name in (C.JOIN_DONE_US, C.SYNC_US, "empty_us", C.END_US)),
+        (C.MEMBERS, pa.int32()),
+        (C.PROTOCOL_NAME, pa.string()),
+        (C.OUTCOME, pa.string()),
+        *((name, pa.float64()) for name in ("join_ms", "sync_ms", "total_ms")),
+        *((name, pa.bool_()) for name in ("is_exact", "initial_delay", C.FOLLOWUP, "storm")),
+        ("chain_no", pa.int64()),
+    ]
+)
 
 
 def group_events(events: "DataFrame") -> "DataFrame":
     """Every event of a group, those of its coordinator's partition included.
 
     Input: events.
-    Output: the same columns, no null `group_id`: an event that names an offsets partition but no
-    group is repeated for each group whose own events name that partition in the same file, for
-    one trace may hold logs of unrelated brokers. Events of neither are dropped.
+    Output: the same columns, no null `group_id`: a broker's resignation of an offsets partition
+    is repeated for each group of that partition that the same file has told of before, for one
+    trace may hold logs of unrelated brokers. Other events of no group are dropped.
     """
     told = events.withColumn("file", F.coalesce(F.col("source_ref"), F.lit("")))
     named = told.where(F.col(C.GROUP_ID).isNotNull())
+    home = F.udf(home_partition, "int", useArrow=False)
     homes = (
-        named.where(F.col("offsets_partition").isNotNull())
-        .select(*C.GROUP_KEY, "offsets_partition", "file")
-        .distinct()
+        named.groupBy(*C.GROUP_KEY, "file")
+        .agg(
+            F.min_by(
+                "offsets_partition",
+                F.when(F.col("offsets_partition").isNotNull(), F.col(C.ORDINAL)),
+            ).alias("told"),
+            F.min(C.ORDINAL).alias("since"),
+        )
+        .withColumn("offsets_partition", home(C.GROUP_ID, "told"))
+        .drop("told")
     )
+    resigned = [event.value for event in ENDS_COORDINATOR]
     shared = (
-        told.where(F.col(C.GROUP_ID).isNull() & F.col(C.EVENT).isin(*_MOVED_COORDINATOR))
+        told.where(F.col(C.GROUP_ID).isNull() & F.col(C.EVENT).isin(*resigned))
         .drop(C.GROUP_ID)
         .join(homes, [C.TRACE_ID, C.CLUSTER_ID, "offsets_partition", "file"])
+        .where(F.col(C.ORDINAL) > F.col("since"))
+        .drop("since")
     )
     return named.unionByName(shared).drop("file")
 
 
 def rebalances(events: "DataFrame") -> "DataFrame":
-    """One row per rebalance: from leaving a generation to the next stable or empty one.
+    """One row per rebalance: from entering PreparingRebalance to the next Stable or Empty.
 
     Input: events of groups (`group_events`), in any order; `ordinal` orders them.
-    Output: key (trace_id, cluster_id, group_id, rebalance_no), numbered from 1. `start_us`,
-    `join_done_us`, `sync_us`, `empty_us`, `end_us` (null while open); `join_ms`, `sync_ms`,
-    `total_ms`; `reason`, `reason_text`; `members` of the new generation; `outcome`:
-    STABLE, EMPTY, COORDINATOR_MOVED, NO_SYNC (joined, then superseded), SUPERSEDED (by another
-    before the join ended) or OPEN (the trace ends); `initial_delay` (from an empty group),
-    `followup` (a later round of one hand-over), `storm` (the fifth or later within five
-    minutes), `chain_no` (rebalances less than 30 s apart share one).
+    Output: key (trace_id, cluster_id, group_id, rebalance_no), numbered from 1. `seen_us`, the
+    time of its first line; `start_us` (null where the trace begins later), `join_done_us`,
+    `sync_us`, `empty_us`, `end_us` (null while open); `join_ms`, `sync_ms`, `total_ms`, never
+    negative, null where either end is; `is_exact` (false where a clock ran backwards in it);
+    `reason`, `reason_text`; `members` of the new generation; `outcome`: STABLE, EMPTY,
+    COORDINATOR_MOVED, NO_SYNC (joined, then superseded), SUPERSEDED (by another before the join
+    ended) or OPEN (no line tells its end); `initial_delay` (from an empty group), `followup` (a
+    later round of one hand-over), `storm` (the fifth or later within five minutes), `chain_no`
+    (the first of the rebalances less than 30 s apart that it belongs to).
     """
-    return _with_neighbours(_with_outcome(_one_row_each(events)))
+    kinds = [event.value for event in COORDINATOR_EVENTS]
+    clients = [source.value for source in CLIENT_SOURCES]
+    source = F.coalesce(F.col("source"), F.lit(""))
+    return (
+        events.where(F.col(C.EVENT).isin(*kinds) & ~source.isin(*clients))
+        .select(C.TRACE_ID, C.CLUSTER_ID, C.ORDINAL, *_LINE_COLUMNS)
+        .repartition(*C.GROUP_KEY)
+        .sortWithinPartitions(*C.GROUP_KEY, C.ORDINAL)
+        .mapInArrow(_rebalance_batches, ddl_of(_REBALANCE_SCHEMA))
+    )
+
+
+class _Line(TraceEvent, frozen=True, kw_only=True):
+    """A line, and the trace it is of."""
+
+    trace_id: str
+    cluster_id: str
+
+
+def _rebalance_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of rebalances from lines that come group by group, in order."""
+    rows: list[dict[str, object]] = []
+    for _, group in groupby(_lines(batches), key=attrgetter(*C.GROUP_KEY)):
+        rows.extend(_group_rows(list(group)))
+        if len(rows) >= _BATCH_ROWS:
+            yield pa.RecordBatch.from_pylist(rows, schema=_REBALANCE_SCHEMA)
+            rows = []
+    yield pa.RecordBatch.from_pylist(rows, schema=_REBALANCE_SCHEMA)
+
+
+def _lines(batches: Iterable[pa.RecordBatch]) -> Iterator[_Line]:
+    for batch in batches:
+        columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
+        del columns[C.ORDINAL]
+        for name, kind in _ENUMS.items():
+            members = {None: None, **{member.value: member for member in kind}}
+            columns[name] = [members[value] for value in columns[name]]
+        for name in (C.INCARNATION, "ts_err_us"):
+            columns[name] = [value or 0 for value in columns[name]]
+        columns["ts_kind"] = [kind or TimeKind.EVENT for kind in columns["ts_kind"]]
+        names = list(columns)
+        for values in zip(*columns.values(), strict=True):
+            yield _Line(**dict(zip(names, values, strict=True)))
+
+
+def _group_rows(lines: list[_Line]) -> Iterator[dict[str, object]]:
+    key = {name: getattr(lines[0], name) for name in C.GROUP_KEY}
+    recent: deque[int] = deque()
+    for told in rebalances_of(lines[0].group_id or "", steadied(lines)):
+        start_us = told.rebalance.start.ts_us if told.rebalance.start is not None else None
+        if start_us is not None:
+            recent.append(start_us)
+            while recent[0] < start_us - STORM_WINDOW_US:
+                recent.popleft()
+        is_storm = start_us is not None and len(recent) >= STORM_COUNT
+        yield key | _row(told, start_us) | {"storm": is_storm}
+
+
+def _row(told: NumberedRebalance, start_us: int | None) -> dict[str, object]:
+    rebalance = told.rebalance
+    start = rebalance.start
+    from_empty = start is not None and start.state_from is GroupState.EMPTY
+    return {
+        C.REBALANCE_NO: told.number,
+        C.INCARNATION: rebalance.first_line.incarnation,
+        "seen_us": rebalance.first_line.ts_us,
+        C.START_US: start_us,
+        "old_generation": rebalance.old_generation,
+        C.GENERATION: rebalance.generation,
+        C.REASON: rebalance.reason.value,
+        "reason_text": None if start is None else start.reason_text,
+        "client_reason": None if start is None else start.client_reason,
+        C.JOIN_DONE_US: _us(rebalance.join),
+        C.SYNC_US: _us(rebalance.sync),
+        "empty_us": _us(rebalance.empty),
+        C.END_US: _us(rebalance.ended),
+        C.MEMBERS: rebalance.members,
+        C.PROTOCOL_NAME: _protocol_name(rebalance),
+        C.OUTCOME: rebalance.outcome.value,
+        "join_ms": _as_ms(rebalance.join_us),
+        "sync_ms": _as_ms(rebalance.sync_us),
+        "total_ms": _as_ms(rebalance.length_us),
+        "is_exact": rebalance.is_exact,
+        "initial_delay": from_empty or (start is not None and rebalance.old_generation == 0),
+        C.FOLLOWUP: told.follows is not None,
+        "chain_no": told.chain,
+    }
+
+
+def _us(line: TraceEvent | None) -> int | None:
+    return None if line is None else line.ts_us
+
+
+def _as_ms(duration_us: int | None) -> float | None:
+    return None if duration_us is None else duration_us / 1000
+
+
+def _protocol_name(rebalance: Rebalance) -> str | None:
+    lines = (rebalance.sync, rebalance.join, rebalance.empty)
+    return next((line.protocol_name for line in lines if line and line.protocol_name), None)
 
 
 def _first_time(event: str) -> Column:
     return F.min(F.when(F.col(C.EVENT) == event, F.col(C.TS_US)))
-
-
-def _of_start(name: str) -> Column:
-    return F.first(F.when(F.col(C.EVENT) == "PREPARE_REBALANCE", F.col(name)), ignorenulls=True)
-
-
-def _one_row_each(events: "DataFrame") -> "DataFrame":
-    is_start = (F.col(C.EVENT) == "PREPARE_REBALANCE").cast("int")
-    history = Window.partitionBy(*C.GROUP_KEY).orderBy(C.ORDINAL)
-    moved = F.col(C.EVENT).isin(*_MOVED_COORDINATOR)
-    result = F.col(C.EVENT).isin("JOIN_COMPLETE", "SYNC_LEADER", "GROUP_STABLE", "GROUP_EMPTY")
-    return (
-        events.withColumn(C.REBALANCE_NO, F.sum(is_start).over(history))
-        .where(F.col(C.REBALANCE_NO) > 0)
-        .groupBy(*C.GROUP_KEY, C.REBALANCE_NO)
-        .agg(
-            _of_start(C.INCARNATION).alias(C.INCARNATION),
-            _first_time("PREPARE_REBALANCE").alias(C.START_US),
-            _of_start(C.GENERATION).alias("old_generation"),
-            F.max(F.when(result, F.col(C.GENERATION))).alias(C.GENERATION),
-            F.coalesce(_of_start(C.REASON), F.lit("UNKNOWN")).alias(C.REASON),
-            _of_start("reason_text").alias("reason_text"),
-            _of_start("client_reason").alias("client_reason"),
-            _of_start("state_from").alias("state_from"),
-            _first_time("JOIN_COMPLETE").alias(C.JOIN_DONE_US),
-            _first_time("SYNC_LEADER").alias(C.SYNC_US),
-            _first_time("GROUP_EMPTY").alias("empty_us"),
-            F.min(F.when(moved, F.col(C.TS_US))).alias("unload_us"),
-            F.max(F.when(result, F.col(C.MEMBERS))).alias(C.MEMBERS),
-            F.max(F.when(result, F.col(C.PROTOCOL_NAME))).alias(C.PROTOCOL_NAME),
-        )
-    )
-
-
-def _with_outcome(rows: "DataFrame") -> "DataFrame":
-    history = Window.partitionBy(*C.GROUP_KEY).orderBy(C.REBALANCE_NO)
-    superseded = F.col("lead_start_us").isNotNull()
-    outcome = (
-        F.when(F.col(C.SYNC_US).isNotNull(), "STABLE")
-        .when(F.col("empty_us").isNotNull(), "EMPTY")
-        .when(F.col("unload_us").isNotNull(), "COORDINATOR_MOVED")
-        .when(superseded & F.col(C.JOIN_DONE_US).isNotNull(), "NO_SYNC")
-        .when(superseded, "SUPERSEDED")
-        .otherwise("OPEN")
-    )
-    end = (
-        F.when(F.col(C.OUTCOME) == "STABLE", F.col(C.SYNC_US))
-        .when(F.col(C.OUTCOME) == "EMPTY", F.col("empty_us"))
-        .when(F.col(C.OUTCOME) == "COORDINATOR_MOVED", F.col("unload_us"))
-        .when(F.col(C.OUTCOME) != "OPEN", F.col("lead_start_us"))
-    )
-    initial = (F.col("state_from") == "Empty") | (F.col("old_generation") == 0)
-    return (
-        rows.withColumn("lead_start_us", F.lead(C.START_US).over(history))
-        .withColumn(C.OUTCOME, outcome)
-        .withColumn(C.END_US, end)
-        .withColumn("join_ms", (F.col(C.JOIN_DONE_US) - F.col(C.START_US)) / 1000)
-        .withColumn("sync_ms", (F.col(C.SYNC_US) - F.col(C.JOIN_DONE_US)) / 1000)
-        .withColumn("total_ms", (F.col(C.END_US) - F.col(C.START_US)) / 1000)
-        .withColumn("initial_delay", F.coalesce(initial, F.lit("false").cast("boolean")))
-        .drop("state_from", "unload_us", "lead_start_us")
-    )
-
-
-def _with_neighbours(rows: "DataFrame") -> "DataFrame":
-    history = Window.partitionBy(*C.GROUP_KEY).orderBy(C.REBALANCE_NO)
-    in_time = Window.partitionBy(*C.GROUP_KEY).orderBy(C.START_US, C.REBALANCE_NO)
-    fifth_us = F.lag(C.START_US, STORM_COUNT - 1).over(in_time)
-    is_storm = F.col(C.START_US) - fifth_us <= STORM_WINDOW_US
-    gap = F.col(C.START_US) - F.lag(C.END_US).over(history)
-    asked = F.concat_ws(" ", "client_reason", "reason_text")
-    # A broker log names no protocol; there, a member that rejoins by itself tells as much.
-    cooperative = F.coalesce(
-        F.col(C.PROTOCOL_NAME).isin(*COOPERATIVE_PROTOCOLS),
-        F.col(C.REASON).isin("LEADER_REJOIN", "METADATA_CHANGED"),
-    )
-    next_round = (
-        cooperative
-        & (gap <= FOLLOWUP_GAP_US)
-        & (F.col(C.MEMBERS) == F.lag(C.MEMBERS).over(history))
-    )
-    starts_chain = F.when(gap < CHAIN_GAP_US, 0).otherwise(1)
-    return (
-        rows.withColumn(
-            C.FOLLOWUP,
-            asked.contains(_FOLLOWUP_TEXT) | F.coalesce(next_round, F.lit("false").cast("boolean")),
-        )
-        .withColumn("storm", F.coalesce(is_storm, F.lit("false").cast("boolean")))
-        .withColumn("starts_chain", starts_chain)
-        .withColumn("chain_no", F.sum("starts_chain").over(history))
-        .drop("starts_chain")
-    )
 
 
 def generations(events: "DataFrame", rebalance_rows: "DataFrame") -> "DataFrame":
@@ -201,15 +261,17 @@ def convergence(rebalance_rows: "DataFrame") -> "DataFrame":
     """How long each disturbance took to settle: rebalances less than 30 s apart are one.
 
     Input: rebalances.
-    Output: key (group, chain_no): `rebalance_count`, `start_us`, `settled_us` (the last leader's
-    SyncGroup; null when none), `convergence_ms`.
+    Output: key (group, chain_no): `rebalance_count`, `start_us` (null where the trace begins
+    later), `settled_us` (when its last rebalance was Stable or Empty; null when it never was),
+    `convergence_ms`, null when either is.
     """
+    settled = F.coalesce(C.SYNC_US, "empty_us")
     return (
         rebalance_rows.groupBy(*C.GROUP_KEY, "chain_no")
         .agg(
             F.count("*").alias("rebalance_count"),
-            F.min(C.START_US).alias(C.START_US),
-            F.max(C.SYNC_US).alias("settled_us"),
+            F.min_by(C.START_US, C.REBALANCE_NO).alias(C.START_US),
+            F.max_by(settled, C.REBALANCE_NO).alias("settled_us"),
         )
         .withColumn("convergence_ms", (F.col("settled_us") - F.col(C.START_US)) / 1000)
     )

@@ -88,7 +88,8 @@ def _rebalance_counts(rows: "DataFrame") -> "DataFrame":
         F.count_if(~F.col(C.FOLLOWUP)).alias("logical_rebalances"),
         F.count_if(F.col(C.OUTCOME) == "OPEN").alias("open_rebalances"),
         F.count_if(F.col(C.OUTCOME) == "NO_SYNC").alias("unsynced_rebalances"),
-        F.sum(F.when(F.col(C.OUTCOME) != "OPEN", F.col("total_ms"))).alias("rebalancing_ms"),
+        F.sum("total_ms").alias("rebalancing_ms"),
+        F.bool_and("is_exact").alias("is_exact"),
         F.max(C.PROTOCOL_NAME).alias("told_protocol_name"),
         F.max(C.MEMBERS).alias("most_members"),
     )
@@ -158,6 +159,7 @@ def _with_quality(rows: "DataFrame") -> "DataFrame":
     """Adds qualities; times that no gap was found in are 0, those nobody can know stay null."""
     has = F.coalesce(F.col("assigned_generations"), F.lit(0)) > 0
     source = F.col("source")
+    timed = F.coalesce("is_exact", F.expr("true"))
     bound = F.when(
         F.coalesce(F.col("told_protocol_name"), F.lit("")).isin(*COOPERATIVE_PROTOCOLS), 0.0
     ).otherwise(F.col("rebalancing_ms") / 1000)
@@ -168,7 +170,7 @@ def _with_quality(rows: "DataFrame") -> "DataFrame":
         )
         .withColumn("scenario", F.coalesce("scenario", C.CLUSTER_ID))
         .withColumn(C.PROTOCOL_TYPE, F.coalesce(C.PROTOCOL_TYPE, F.lit("unknown")))
-        .withColumn("timing_quality", Q.timing_quality(source))
+        .withColumn("timing_quality", Q.timing_quality(source, timed))
         .withColumn("assignment_quality", Q.assignment_quality(has))
         .withColumn("ownership_quality", Q.ownership_quality(source, has))
         .withColumn("stopped_quality", Q.stopped_quality(source, has))
@@ -178,7 +180,7 @@ def _with_quality(rows: "DataFrame") -> "DataFrame":
         labelled = labelled.withColumn(name, F.when(has, F.coalesce(name, F.lit(0.0))))
     possible = F.col("resource_count") * F.col("observed_s")
     available = F.when(has, 1 - F.try_divide(F.col("unowned_s"), possible))
-    return labelled.withColumn("availability", available).drop("told_protocol_name")
+    return labelled.withColumn("availability", available).drop("told_protocol_name", "is_exact")
 
 
 def churn_comparison(groups: "DataFrame") -> "DataFrame":
@@ -232,7 +234,7 @@ def durations(rebalance_rows: "DataFrame") -> "DataFrame":
     )
     long = rebalance_rows.select(C.OUTCOME, pairs.alias("pair")).select(
         F.col("pair.phase").alias("phase"),
-        F.when(F.col(C.OUTCOME) != "OPEN", F.col("pair.ms")).alias("ms"),
+        F.col("pair.ms").alias("ms"),
         (F.col(C.OUTCOME) == "OPEN").alias("is_open"),
     )
     shares = "array(0.5D, 0.9D, 0.99D, 1.0D)"
@@ -262,7 +264,7 @@ def reasons(rebalance_rows: "DataFrame") -> "DataFrame":
     Output: key (group, reason): `count`, `open`, `followups`; `p50_ms` and `max_ms` of the
     finished ones, null when none is.
     """
-    finished = F.when(F.col(C.OUTCOME) != "OPEN", F.col("total_ms"))
+    finished = F.col("total_ms")
     return rebalance_rows.groupBy(*C.GROUP_KEY, C.REASON).agg(
         F.count("*").alias("count"),
         F.count_if(F.col(C.OUTCOME) == "OPEN").alias("open"),

@@ -10,8 +10,8 @@ from coordinator_sim.cli.explain import told
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.ingest.broker_log import parse_broker_log
 from coordinator_sim.replay.causes import GroupStory, explain_group, group_named
-from coordinator_sim.replay.history import group_lines
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
+from coordinator_sim.trace.history import group_lines
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "broker-log" / "server.log"
 

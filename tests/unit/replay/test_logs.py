@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from coordinator_sim.ingest.broker_log import parse_broker_log
 from coordinator_sim.replay.compare import compare
-from coordinator_sim.replay.history import episodes_of, group_lines
 from coordinator_sim.replay.logs import replay_log
 from coordinator_sim.replay.report import ReplayReport
 from coordinator_sim.replay.settings import Settings
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.trace.events import Event, RebalanceReason, RunInfo, Source, TraceEvent
+from coordinator_sim.trace.history import episodes_of, group_lines
 from coordinator_sim.trace.recorder import MemoryRecorder
 from scenarios.catalog import all_scenarios
 

@@ -3,13 +3,13 @@
 import pytest
 
 from coordinator_sim.protocol.states import GroupState
-from coordinator_sim.replay.history import episodes_of, group_lines
 from coordinator_sim.replay.logs import replay_log
 from coordinator_sim.replay.plan import NEVER_MS, Ending, GroupPlan, StepKind
 from coordinator_sim.replay.planner import plan_episode
 from coordinator_sim.replay.report import GroupFidelity, ReplayResult
 from coordinator_sim.replay.settings import UNKNOWN, Settings
 from coordinator_sim.trace.events import Event, RebalanceReason, RunInfo, Source, TraceEvent
+from coordinator_sim.trace.history import episodes_of, group_lines
 
 INFO = RunInfo(
     trace_id="hand-made", source=Source.BROKER_LOG, cluster_id="c", version="0", profile="ingested"

@@ -1,11 +1,11 @@
 """What must have been although no line tells it: small logs of one group each."""
 
-from coordinator_sim.replay.history import episodes_of
 from coordinator_sim.replay.logs import replay_log
 from coordinator_sim.replay.plan import Ending, GroupPlan
 from coordinator_sim.replay.planner import plan_episode
 from coordinator_sim.replay.report import GroupFidelity
 from coordinator_sim.trace.events import Event, RebalanceReason, RunInfo, Source, TraceEvent
+from coordinator_sim.trace.history import episodes_of
 
 INFO = RunInfo(
     trace_id="hand-made", source=Source.BROKER_LOG, cluster_id="c", version="0", profile="ingested"

@@ -1,0 +1,283 @@
+"""The lines of a trace put together: each group's lines in order, episodes, rebalances.
+
+An episode is a stretch that one incarnation of a group under one coordinator can have lived
+through: it ends where the group dies, its coordinator moves, or lines are missing. Nothing is
+assumed here about what the trace does not say; `replay` does that, in its `plan`.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from coordinator_sim.protocol.partitioning import partition_for
+from coordinator_sim.trace.events import Event, Source, TimeKind, TraceEvent
+from coordinator_sim.trace.rebalances import (
+    Episode,
+    NumberedRebalance,
+    Rebalance,
+    follows_up,
+    is_close,
+)
+
+LINE_SKEW_MS: Final = 50
+"""Lines of one happening are written within this of each other (measured on real logs)."""
+_DEFAULT_PARTITION_COUNT: Final = 50
+
+ENDS_COORDINATOR: Final = frozenset({Event.COORD_RESIGNED, Event.UNLOAD_DONE})
+"""A broker gives an offsets partition up, and every group in it."""
+_UNLOADS: Final = frozenset({Event.COORD_RESIGNED, Event.UNLOAD_DONE, Event.GROUP_UNLOADED})
+_REBALANCE_LINES: Final = frozenset(
+    {Event.PREPARE_REBALANCE, Event.JOIN_COMPLETE, Event.SYNC_LEADER, Event.GROUP_EMPTY}
+)
+COORDINATOR_EVENTS: Final = _REBALANCE_LINES | {
+    Event.MEMBER_ID_ASSIGNED,
+    Event.MEMBER_ADDED,
+    Event.MEMBER_LEFT,
+    Event.MEMBER_FAILED,
+    Event.MEMBER_KICKED,
+    Event.MEMBER_FENCED,
+    Event.STATIC_REPLACED,
+    Event.PENDING_EXPIRED,
+    Event.LEADER_REPLACED,
+    Event.GROUP_DEAD,
+    Event.STORE_FAILED,
+    Event.GROUP_LOADED,
+    Event.GROUP_UNLOADED,
+    *ENDS_COORDINATOR,
+}
+"""What a coordinator tells of a group's life: the events that a history is made of."""
+CLIENT_SOURCES: Final = frozenset({Source.CONSUMER_LOG, Source.CONNECT_LOG})
+"""Logs of clients repeat what a coordinator tells, later and by other clocks."""
+
+
+def rebalances_of(group_id: str, lines: Iterable[TraceEvent]) -> list[NumberedRebalance]:
+    """All rebalances of a group, in line order; `lines` are in line order, steadied."""
+    told: list[NumberedRebalance] = []
+    for episode in episodes_of(group_id, lines):
+        resumed = episode.resumed
+        for rebalance in episode.rebalances:
+            number = len(told) + 1
+            last = told[-1] if told else None
+            is_next_round = (
+                last is not None and not resumed and follows_up(rebalance, last.rebalance)
+            )
+            goes_on = last is not None and is_close(rebalance, last.rebalance)
+            told.append(
+                NumberedRebalance(
+                    number=number,
+                    episode=episode,
+                    rebalance=rebalance,
+                    resumed=resumed,
+                    follows=number - 1 if is_next_round else None,
+                    chain=last.chain if last is not None and goes_on else number,
+                )
+            )
+            resumed = ""
+    return told
+
+
+def coordinator_events(events: Iterable[TraceEvent], source: Source) -> Iterator[TraceEvent]:
+    """The events that a coordinator told, or a simulation; `source` is that of the trace."""
+    for event in events:
+        if (event.source or source) not in CLIENT_SOURCES:
+            yield event
+
+
+def group_lines(events: Sequence[TraceEvent]) -> dict[str, list[TraceEvent]]:
+    """Every group's events in the order of the trace, their times steadied.
+
+    A broker's resignation of a partition counts as a line of each group of that partition that
+    its file has told of before. Groups are in the order they are first seen.
+    """
+    told = _told_partitions(events)
+    groups: dict[str, list[TraceEvent]] = {}
+    homes: dict[tuple[str | None, int], dict[str, None]] = {}
+    for line in events:
+        group_id, file = line.group_id, line.source_ref
+        if group_id is not None:
+            groups.setdefault(group_id, []).append(line)
+            home = home_partition(group_id, told.get((file, group_id)))
+            homes.setdefault((file, home), {})[group_id] = None
+        elif line.event in ENDS_COORDINATOR and line.offsets_partition is not None:
+            for resident in homes.get((file, line.offsets_partition), ()):
+                groups[resident].append(line)
+    return {group_id: list(steadied(lines)) for group_id, lines in groups.items()}
+
+
+def _told_partitions(events: Sequence[TraceEvent]) -> dict[tuple[str | None, str], int]:
+    """By file and group the offsets partition that the first line to name one names."""
+    told: dict[tuple[str | None, str], int] = {}
+    for line in events:
+        if line.group_id is not None and line.offsets_partition is not None:
+            told.setdefault((line.source_ref, line.group_id), line.offsets_partition)
+    return told
+
+
+def home_partition(group_id: str, told: int | None) -> int:
+    """The offsets partition of a group: as its lines tell it, or of Kafka's default of 50."""
+    return partition_for(group_id, _DEFAULT_PARTITION_COUNT) if told is None else told
+
+
+def steadied(lines: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
+    """Lines in their order, with times that never decrease among a coordinator's.
+
+    The order of lines is what happened; a time is a measurement of it. A line whose time lies
+    before the line above it takes the time above, marked as inferred and as uncertain by as much
+    as its clock was behind.
+    """
+    last_us: int | None = None
+    for line in lines:
+        if line.event not in COORDINATOR_EVENTS:
+            yield line
+            continue
+        if last_us is not None and line.ts_us < last_us:
+            err_us = max(line.ts_err_us, last_us - line.ts_us)
+            yield replace(line, ts_us=last_us, ts_kind=TimeKind.INFERRED, ts_err_us=err_us)
+        else:
+            last_us = line.ts_us
+            yield line
+
+
+def episodes_of(group_id: str, lines: Iterable[TraceEvent]) -> list[Episode]:
+    """A group's history cut into episodes; `lines` are in line order, steadied."""
+    cutter = _Cutter(group_id)
+    for line in lines:
+        cutter.add(line)
+    return cutter.episodes
+
+
+class _Cutter:
+    """Builds the episodes of one group, line by line."""
+
+    def __init__(self, group_id: str) -> None:
+        self.episodes: list[Episode] = []
+        self._group_id = group_id
+        self._current: Episode | None = None
+        self._generation: int | None = None
+        self._resumed = ""
+
+    def add(self, line: TraceEvent) -> None:
+        """Take the group's next line."""
+        self._break_before(line)
+        if line.event in _UNLOADS and self._current is None:
+            return
+        episode = self._current or self._begin(line)
+        episode.lines.append(line)
+        if line.event is Event.GROUP_LOADED and episode.generation is None:
+            episode.generation = self._generation = line.generation
+        if line.event in _REBALANCE_LINES:
+            self._rebalance_line(episode, line)
+        elif episode.rebalances:
+            episode.rebalances[-1].lines.append(line)
+        if line.event in _UNLOADS and episode.rebalances:
+            last = episode.rebalances[-1]
+            last.unload = line if last.ended is None else None
+        self._break_after(line)
+
+    def _begin(self, line: TraceEvent) -> Episode:
+        episode = Episode(
+            group_id=self._group_id,
+            source_ref=line.source_ref,
+            incarnation=line.incarnation,
+            generation=None,
+            resumed=self._resumed,
+            lines=[],
+            rebalances=[],
+        )
+        self.episodes.append(episode)
+        self._current = episode
+        return episode
+
+    def _end(self, why: str) -> None:
+        self._current = None
+        self._generation = None
+        self._resumed = why
+
+    def _break_before(self, line: TraceEvent) -> None:
+        """End the running episode when this line cannot follow its last."""
+        episode = self._current
+        if episode is None:
+            return
+        if line.incarnation != episode.incarnation:
+            self._end("a new incarnation of the group")
+        elif line.event is Event.GROUP_LOADED:
+            if any(own.event is not Event.GROUP_LOADED for own in episode.lines):
+                self._end("the group was loaded again")
+        elif self._break_off(episode, line):
+            self._end("another rebalance began before the last had ended")
+        elif line.event in _REBALANCE_LINES and not self._follows(line):
+            self._end(
+                f"generation {self._generation} is followed by {line.event.value} of "
+                f"{line.generation}: lines are missing"
+            )
+
+    def _break_off(self, episode: Episode, line: TraceEvent) -> bool:
+        """Whether a rebalance begins while one runs: no coordinator does that, but a next one."""
+        last = episode.rebalances[-1] if episode.rebalances else None
+        runs = last is not None and last.joined is None and last.sync is None
+        if last is None or not runs or line.event is not Event.PREPARE_REBALANCE:
+            return False
+        last.successor = line
+        return True
+
+    def _follows(self, line: TraceEvent) -> bool:
+        if self._generation is None or line.generation is None:
+            return True
+        if line.event is Event.PREPARE_REBALANCE:
+            return line.generation == self._generation
+        if line.event is Event.SYNC_LEADER:
+            return line.generation in (self._generation, self._generation + 1)
+        return line.generation == self._generation + 1
+
+    def _break_after(self, line: TraceEvent) -> None:
+        if line.event is Event.GROUP_DEAD:
+            self._end("the group had died")
+        elif line.event in _UNLOADS:
+            self._end("its coordinator had moved")
+
+    def _rebalance_line(self, episode: Episode, line: TraceEvent) -> None:
+        rebalance = self._rebalance_for(episode, line)
+        match line.event:
+            case Event.PREPARE_REBALANCE:
+                rebalance.start = line
+                if self._generation is None:
+                    self._generation = line.generation
+            case Event.JOIN_COMPLETE:
+                rebalance.join = line
+                self._generation = line.generation
+            case Event.SYNC_LEADER:
+                rebalance.sync = line
+                self._generation = line.generation
+            case _:
+                rebalance.empty = line
+                self._generation = line.generation
+        if rebalance.lines[-1] is not line:
+            rebalance.lines.append(line)
+        if episode.generation is None:
+            episode.generation = rebalance.old_generation
+
+    def _rebalance_for(self, episode: Episode, line: TraceEvent) -> Rebalance:
+        """The rebalance that a line belongs to, begun when it is its first."""
+        last = episode.rebalances[-1] if episode.rebalances else None
+        if last is not None and _belongs(last, line):
+            return last
+        if last is not None:
+            last.followed = True
+            if line.event is Event.PREPARE_REBALANCE and last.ended is None:
+                last.successor = line
+        rebalance = Rebalance(position=len(episode.lines) - 1, lines=[line])
+        episode.rebalances.append(rebalance)
+        return rebalance
+
+
+def _belongs(rebalance: Rebalance, line: TraceEvent) -> bool:
+    """Whether a line is the next of a running rebalance rather than the first of another."""
+    ended = rebalance.empty is not None or rebalance.sync is not None
+    match line.event:
+        case Event.PREPARE_REBALANCE:
+            return False
+        case Event.SYNC_LEADER:
+            return not ended and rebalance.generation in (None, line.generation)
+        case _:
+            return not ended and rebalance.join is None

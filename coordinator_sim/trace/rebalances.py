@@ -1,0 +1,267 @@
+"""What a rebalance is, how long it takes and how it ends: the one definition of the house.
+
+`explain`, `replay` and `report` all ask here, so that one trace has one set of figures. Reading a
+trace's lines into rebalances is `history`.
+"""
+
+from enum import Enum, unique
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.protocol.embedded import COOPERATIVE_PROTOCOLS
+from coordinator_sim.trace.events import RebalanceReason, TimeKind, TraceEvent
+
+FOLLOW_UP_REASON: Final = "need to revoke partitions and re-join"
+"""A cooperative consumer gave partitions up and comes back for its new assignment."""
+FOLLOW_UP_US: Final = 1_000_000
+CHAIN_GAP_US: Final = 30_000_000
+"""Rebalances closer than this belong to one disturbance (definition of convergence time)."""
+_REJOINS: Final = frozenset({RebalanceReason.LEADER_REJOIN, RebalanceReason.METADATA_CHANGED})
+
+
+@unique
+class Outcome(Enum):
+    """How a rebalance ended, by its name in the derived table `rebalances`."""
+
+    STABLE = "STABLE"
+    EMPTY = "EMPTY"
+    NO_SYNC = "NO_SYNC"
+    SUPERSEDED = "SUPERSEDED"
+    COORDINATOR_MOVED = "COORDINATOR_MOVED"
+    OPEN = "OPEN"
+
+
+class Rebalance(Struct, kw_only=True):
+    """One rebalance as its lines tell it; a line that the trace lacks is None.
+
+    A rebalance runs from PREPARE_REBALANCE until the group is Stable (SYNC_LEADER: no log tells a
+    later line) or Empty (GROUP_EMPTY). Where the group never gets there, it runs until the next
+    rebalance of the group begins or its coordinator gives the group up. An open rebalance has none
+    of these ends, and so no length.
+
+    Args:
+        position: Index of its first line in the episode's lines.
+        successor: The PREPARE_REBALANCE that came while it ran: it never settled.
+        followed: Another rebalance of the same episode came after it.
+        lines: Everything of the group from its first line to the next rebalance's first line.
+
+    Source:
+        kafka trunk, ClassicGroup.java: the states PREPARING_REBALANCE to STABLE or EMPTY.
+    """
+
+    position: int
+    start: TraceEvent | None = None
+    join: TraceEvent | None = None
+    sync: TraceEvent | None = None
+    empty: TraceEvent | None = None
+    unload: TraceEvent | None = None
+    successor: TraceEvent | None = None
+    followed: bool = False
+    lines: list[TraceEvent]
+
+    @property
+    def first_line(self) -> TraceEvent:
+        """The line that the rebalance is first seen in."""
+        return self.lines[0]
+
+    @property
+    def old_generation(self) -> int | None:
+        """The generation that the rebalance ended; None when no line numbers it."""
+        if self.start is not None:
+            return self.start.generation
+        done = self.join or self.sync or self.empty
+        return None if done is None or done.generation is None else done.generation - 1
+
+    @property
+    def generation(self) -> int | None:
+        """The generation that the join phase led to; None when it has not ended."""
+        done = self.join or self.sync or self.empty
+        return None if done is None else done.generation
+
+    @property
+    def reason(self) -> RebalanceReason:
+        """Why the group left its generation."""
+        reason = self.start.reason if self.start is not None else None
+        return reason or RebalanceReason.UNKNOWN
+
+    @property
+    def settled(self) -> TraceEvent | None:
+        """The line at which the group was Stable or Empty; None for one that never settles."""
+        return self.sync or self.empty
+
+    @property
+    def joined(self) -> TraceEvent | None:
+        """The line that ended the join phase, with members or without."""
+        return self.join or self.empty
+
+    @property
+    def ended(self) -> TraceEvent | None:
+        """The line at which it was over; None while it is open."""
+        return self.settled or self.unload or self.successor
+
+    @property
+    def join_us(self) -> int | None:
+        """How long the join phase took, microseconds, never negative; None when not told."""
+        return _between_us(self.start, self.joined)
+
+    @property
+    def sync_us(self) -> int | None:
+        """How long the leader took to assign, microseconds; None when not told."""
+        return _between_us(self.join, self.sync)
+
+    @property
+    def length_us(self) -> int | None:
+        """How long it took, microseconds, never negative; None when start or end is not told."""
+        return _between_us(self.start, self.ended)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every line that times it has a time of its own that fits the line order."""
+        lines = (self.start, self.joined, self.ended)
+        return all(line is None or line.ts_kind is not TimeKind.INFERRED for line in lines)
+
+    @property
+    def start_ms(self) -> int | None:
+        """When the group began to prepare."""
+        return _ms(self.start)
+
+    @property
+    def join_done_ms(self) -> int | None:
+        """When the join phase ended with members."""
+        return _ms(self.join)
+
+    @property
+    def sync_ms(self) -> int | None:
+        """When the leader's assignment arrived."""
+        return _ms(self.sync)
+
+    @property
+    def end_ms(self) -> int | None:
+        """When it was over; None while it is open."""
+        return _ms(self.ended)
+
+    @property
+    def members(self) -> int | None:
+        """Members of the new generation, where a line counts them; 0 when the group emptied."""
+        for line in (self.join, self.sync):
+            if line is not None and line.members is not None:
+                return line.members
+        return 0 if self.empty is not None else None
+
+    @property
+    def leader_id(self) -> str | None:
+        """The new generation's leader, where a line names it."""
+        for line in (self.sync, self.join):
+            if line is not None and line.leader_id:
+                return line.leader_id
+        return None
+
+    @property
+    def outcome(self) -> Outcome:
+        """How it ended.
+
+        NO_SYNC is one whose join phase ended and whose leader never assigned before the next;
+        SUPERSEDED one whose join phase did not end before the next; OPEN one without any end.
+        """
+        if self.sync is not None:
+            return Outcome.STABLE
+        if self.empty is not None:
+            return Outcome.EMPTY
+        if self.unload is not None:
+            return Outcome.COORDINATOR_MOVED
+        if self.join is not None:
+            return Outcome.NO_SYNC if self.followed else Outcome.OPEN
+        return Outcome.OPEN if self.successor is None else Outcome.SUPERSEDED
+
+
+class Episode(Struct, kw_only=True):
+    """What one coordinator saw of one incarnation of a group, in line order.
+
+    Args:
+        generation: The generation it begins in; None when no line numbers it.
+        resumed: Why it is not the beginning of the group's history: the lines before are missing
+            or were another coordinator's. Empty for the first episode of a group.
+    """
+
+    group_id: str
+    source_ref: str | None
+    incarnation: int
+    generation: int | None
+    resumed: str
+    lines: list[TraceEvent]
+    rebalances: list[Rebalance]
+
+    @property
+    def first_ms(self) -> int:
+        """The time of its first line."""
+        return self.lines[0].ts_us // 1000
+
+    @property
+    def last_ms(self) -> int:
+        """The time of its last line."""
+        return self.lines[-1].ts_us // 1000
+
+
+class NumberedRebalance(Struct, frozen=True, kw_only=True):
+    """A rebalance in its group's history.
+
+    Args:
+        number: From 1, in line order.
+        resumed: Why the trace does not continue what was before it; empty when it does.
+        follows: Number of the rebalance that it is a follow-up of; None for one of its own cause.
+        chain: Number of the first rebalance of the disturbance that it belongs to.
+    """
+
+    number: int
+    episode: Episode
+    rebalance: Rebalance
+    resumed: str
+    follows: int | None
+    chain: int
+
+
+def settling_us(chain: list[Rebalance]) -> int | None:
+    """How long a disturbance took to settle: from its first start until its last rebalance did.
+
+    Returns:
+        Microseconds; None when the start is not told or the last rebalance never settled.
+    """
+    return _between_us(chain[0].start, chain[-1].settled)
+
+
+def follows_up(rebalance: Rebalance, previous: Rebalance) -> bool:
+    """Whether it only carries on what the one before began.
+
+    Source: KIP-429; a cooperative member that gave partitions up rejoins at once.
+    """
+    start, ended = rebalance.start, previous.ended
+    texts = [start.reason_text, start.client_reason] if start else []
+    if any(FOLLOW_UP_REASON in (text or "") for text in texts):
+        return True
+    if start is None or ended is None or previous.outcome is not Outcome.STABLE:
+        return False
+    same_members = rebalance.members is not None and rebalance.members == previous.members
+    protocol = rebalance.join.protocol_name if rebalance.join else None
+    if protocol is None:
+        # A broker log names no protocol; a member that rejoins by itself tells as much.
+        cooperative = rebalance.reason in _REJOINS
+    else:
+        cooperative = protocol in COOPERATIVE_PROTOCOLS
+    return same_members and cooperative and start.ts_us - ended.ts_us <= FOLLOW_UP_US
+
+
+def is_close(rebalance: Rebalance, previous: Rebalance) -> bool:
+    """Whether a rebalance belongs to the same disturbance as the one before."""
+    if rebalance.start is None:
+        return False
+    before = previous.ended or previous.first_line
+    return rebalance.start.ts_us - before.ts_us < CHAIN_GAP_US
+
+
+def _ms(line: TraceEvent | None) -> int | None:
+    return None if line is None else line.ts_us // 1000
+
+
+def _between_us(first: TraceEvent | None, last: TraceEvent | None) -> int | None:
+    return None if first is None or last is None else last.ts_us - first.ts_us
