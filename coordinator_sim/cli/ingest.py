@@ -158,6 +158,7 @@ def write_trace(
     from coordinator_sim.cli.progress import progress_bar
     from coordinator_sim.ingest.merging import TimedLog, merge_logs
     from coordinator_sim.ingest.run_directory import RunDirectoryWriter
+    from coordinator_sim.trace.history import steadied_trace
 
     total = sum(one.path.stat().st_size for one in imports)
     with (
@@ -169,7 +170,7 @@ def write_trace(
         for one in imports:
             one.reader = LogReader(one.path, progress.of(one.path))
             logs.append(TimedLog(first_time(one.path, zone), events_of(one, zone, keep_raw)))
-        for event in merge_logs(logs):
+        for event in steadied_trace(merge_logs(logs)):
             writer.record(event)
     for one in imports:
         if one.reader is not None:

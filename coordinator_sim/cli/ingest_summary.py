@@ -71,11 +71,31 @@ def print_tables(imports: "list[Import]", out: Path) -> None:
         typer.echo("")
     if total.clock_regressions:
         typer.echo(f"Times run backwards at {total.clock_regressions} lines; line order was kept.")
+        for name, line, back_us in _set_backs(imports)[:_PATTERNS_SHOWN]:
+            typer.echo(
+                f"  {name}, line {line}: the clock goes back by {_shown(back_us)}; the times after "
+                "it count on. If summer time ended there, name the brokers' zone with --tz."
+            )
     if total.timeless:
         typer.echo(
             f"{total.timeless} events have no time of their own, but that of the line before."
         )
     typer.echo(f"{total.events} events written to {out}")
+
+
+def _set_backs(imports: "list[Import]") -> list[tuple[str, int, int]]:
+    """File, line and microseconds of every clock that was set back."""
+    return [
+        (one.path.name, line, back_us)
+        for one in imports
+        for line, back_us in one.summary.set_backs.items()
+    ]
+
+
+def _shown(duration_us: int) -> str:
+    """Hours, minutes and seconds."""
+    seconds = round(duration_us / 1_000_000)
+    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
 def _common_folder(paths: list[Path]) -> Path:
@@ -118,6 +138,7 @@ def _counts(summary: IngestSummary) -> dict[str, object]:
         "unparsed": summary.unparsed,
         "continuations": summary.continuations,
         "clock_regressions": summary.clock_regressions,
+        "set_back_lines": list(summary.set_backs),
         "timeless": summary.timeless,
         "events": summary.events,
         "groups": len(summary.groups),

@@ -26,7 +26,8 @@ from coordinator_sim.ingest.event_builder import (
 )
 from coordinator_sim.ingest.fingerprint import Fingerprint
 from coordinator_sim.ingest.incarnations import IncarnationCounter
-from coordinator_sim.ingest.instants import Instant, InstantReader
+from coordinator_sim.ingest.instants import InstantReader
+from coordinator_sim.ingest.line_clock import LineClock
 from coordinator_sim.ingest.messages import find
 from coordinator_sim.ingest.summary import IngestSummary
 from coordinator_sim.ingest.text import clean, is_open, is_stack_trace, pattern_of
@@ -122,6 +123,7 @@ class BrokerLog:
         self._unfinished: _Unfinished | None = None
         self._previous = ""
         self._last_ts_us: int | None = None
+        self._clocks: dict[tuple[bool, str], LineClock] = {}
         self._seen_tail = False
         self._departures: dict[str, TraceEvent] = {}
         self._timeless: list[TraceEvent] = []
@@ -244,7 +246,7 @@ class BrokerLog:
             self._seen_tail = (
                 envelope.has_tail or peel(clean(self._previous), self._reader).has_tail
             )
-        ts_us, kind, err_us = self._time_of(envelope.instant)
+        ts_us, kind, err_us = self._time_of(number, envelope)
         line = Line(number, envelope, ts_us, kind, err_us, self._is_truncated(envelope), raw)
         events = self._events_of(line)
         if events is None:
@@ -253,10 +255,17 @@ class BrokerLog:
         for event in events:
             self._emit(event)
 
-    def _time_of(self, instant: Instant | None) -> tuple[int, TimeKind, int]:
+    def _time_of(self, number: int, envelope: Envelope) -> tuple[int, TimeKind, int]:
+        """When the line was written: brokers and clients in one log have clocks of their own."""
+        instant = envelope.instant
         if instant is None:
             return self._last_ts_us or 0, TimeKind.INFERRED, 0
-        return instant.ts_us, TimeKind.LOGGED, instant.err_us
+        writer = (_is_brokers(envelope), envelope.layout)
+        time = self._clocks.setdefault(writer, LineClock()).read(instant)
+        if time.set_back_us:
+            self.summary.set_backs[number] = time.set_back_us
+        kind = TimeKind.LOGGED if time.is_measured else TimeKind.INFERRED
+        return time.ts_us, kind, time.err_us
 
     def _is_truncated(self, envelope: Envelope) -> bool:
         if envelope.has_tail:
@@ -329,12 +338,13 @@ class BrokerLog:
         return [msgspec.structs.replace(events[0], attrs=attrs), *events[1:]]
 
     def _emit(self, event: TraceEvent) -> None:
-        if event.ts_kind is TimeKind.INFERRED and self._last_ts_us is None:
+        is_inferred = event.ts_kind is TimeKind.INFERRED
+        if is_inferred and self._last_ts_us is None:
             self._timeless.append(event)
             return
         if self._last_ts_us is None:
             self._release_timeless(event.ts_us)
-        elif event.ts_us < self._last_ts_us:
+        elif event.ts_us < self._last_ts_us or (is_inferred and event.ts_err_us):
             self.summary.clock_regressions += 1
         self._last_ts_us = event.ts_us
         self._release(self._with_cause(event))

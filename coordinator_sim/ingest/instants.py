@@ -46,6 +46,8 @@ class Instant(Struct, frozen=True):
         ts_us: Microseconds since the epoch, UTC.
         err_us: 1 000 000 for whole seconds, 1 000 for milliseconds, 1 for finer ones.
         zoned: The text itself names the zone.
+        repeat_us: How much later it was if the clocks had already gone back: not 0 in the hour
+            that the end of summer time repeats.
         start: Index of its first character.
         end: Index past its last character.
     """
@@ -55,17 +57,18 @@ class Instant(Struct, frozen=True):
     zoned: bool
     start: int = 0
     end: int = 0
+    repeat_us: int = 0
 
 
 class InstantReader:
     """Reads instants of one log; local times are in the zone given.
 
-    A local hour that a clock change repeats is read as its first occurrence.
+    A local hour that a clock change repeats is read as its first occurrence, and marked.
     """
 
     def __init__(self, tz: tzinfo) -> None:
         self._tz = tz
-        self._minutes: dict[tuple[str, ...], int] = {}
+        self._minutes: dict[tuple[str, ...], tuple[int, int]] = {}
 
     def find_all(self, text: str) -> list[Instant]:
         """Every instant in the text, in order of position; empty when there is none."""
@@ -83,17 +86,17 @@ class InstantReader:
         """The instant of a `yyyy-MM-dd HH:mm:ss,SSS` text, the layout of Kafka's own files."""
         key = (text[:4], text[5:7], "", text[8:10], text[11:13], text[14:16], "", "")
         try:
-            minute_us = self._minute_of(key)
+            minute_us, repeat_us = self._minute_of(key)
         except ValueError:
             return None
         ts_us = minute_us + int(text[17:19]) * _US + int(text[20:23]) * 1_000
-        return Instant(ts_us, 1_000, zoned=False, start=0, end=len(text))
+        return Instant(ts_us, 1_000, zoned=False, start=0, end=len(text), repeat_us=repeat_us)
 
     def _instant(self, match: re.Match[str]) -> Instant | None:
         parts = match.groupdict()
         fraction = parts["f"] or ""
         try:
-            minute_us = self._minute_of(
+            minute_us, repeat_us = self._minute_of(
                 tuple(
                     parts.get(name) or "" for name in ("y", "mo", "mon", "d", "h", "mi", "ap", "z")
                 )
@@ -107,9 +110,10 @@ class InstantReader:
             parts["z"] is not None,
             match.start(),
             match.end(),
+            repeat_us,
         )
 
-    def _minute_of(self, key: tuple[str, ...]) -> int:
+    def _minute_of(self, key: tuple[str, ...]) -> tuple[int, int]:
         known = self._minutes.get(key)
         if known is None:
             if len(self._minutes) >= _CACHE_LIMIT:
@@ -128,7 +132,8 @@ def from_number(value: float) -> Instant | None:
     return Instant(round(value * 1_000) * 1_000, err_us, zoned=True)
 
 
-def _to_minute_us(key: tuple[str, ...], tz: tzinfo) -> int:
+def _to_minute_us(key: tuple[str, ...], tz: tzinfo) -> tuple[int, int]:
+    """A minute of the local clock, and how much later its second occurrence is; 0 for none."""
     year_text, month_text, month_name, day, hour_text, minute, half, zone = key
     year = int(year_text) + (2000 if len(year_text) == len("yy") else 0)
     month = int(month_text) if month_text else _MONTHS.get(month_name.lower(), 0)
@@ -136,15 +141,23 @@ def _to_minute_us(key: tuple[str, ...], tz: tzinfo) -> int:
     if half:
         hour = hour % _NOON + (_NOON if half == "PM" else 0)
     naive = datetime(year, month, int(day), hour, int(minute))  # noqa: DTZ001 - zone follows
+    repeat = timedelta()
     if not zone:
         instant = naive.replace(tzinfo=tz)
+        repeat = max(repeat, (instant.utcoffset() or repeat) - _second_offset(instant))
     elif zone in _UTC_NAMES:
         instant = naive.replace(tzinfo=UTC)
     else:
         digits = zone[1:].replace(":", "")
         offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
         instant = (naive - offset if zone[0] == "+" else naive + offset).replace(tzinfo=UTC)
-    return (instant - _EPOCH) // timedelta(microseconds=1)
+    microsecond = timedelta(microseconds=1)
+    return (instant - _EPOCH) // microsecond, repeat // microsecond
+
+
+def _second_offset(instant: datetime) -> timedelta:
+    """The distance to UTC after a clock change that this local time lies in, if it does."""
+    return instant.replace(fold=1).utcoffset() or timedelta()
 
 
 def _error_us(fraction_digits: int) -> int:

@@ -29,6 +29,8 @@ class IngestSummary:
     """Lines that were joined to the line before."""
     clock_regressions: int = 0
     """Events whose time is before that of an earlier line."""
+    set_backs: dict[int, int] = field(default_factory=dict)
+    """By line number, by how many microseconds the clock was set back just before the line."""
     timeless: int = 0
     """Events of lines without a time of their own, placed at the line before."""
     by_event: dict[Event, int] = field(default_factory=dict)
@@ -46,7 +48,7 @@ class IngestSummary:
     def count_event(self, event: TraceEvent) -> None:
         """Count one event that leaves the importer."""
         self.by_event[event.event] = self.by_event.get(event.event, 0) + 1
-        if event.ts_kind is TimeKind.INFERRED:
+        if event.ts_kind is TimeKind.INFERRED and not event.ts_err_us:
             self.timeless += 1
         if event.group_id is not None:
             self.groups.add(event.group_id)

@@ -27,7 +27,7 @@ from coordinator_sim.protocol.requests import GroupRequest
 from coordinator_sim.protocol.states import GroupState
 from coordinator_sim.protocol.table_order import TABLE_ORDERS
 from coordinator_sim.replay import players as requests
-from coordinator_sim.replay.plan import NEVER_MS, Ending, GroupPlan, Script, Step, StepKind
+from coordinator_sim.replay.plan import NEVER_MS, After, Ending, GroupPlan, Script, Step, StepKind
 from coordinator_sim.replay.players import (
     DIRECT_JOIN_VERSION,
     HEARTBEAT_VERSION,
@@ -47,9 +47,12 @@ from coordinator_sim.trace.history import LINE_SKEW_MS
 _STEP: Final = 0
 _REJOIN: Final = 1
 _ALARM: Final = 2
-_FOLLOWER_SYNC: Final = 3
-_LEADER_SYNC: Final = 4
+_AFTER_JOIN: Final = 3
+_FOLLOWER_SYNC: Final = 4
+_LEADER_SYNC: Final = 5
+_AFTER_SYNC: Final = 6
 """Order of what happens in one millisecond, after the timers that are due in it."""
+_STEP_RANKS: Final = {After.NOTHING: _STEP, After.JOIN: _AFTER_JOIN, After.SYNC: _AFTER_SYNC}
 _LEFT_OUT: Final = frozenset({Event.HEARTBEAT, Event.ASSIGNED, Event.EMPTY_ASSIGNMENT})
 """Not told in a replay's own trace: the source determines neither."""
 
@@ -108,7 +111,7 @@ class Driver:
         """Carry the plan out and give what the coordinator told, in order."""
         self._load()
         for step in self._plan.steps:
-            self._at(step.at_ms, _STEP, self._stepper(step))
+            self._at(step.at_ms, _STEP_RANKS[step.after], self._stepper(step))
         while True:
             due_ms = None if self._holds else self._coordinator.wake_up_ms()
             next_ms = self._queue[0][0] if self._queue else None

@@ -4,7 +4,7 @@ Data only: who takes part and when each acts. `planner` derives it, `driver` car
 """
 
 from dataclasses import dataclass, field
-from enum import Enum, unique
+from enum import Enum, IntEnum, unique
 from typing import Final
 
 from msgspec import Struct
@@ -73,16 +73,27 @@ class StepKind(Enum):
     CLEAN_UP = "clean up"
 
 
+@unique
+class After(IntEnum):
+    """What of the running rebalance the lines of the same millisecond put before a step."""
+
+    NOTHING = 0
+    JOIN = 1
+    SYNC = 2
+
+
 class Step(Struct, frozen=True, kw_only=True):
     """One outside cause at its line.
 
     Args:
+        after: What happens first, of all that happens in its millisecond.
         actors: Who acts, by index; several leave in one request.
         changes_protocol: The JoinGroup no longer offers the selected protocol.
     """
 
     at_ms: int
     kind: StepKind
+    after: After = After.NOTHING
     actors: tuple[int, ...] = ()
     changes_protocol: bool = False
 

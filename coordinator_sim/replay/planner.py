@@ -8,10 +8,21 @@ names, and where nothing is counted there are as few of them as the lines allow.
 from itertools import islice
 from typing import Final
 
+from msgspec.structs import replace
+
 from coordinator_sim.protocol.states import GroupState
 from coordinator_sim.replay.casting import cast
 from coordinator_sim.replay.names import instance_of, members_of, old_member_of
-from coordinator_sim.replay.plan import NEVER_MS, Actor, Ending, GroupPlan, Script, Step, StepKind
+from coordinator_sim.replay.plan import (
+    NEVER_MS,
+    Actor,
+    After,
+    Ending,
+    GroupPlan,
+    Script,
+    Step,
+    StepKind,
+)
 from coordinator_sim.replay.roster import Roster
 from coordinator_sim.replay.timeouts import fit_timeouts
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
@@ -32,6 +43,11 @@ _REJOINS: Final = frozenset(
         RebalanceReason.MEMBER_REJOIN,
     }
 )
+_PHASES: Final = {
+    Event.JOIN_COMPLETE: After.JOIN,
+    Event.GROUP_EMPTY: After.JOIN,
+    Event.SYNC_LEADER: After.SYNC,
+}
 _UNLOADS: Final = frozenset({Event.COORD_RESIGNED, Event.UNLOAD_DONE, Event.GROUP_UNLOADED})
 _STEP_ORDER: Final = {
     StepKind.ASK_ID: 0,
@@ -60,7 +76,7 @@ def plan_episode(episode: Episode) -> GroupPlan:
         _Planner(plan).run()
         cast(plan)
         fit_timeouts(plan)
-        plan.steps.sort(key=lambda step: (step.at_ms, _STEP_ORDER[step.kind]))
+        plan.steps.sort(key=lambda step: (step.at_ms, step.after, _STEP_ORDER[step.kind]))
         _say_what_is_assumed(plan)
     return plan
 
@@ -80,11 +96,13 @@ class _Planner:
         lines = plan.episode.lines
         self._roster = Roster(plan, _mentions(lines), _never_members(lines))
         self._index = 0
+        self._after = (0, After.NOTHING)
 
     def run(self) -> None:
         """Fill the plan."""
         for index, line in enumerate(self._plan.episode.lines):
             self._index = index
+            known = len(self._plan.steps)
             rebalance = self._starts.get(id(line))
             if rebalance is not None:
                 self._begin(rebalance)
@@ -92,6 +110,21 @@ class _Planner:
             if line.event is Event.GROUP_LOADED:
                 self._load(line)
             self._read(line, line.ts_us // 1000)
+            self._put_in_line_order(line, known)
+
+    def _put_in_line_order(self, line: TraceEvent, known: int) -> None:
+        """Say which of the steps that this line added come after lines of their millisecond."""
+        ends = _PHASES.get(line.event)
+        if ends is not None:
+            self._after = (line.ts_us // 1000, ends)
+            return
+        at_ms, after = self._after
+        if line.ts_us // 1000 != at_ms:
+            return
+        steps = self._plan.steps
+        steps[known:] = [
+            replace(step, after=after) if step.at_ms == at_ms else step for step in steps[known:]
+        ]
 
     def _note_state(self, line: TraceEvent) -> None:
         """A line may say that the group is Empty: then nobody can have been there before."""

@@ -47,6 +47,15 @@ COORDINATOR_EVENTS: Final = _REBALANCE_LINES | {
     *ENDS_COORDINATOR,
 }
 """What a coordinator tells of a group's life: the events that a history is made of."""
+_CAUSES: Final = frozenset(
+    {
+        Event.MEMBER_ADDED,
+        Event.MEMBER_LEFT,
+        Event.MEMBER_FAILED,
+        Event.MEMBER_KICKED,
+        Event.STATIC_REPLACED,
+    }
+)
 CLIENT_SOURCES: Final = frozenset({Source.CONSUMER_LOG, Source.CONNECT_LOG})
 """Logs of clients repeat what a coordinator tells, later and by other clocks."""
 
@@ -124,19 +133,54 @@ def steadied(lines: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
 
     The order of lines is what happened; a time is a measurement of it. A line whose time lies
     before the line above it takes the time above, marked as inferred and as uncertain by as much
-    as its clock was behind.
+    as its clock was behind; one that tells why a rebalance begins takes the time of its beginning.
     """
+    return _with_causes_in_time(_never_earlier(lines))
+
+
+def _never_earlier(lines: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
     last_us: int | None = None
     for line in lines:
-        if line.event not in COORDINATOR_EVENTS:
-            yield line
+        fits = line.event not in COORDINATOR_EVENTS or last_us is None or line.ts_us >= last_us
+        told = line if fits or last_us is None else _held_still(line, last_us)
+        if told.event in COORDINATOR_EVENTS:
+            last_us = told.ts_us
+        yield told
+
+
+def _with_causes_in_time(lines: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
+    """A member's coming or going without a time to trust is when the rebalance after it begins."""
+    held: list[TraceEvent] = []
+    for line in lines:
+        if line.event in _CAUSES and (held or (line.ts_kind is TimeKind.INFERRED)):
+            held.append(line)
             continue
-        if last_us is not None and line.ts_us < last_us:
-            err_us = max(line.ts_err_us, last_us - line.ts_us)
-            yield replace(line, ts_us=last_us, ts_kind=TimeKind.INFERRED, ts_err_us=err_us)
-        else:
-            last_us = line.ts_us
-            yield line
+        begins = line.event is Event.PREPARE_REBALANCE
+        for cause in held:
+            is_early = begins and cause.ts_kind is TimeKind.INFERRED
+            yield replace(cause, ts_us=line.ts_us) if is_early else cause
+        held.clear()
+        yield line
+    yield from held
+
+
+def steadied_trace(events: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
+    """The events of a trace in their order, each group's times steadied as `steadied` does."""
+    last_us: dict[str, int] = {}
+    for event in events:
+        group_id = event.group_id
+        if group_id is None or event.event not in COORDINATOR_EVENTS:
+            yield event
+            continue
+        before_us = last_us.get(group_id, event.ts_us)
+        told = event if event.ts_us >= before_us else _held_still(event, before_us)
+        last_us[group_id] = told.ts_us
+        yield told
+
+
+def _held_still(line: TraceEvent, last_us: int) -> TraceEvent:
+    err_us = max(line.ts_err_us, last_us - line.ts_us)
+    return replace(line, ts_us=last_us, ts_kind=TimeKind.INFERRED, ts_err_us=err_us)
 
 
 def episodes_of(group_id: str, lines: Iterable[TraceEvent]) -> list[Episode]:

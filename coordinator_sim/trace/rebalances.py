@@ -17,6 +17,8 @@ FOLLOW_UP_REASON: Final = "need to revoke partitions and re-join"
 FOLLOW_UP_US: Final = 1_000_000
 CHAIN_GAP_US: Final = 30_000_000
 """Rebalances closer than this belong to one disturbance (definition of convergence time)."""
+_LIKE_US: Final = 1_000_000
+"""Layouts tell times to the millisecond or the second: both are read from one clock."""
 _REJOINS: Final = frozenset({RebalanceReason.LEADER_REJOIN, RebalanceReason.METADATA_CHANGED})
 
 
@@ -117,9 +119,15 @@ class Rebalance(Struct, kw_only=True):
 
     @property
     def is_exact(self) -> bool:
-        """Whether every line that times it has a time of its own that fits the line order."""
-        lines = (self.start, self.joined, self.ended)
-        return all(line is None or line.ts_kind is not TimeKind.INFERRED for line in lines)
+        """Whether every line that times it has a time of its own that fits the line order.
+
+        A clock that was set back in between shows in how uncertain the lines' times are.
+        """
+        lines = [line for line in (self.start, self.joined, self.ended) if line is not None]
+        errors = [line.ts_err_us for line in lines]
+        if max(errors) - min(errors) > _LIKE_US:
+            return False
+        return all(line.ts_kind is not TimeKind.INFERRED for line in lines)
 
     @property
     def start_ms(self) -> int | None:

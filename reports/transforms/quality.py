@@ -46,7 +46,8 @@ def data_quality(
     `assigned_generations`; parse rate `parsed_share`, null for an empty trace.
     """
     file_order = Window.partitionBy(C.TRACE_ID, "source_ref").orderBy(C.ORDINAL)
-    earlier = F.col(C.TS_US) < F.lag(C.TS_US).over(file_order)
+    steadied = (F.col("ts_kind") == "inferred") & (F.col("ts_err_us") > 0)
+    earlier = steadied | (F.col(C.TS_US) < F.lag(C.TS_US).over(file_order))
     seen = (
         events.withColumn("earlier", F.coalesce(earlier, F.expr("false")))
         .groupBy(C.TRACE_ID)
