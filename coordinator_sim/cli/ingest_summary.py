@@ -71,10 +71,10 @@ def print_tables(imports: "list[Import]", out: Path) -> None:
         typer.echo("")
     if total.clock_regressions:
         typer.echo(f"Times run backwards at {total.clock_regressions} lines; line order was kept.")
-        for name, line, back_us in _set_backs(imports)[:_PATTERNS_SHOWN]:
+        for name, number, back_us in _set_backs(imports)[:_PATTERNS_SHOWN]:
             typer.echo(
-                f"  {name}, line {line}: the clock goes back by {_shown(back_us)}; the times after "
-                "it count on. If summer time ended there, name the brokers' zone with --tz."
+                f"  {name}, line {number}: the clock goes back by {_shown(back_us)}; the times "
+                "after it count on. If summer time ended there, name the brokers' zone with --tz."
             )
     if total.timeless:
         typer.echo(

@@ -227,15 +227,23 @@ def print_what_if(console: "Console", report: "ReplayReport") -> None:
     from rich.table import Table
 
     given = " ".join(f"{name}={value}" for name, value in report.settings.items())
-    table = Table(title=f"As it is -> with {given}", title_justify="left")
+    table = Table(title=f"Replayed as it is -> replayed with {given}", title_justify="left")
     for name in _WHAT_IF_COLUMNS:
         table.add_column(name, justify="left" if name in ("group", "outcomes") else "right")
     changed = [entry for entry in report.what_if if entry.differs]
     for entry in changed:
-        table.add_row(_escaped(entry.group_id), *what_if_cells(entry))
+        cells = what_if_cells(entry)
+        if not entry.is_reproduced:
+            cells = [f"~{cell}" for cell in cells]
+        table.add_row(_escaped(entry.group_id), *cells)
     console.print()
     if changed:
         console.print(table)
+    if any(not entry.is_reproduced for entry in changed):
+        console.print(
+            "~: replay does not reproduce this group's source, so neither figure is the source's "
+            "and the difference may not be that of the settings."
+        )
     if len(changed) < len(report.what_if):
         same = len(report.what_if) - len(changed)
         console.print(f"With {given} nothing changes for {counted(same, 'group')}.", markup=False)

@@ -109,7 +109,7 @@ def figures(events: list[TraceEvent], silences: dict[str, int]) -> RunFigures:
         rebalancing_ms=sum(each.length_us or 0 for each in rebalances) // 1000,
         removed=sum(event.event in _REMOVALS for event in events),
         unnoticed_ms=sum(
-            event.ts_us // 1000 - silences[event.member_id]
+            max(0, event.ts_us // 1000 - silences[event.member_id])
             for event in events
             if event.event in _REMOVALS and event.member_id in silences
         ),

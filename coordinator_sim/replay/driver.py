@@ -8,7 +8,6 @@ ends by the trace.
 from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
-from statistics import median_low
 from typing import Final
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult, Reply
@@ -27,6 +26,7 @@ from coordinator_sim.protocol.requests import GroupRequest
 from coordinator_sim.protocol.states import GroupState
 from coordinator_sim.protocol.table_order import TABLE_ORDERS
 from coordinator_sim.replay import players as requests
+from coordinator_sim.replay.pace import usual_join_ms, usual_sync_ms
 from coordinator_sim.replay.plan import NEVER_MS, After, Ending, GroupPlan, Script, Step, StepKind
 from coordinator_sim.replay.players import (
     DIRECT_JOIN_VERSION,
@@ -65,23 +65,35 @@ class Driver:
     Args:
         plan: The plan; it is not changed.
         profile: The Kafka to behave like.
-        settings: Known settings. With any, members react to what the core does instead of
-            following the trace where the two part.
+        settings: Known settings; one that the plan assumes all the same changes nothing.
+        until_ms: Where to end, in a run whose members react: they follow the trace as long as the
+            core does what it tells, and from there on do as clients would. None for a run whose
+            members follow the trace to its last line whatever the core does.
     """
 
-    def __init__(self, plan: GroupPlan, profile: Profile, settings: Settings) -> None:
+    def __init__(
+        self,
+        plan: GroupPlan,
+        profile: Profile,
+        settings: Settings,
+        *,
+        until_ms: int | None = None,
+    ) -> None:
         self.events: list[TraceEvent] = []
         self._plan = plan
         self._profile = profile
         self._settings = settings
         self._group_id = plan.episode.group_id
         delay_ms = settings.group_initial_rebalance_delay_ms
+        if delay_ms == plan.assumed_initial_delay_ms:
+            delay_ms = None
+        self._initial_delay_ms = delay_ms
         config = CoordinatorConfig(
             broker_id=plan.episode.lines[0].broker_id or 0,
             group_min_session_timeout_ms=1,
             group_max_session_timeout_ms=NEVER_MS,
             group_initial_rebalance_delay_ms=delay_ms or 0,
-            group_max_size=settings.group_max_size or _max_size(plan),
+            group_max_size=settings.group_max_size or plan.group_max_size,
             # A log does not tell of the offsets that keep an empty group alive.
             offsets_retention_check_interval_ms=NEVER_MS,
             offsets_commit_timeout_ms=plan.commit_timeout_ms or NEVER_MS,
@@ -98,7 +110,9 @@ class Driver:
         self._queue: list[tuple[int, int, int, _Action]] = []
         self._order = 0
         self._now_ms = plan.load_ms
-        self._horizon_ms = plan.episode.last_ms + _slack_ms(settings)
+        self._reacts = until_ms is not None
+        self._parted = False
+        self._horizon_ms = plan.episode.last_ms if until_ms is None else until_ms
         self._tokens: dict[int, Player] = {}
         self._token = 0
         self._position = -1
@@ -232,9 +246,10 @@ class Driver:
 
     def _session_timeout_ms(self, player: Player) -> int:
         """Its session timeout; one that never fires spares a living member its heartbeats."""
-        known_ms = self._settings.session_timeout_ms
-        expires = player.actor.ending in {Ending.FAILED, Ending.ID_EXPIRED}
-        return known_ms if known_ms is not None and expires else player.actor.session_timeout_ms
+        known_ms, actor = self._settings.session_timeout_ms, player.actor
+        if known_ms is None or actor.ending not in {Ending.FAILED, Ending.ID_EXPIRED}:
+            return actor.session_timeout_ms
+        return max(1, actor.session_timeout_ms + known_ms - actor.nominal_session_timeout_ms)
 
     def _joining_position(self) -> int:
         """Index of the rebalance that a JoinGroup sent now belongs to."""
@@ -247,9 +262,14 @@ class Driver:
 
         One that begins a rebalance counts for that one too.
         """
+        fitted_ms = self._fitted_timeout_ms(position)
         known_ms = self._settings.rebalance_timeout_ms
-        if known_ms is not None:
-            return known_ms
+        if known_ms is None or abs(known_ms - fitted_ms) <= LINE_SKEW_MS:
+            return fitted_ms
+        return known_ms
+
+    def _fitted_timeout_ms(self, position: int) -> int:
+        """The timeout that fires where the trace says that one did."""
         scripts = self._plan.scripts
         chosen_ms = NEVER_MS
         if 0 <= position < len(scripts):
@@ -276,28 +296,56 @@ class Driver:
     def _note(self, event: TraceEvent) -> None:
         if event.event not in _LEFT_OUT:
             self.events.append(event)
+        if self._follows and self._parts(event):
+            self._parted = True
         if event.event is Event.PREPARE_REBALANCE:
             self._begin(event)
         elif event.event in {Event.JOIN_COMPLETE, Event.GROUP_EMPTY}:
             self._holds = False
+
+    @property
+    def _follows(self) -> bool:
+        """Whether members do what the trace tells: the core has done so too, or none reacts."""
+        return not (self._reacts and self._parted)
+
+    def _parts(self, event: TraceEvent) -> bool:
+        """Whether the core does what the trace does not tell, or does it at another time."""
+        if not self._reacts:
+            return False
+        told_ms: int | None = self._now_ms
+        match event.event:
+            case Event.PREPARE_REBALANCE:
+                script = self._by_generation.get(event.generation)
+                told_ms = None if script is None else script.start_ms
+            case Event.JOIN_COMPLETE | Event.GROUP_EMPTY if self._script is not None:
+                told_ms = self._script.done_ms
+            case Event.MEMBER_FAILED | Event.MEMBER_KICKED:
+                ends = [each.actor.ends_ms for each in self._named(event.member_id)]
+                told_ms = ends[-1] if ends else None
+            case _:
+                pass
+        return told_ms is None or abs(told_ms - self._now_ms) > LINE_SKEW_MS
+
+    def _named(self, member_id: str | None) -> list[Player]:
+        return [player for player in self._players if player.member_id == member_id]
 
     def _begin(self, event: TraceEvent) -> None:
         """The group prepares a rebalance: members come back as the trace says they did."""
         self._position += 1
         script = self._script = self._script_of(event)
         initial = event.state_from is GroupState.EMPTY and self._profile.initial_rebalance_delay
-        if initial and self._settings.group_initial_rebalance_delay_ms is None:
+        if initial and self._initial_delay_ms is None:
             self._holds = True
             self._at(self._done_ms(script, is_initial=True), _ALARM, self._release)
         returning = self._returning(script)
         done_ms = self._done_ms(script, is_initial=initial)
         for player in returning:
-            is_last = player is returning[-1] and not _kicks(script)
+            is_last = player is returning[-1] and not (script is not None and script.kicks)
             self._at(done_ms if is_last else self._now_ms, _REJOIN, self._rejoiner(player))
 
     def _script_of(self, event: TraceEvent) -> Script | None:
         """The rebalance of the trace that this one is; None for one the trace does not have."""
-        if self._settings.is_empty:
+        if self._follows:
             return self._by_generation.get(event.generation)
         while self._unused and self._unused[0].start_ms < self._now_ms - LINE_SKEW_MS:
             self._unused.popleft()
@@ -307,16 +355,16 @@ class Driver:
 
     def _done_ms(self, script: Script | None, *, is_initial: bool) -> int:
         """When the join phase that begins now ends, as far as it is up to the members."""
-        if script is None:
-            return self._now_ms + _usual_join_ms(self._plan, is_initial=is_initial)
+        if script is None or (self._reacts and script.done_ms is None):
+            return self._now_ms + usual_join_ms(self._plan, is_initial=is_initial)
         if script.done_ms is None:
             return NEVER_MS * 1_000_000
-        if self._settings.is_empty:
+        if self._follows:
             return script.done_ms
         return self._now_ms + script.done_ms - script.start_ms
 
     def _returning(self, script: Script | None) -> list[Player]:
-        if script is not None and self._settings.is_empty:
+        if script is not None and self._follows:
             return [self._players[index] for index in script.rejoiners]
         planned = set(script.rejoiners) if script is not None else set()
         returning = [
@@ -348,7 +396,7 @@ class Driver:
             self._joined(player, response)
         elif isinstance(response, HeartbeatResponse):
             lost = {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION}
-            if response.error_code in lost and not self._settings.is_empty:
+            if response.error_code in lost and not self._follows:
                 self._come_back(player)
 
     def _joined(self, player: Player, response: JoinGroupResponse) -> None:
@@ -364,7 +412,7 @@ class Driver:
                 player.member_id = response.member_id
                 if player.rejoin_count:
                     self._join(player, JOIN_VERSION)
-            case ErrorCode.UNKNOWN_MEMBER_ID if not self._settings.is_empty:
+            case ErrorCode.UNKNOWN_MEMBER_ID if not self._follows:
                 self._come_back(player)
             case _:
                 player.is_member = False
@@ -415,12 +463,13 @@ class Driver:
     def _sync_ms(self, player: Player) -> int | None:
         """When the leader assigns in the generation that began now; None when nobody syncs."""
         script = self._script
-        if script is not None and self._settings.is_empty:
+        is_cut_off = script is not None and script.is_cut_off and self._reacts
+        if script is not None and self._follows and not is_cut_off:
             return script.sync_ms if player.actor.index in script.synced else None
         never_synced = script is not None and script.sync_ms is None and script.rebalance.followed
         if never_synced or player.is_silent(self._now_ms + LINE_SKEW_MS):
             return None
-        return self._now_ms + _usual_sync_ms(self._plan, script)
+        return self._now_ms + usual_sync_ms(self._plan, script)
 
     def _schedule_heartbeats(self, player: Player) -> None:
         """As late as is safe: twice in three session timeouts, and at the last sign of life."""
@@ -446,46 +495,3 @@ class Driver:
         if at_ms <= self._horizon_ms:
             self._order += 1
             heappush(self._queue, (at_ms, rank, self._order, action))
-
-
-def _max_size(plan: GroupPlan) -> int:
-    """The largest group that the broker allows, as far as the trace tells."""
-    return len(plan.loaded) - 1 if plan.is_over_capacity else NEVER_MS
-
-
-def _slack_ms(settings: Settings) -> int:
-    """How long after the last line known timers may still change the outcome."""
-    return max(
-        settings.session_timeout_ms or 0,
-        settings.rebalance_timeout_ms or 0,
-        settings.group_initial_rebalance_delay_ms or 0,
-    )
-
-
-def _kicks(script: Script | None) -> bool:
-    """Whether the join timer ends its join phase, so that nobody's JoinGroup does."""
-    return script is not None and script.rebalance_timeout_ms != NEVER_MS
-
-
-def _usual_join_ms(plan: GroupPlan, *, is_initial: bool) -> int:
-    """The join phase's usual length in the trace; of initial ones the shortest: it is the delay."""
-    lengths = [
-        script.done_ms - script.start_ms
-        for script in plan.scripts
-        if script.done_ms is not None and script.is_initial == is_initial
-    ]
-    if not lengths:
-        return 0
-    return min(lengths) if is_initial else median_low(lengths)
-
-
-def _usual_sync_ms(plan: GroupPlan, script: Script | None) -> int:
-    """How long the leader takes: as in the trace's own rebalance, or as it usually does."""
-    if script is not None and script.sync_ms is not None and script.done_ms is not None:
-        return script.sync_ms - script.done_ms
-    lengths = [
-        each.sync_ms - each.done_ms
-        for each in plan.scripts
-        if each.sync_ms is not None and each.done_ms is not None
-    ]
-    return median_low(lengths) if lengths else 0

@@ -1,6 +1,7 @@
 """Replays what brokers' logs tell: every group's episodes through the core."""
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import zip_longest
 from typing import Final
 
 from msgspec.structs import replace
@@ -28,7 +29,7 @@ _CONDITIONS: Final = (
     "a member that a line says failed fell silent one session timeout of the source before it",
     "members come and go when the source says so, whatever the settings",
     "in a rebalance that the source has, members rejoin and sync as fast as they did there",
-    "a rebalance that the source does not have takes as long as its usual ones",
+    "a rebalance that the source does not have, or leaves open, takes as long as its usual ones",
     "a member that is removed alive joins again at once",
 )
 """What a changed run rests on, beside the assumptions of the plain one."""
@@ -44,8 +45,9 @@ def replay_log(
 ) -> ReplayResult:
     """Replay what brokers' logs tell.
 
-    Every group is replayed as it is. With settings it is replayed a second time with them, and the
-    report says what they change. `on_progress` is told how many events are done.
+    Every group is replayed as it is. With settings it is replayed twice more, by members that
+    react: under the assumptions and with the settings. The difference of these two is what the
+    settings change. `on_progress` is told how many events are done.
     """
     report = ReplayReport(trace_id=info.trace_id, settings=settings.given)
     lines = list(_replayable(events, info, report))
@@ -125,7 +127,7 @@ def _replay_episodes(
     told: list[TraceEvent] = []
     as_is: list[RunFigures] = []
     changed: list[RunFigures] = []
-    for episode in episodes:
+    for episode, following in zip_longest(episodes, episodes[1:]):
         plan = plan_episode(episode)
         silences = {
             actor.name: actor.silent_ms
@@ -133,10 +135,12 @@ def _replay_episodes(
             if actor.name is not None and actor.silent_ms is not None
         }
         events = _drive(plan, profile, UNKNOWN)
-        as_is.append(figures(events, silences))
         _judge(plan, events, fidelity)
         if not settings.is_empty:
-            events = _drive(plan, profile, settings)
+            until_ms = _until_ms(episode, following, settings)
+            plain = _drive(plan, profile, UNKNOWN, until_ms=until_ms)
+            as_is.append(figures(plain, silences))
+            events = _drive(plan, profile, settings, until_ms=until_ms)
             changed.append(figures(events, silences))
         told.extend(events)
     if changed:
@@ -144,6 +148,7 @@ def _replay_episodes(
             WhatIf(
                 source_ref=fidelity.source_ref,
                 group_id=fidelity.group_id,
+                is_reproduced=fidelity.is_reproduced,
                 as_is=_sum(as_is),
                 with_settings=_sum(changed),
             )
@@ -151,11 +156,21 @@ def _replay_episodes(
     return told
 
 
-def _drive(plan: GroupPlan, profile: Profile, settings: Settings) -> list[TraceEvent]:
+def _until_ms(episode: Episode, following: Episode | None, settings: Settings) -> int:
+    """How far both runs of a comparison go: until no timer is left, or the next episode begins."""
+    until_ms = episode.last_ms + settings.slack_ms
+    if following is not None:
+        until_ms = min(until_ms, following.first_ms - 1)
+    return max(episode.last_ms, until_ms)
+
+
+def _drive(
+    plan: GroupPlan, profile: Profile, settings: Settings, *, until_ms: int | None = None
+) -> list[TraceEvent]:
     """The core's events from the source's first line on."""
     first_us = plan.episode.first_ms * 1000
     incarnation = plan.episode.incarnation
-    events = Driver(plan, profile, settings).run()
+    events = Driver(plan, profile, settings, until_ms=until_ms).run()
     return [
         replace(event, incarnation=incarnation) if incarnation else event
         for event in events

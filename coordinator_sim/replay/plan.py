@@ -39,6 +39,8 @@ class Actor:
         arrives_ms: When the JoinGroup that makes it a member comes.
         ends_ms: When its membership ends.
         session_timeout_ms: Chosen so that it expires at `ends_ms` when it fails, never otherwise.
+        nominal_session_timeout_ms: The configured value that stands for; the chosen one is less
+            by what lines are written late.
         silent_ms: When its last sign of life comes; None for a member that does not fail.
     """
 
@@ -52,6 +54,7 @@ class Actor:
     ends_ms: int | None = None
     ending: Ending | None = None
     session_timeout_ms: int = NEVER_MS
+    nominal_session_timeout_ms: int = NEVER_MS
     silent_ms: int | None = None
 
     @property
@@ -129,6 +132,16 @@ class Script:
     rebalance_timeout_ms: int = NEVER_MS
     sync_timeout_ms: int = NEVER_MS
 
+    @property
+    def kicks(self) -> bool:
+        """Whether the join timer ends its join phase, so that nobody's JoinGroup does."""
+        return self.rebalance_timeout_ms != NEVER_MS
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the trace ends before its leader assigns."""
+        return self.sync_ms is None and not self.rebalance.followed
+
 
 @dataclass(slots=True, eq=False)
 class GroupPlan:
@@ -143,6 +156,7 @@ class GroupPlan:
         commit_timeout_ms: How long an assignment that cannot be stored waits for replicas; None
             where none waits.
         assumed_session_timeout_ms: Of members that fail, where no line tells it.
+        assumed_initial_delay_ms: Of join phases of a group that was Empty; None without any.
     """
 
     episode: Episode
@@ -155,5 +169,11 @@ class GroupPlan:
     assumed: list[str] = field(default_factory=list)
     unexplained: list[str] = field(default_factory=list)
     assumed_session_timeout_ms: int | None = None
+    assumed_initial_delay_ms: int | None = None
     is_over_capacity: bool = False
     commit_timeout_ms: int | None = None
+
+    @property
+    def group_max_size(self) -> int:
+        """The largest group that the broker allows, as far as the trace tells."""
+        return len(self.loaded) - 1 if self.is_over_capacity else NEVER_MS

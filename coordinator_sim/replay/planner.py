@@ -462,9 +462,10 @@ def _say_what_is_assumed(plan: GroupPlan) -> None:
         plan.assumed.append(
             "members rejoin when their rebalance begins, the last when its join phase ends"
         )
-    if any(script.is_initial for script in plan.scripts):
+    if plan.assumed_initial_delay_ms is not None:
         plan.assumed.append(
-            "the initial delay ends where a join phase of a group that was Empty ends"
+            f"group.initial.rebalance.delay.ms={plan.assumed_initial_delay_ms}: the initial delay "
+            "ends where a join phase of a group that was Empty ends"
         )
     if plan.commit_timeout_ms is not None:
         plan.assumed.append(

@@ -85,7 +85,8 @@ class RunFigures(Struct, frozen=True, kw_only=True):
         join_ms: All join phases together.
         rebalancing_ms: All time from the start of a rebalance to its end.
         removed: Members that failed or were removed because they did not come back in time.
-        unnoticed_ms: Between a failed member's last sign of life and its removal, all together.
+        unnoticed_ms: Between a dead member's last sign of life and its removal, all together; a
+            member that is removed alive adds nothing.
     """
 
     rebalances: int
@@ -98,10 +99,17 @@ class RunFigures(Struct, frozen=True, kw_only=True):
 
 
 class WhatIf(Struct, frozen=True, kw_only=True):
-    """A group replayed as it is and with other settings."""
+    """A group replayed twice: with what is assumed, and with other settings.
+
+    Args:
+        is_reproduced: Whether the plain replay of the group does what its source tells. Without
+            that both runs differ from the source, and their difference need not be the settings'.
+        as_is: The run under the assumptions; never the source's own figures.
+    """
 
     source_ref: str | None
     group_id: str
+    is_reproduced: bool
     as_is: RunFigures
     with_settings: RunFigures
 

@@ -31,6 +31,15 @@ class Settings(Struct, frozen=True, kw_only=True):
         }
 
     @property
+    def slack_ms(self) -> int:
+        """How long after the last line known timers may still change the outcome."""
+        return max(
+            self.session_timeout_ms or 0,
+            self.rebalance_timeout_ms or 0,
+            self.group_initial_rebalance_delay_ms or 0,
+        )
+
+    @property
     def is_empty(self) -> bool:
         """Whether nothing was given."""
         return not self.given

@@ -10,6 +10,8 @@ from coordinator_sim.replay.names import members_of
 from coordinator_sim.replay.plan import Actor, Ending, GroupPlan, Step, StepKind
 from coordinator_sim.trace.history import LINE_SKEW_MS
 
+USUAL_INITIAL_DELAYS_MS: Final = (3_000, 0)
+"""Kafka's default, and that of the server.properties it ships."""
 USUAL_SESSION_TIMEOUTS_MS: Final = (45_000, 30_000, 10_000, 6_000)
 """Defaults of the Java consumer since 3.0, of others, of the Java consumer before, the minimum."""
 
@@ -19,7 +21,10 @@ def fit_timeouts(plan: GroupPlan) -> None:
     _fit_sessions(plan)
     for actor in plan.actors:
         if actor.ending is Ending.ID_EXPIRED and actor.asked_ms is not None:
-            actor.session_timeout_ms = max(1, (actor.ends_ms or 0) - actor.asked_ms)
+            waited_ms = max(1, (actor.ends_ms or 0) - actor.asked_ms)
+            actor.session_timeout_ms = waited_ms
+            actor.nominal_session_timeout_ms = _nearby(waited_ms, USUAL_SESSION_TIMEOUTS_MS)
+    plan.assumed_initial_delay_ms = _initial_delay_ms(plan)
     for actor in plan.actors:
         if _begins_unseen(plan, actor):
             _let_leave(plan, actor)
@@ -66,6 +71,7 @@ def _fit_sessions(plan: GroupPlan) -> None:
             timeout_ms = _usual(latest)
             plan.assumed_session_timeout_ms = timeout_ms
         actor.session_timeout_ms = max(1, min(timeout_ms, bound_ms))
+        actor.nominal_session_timeout_ms = timeout_ms
         actor.silent_ms = (actor.ends_ms or 0) - actor.session_timeout_ms
 
 
@@ -86,6 +92,21 @@ def _usual(bound_ms: int | None) -> int:
         return USUAL_SESSION_TIMEOUTS_MS[0]
     allowed_ms = bound_ms + LINE_SKEW_MS
     return next((each for each in USUAL_SESSION_TIMEOUTS_MS if each <= allowed_ms), bound_ms)
+
+
+def _nearby(duration_ms: int, usual: tuple[int, ...]) -> int:
+    """The usual value that a measured duration stands for, if lines are that near to it."""
+    return next((each for each in usual if abs(duration_ms - each) <= LINE_SKEW_MS), duration_ms)
+
+
+def _initial_delay_ms(plan: GroupPlan) -> int | None:
+    """The initial delay that the shortest join phase of a group that was Empty stands for."""
+    lengths = [
+        script.done_ms - script.start_ms
+        for script in plan.scripts
+        if script.is_initial and script.done_ms is not None
+    ]
+    return _nearby(min(lengths), USUAL_INITIAL_DELAYS_MS) if lengths else None
 
 
 def _kicked(plan: GroupPlan) -> dict[int, list[Actor]]:

@@ -238,7 +238,7 @@ def test_replay_with_settings_tells_what_changes(run_directory: Path) -> None:
     """The table of what if: before and after, where they differ."""
     text = output_of("replay", run_directory, "--set", "session.timeout.ms=20000")
 
-    assert "As it is -> with session.timeout.ms=20000" in text
+    assert "Replayed as it is -> replayed with session.timeout.ms=20000" in text
     assert "10.000 s -> 20.000 s" in text
 
 

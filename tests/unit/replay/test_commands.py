@@ -46,7 +46,7 @@ def test_replay_prints_the_fidelity_table(trace: Path) -> None:
 def test_replay_with_settings_says_what_the_difference_rests_on(trace: Path) -> None:
     """A what-if is conditional, and the conditions are beside it."""
     done = CliRunner().invoke(app, ["replay", str(trace), "--set", "session.timeout.ms=60000"])
-    assert "As it is -> with session.timeout.ms=60000" in done.stdout
+    assert "Replayed as it is -> replayed with session.timeout.ms=60000" in done.stdout
     assert "This difference is conditional on the assumptions above" in done.stdout
 
 

@@ -1,0 +1,141 @@
+"""A setting at the value that replay assumes changes nothing, in drawn runs and in real logs."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from coordinator_sim.ingest.broker_log import parse_broker_log
+from coordinator_sim.log_lines.writer import broker_log
+from coordinator_sim.protocol.profiles import profile_named
+from coordinator_sim.replay.logs import replay_log
+from coordinator_sim.replay.plan import NEVER_MS
+from coordinator_sim.replay.planner import plan_episode
+from coordinator_sim.replay.report import GroupFidelity, ReplayReport
+from coordinator_sim.replay.settings import parse_settings
+from coordinator_sim.scenario import Scenario
+from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
+from coordinator_sim.trace.history import episodes_of, group_lines
+from coordinator_sim.trace.recorder import MemoryRecorder
+from scenarios.strategies import scenarios
+
+REPO = Path(__file__).resolve().parents[2]
+SAMPLES = REPO.parent / "shared" / "samples" / "broker-logs"
+EXAMPLE = REPO / "examples" / "broker-log" / "server.log"
+LOGS = [EXAMPLE, *sorted(SAMPLES.glob("*.log"))]
+INFO = RunInfo(
+    trace_id="t", source=Source.BROKER_LOG, cluster_id="c", version="0", profile="ingested"
+)
+PROFILES = st.sampled_from(("0.10.2", "2.8", "3.9", "4.4"))
+ASSUMED = re.compile(r"((?:session\.timeout|group\.initial\.rebalance\.delay)\.ms)=(\d+)")
+POINTLESS = ("group.max.size=2000000000", "max.poll.interval.ms=2147483647")
+"""No group is so large, and no rebalance takes 25 days."""
+
+
+def events_in(path: Path) -> list[TraceEvent]:
+    """A log's events."""
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        return list(parse_broker_log(lines, source_ref=path.name, tz=UTC))
+
+
+def replayed(events: list[TraceEvent], *texts: str) -> ReplayReport:
+    """The report of a replay with these settings."""
+    return replay_log(events, INFO, parse_settings(texts)).report
+
+
+def assumed_by(group: GroupFidelity) -> Iterator[str]:
+    """The settings that replay assumes for a group, one value for all of its episodes."""
+    found: dict[str, set[str]] = {}
+    for text in group.assumed:
+        for name, value in ASSUMED.findall(text):
+            found.setdefault(name, set()).add(value)
+    for name, values in found.items():
+        if len(values) == 1:
+            yield f"{name}={next(iter(values))}"
+
+
+def groups_with_timeouts(events: list[TraceEvent]) -> set[str]:
+    """Groups whose rebalance timeout removed somebody: another value does matter to them."""
+    return {
+        group_id
+        for group_id, lines in group_lines(events).items()
+        for episode in episodes_of(group_id, lines)
+        for script in plan_episode(episode).scripts
+        if script.kicks or script.sync_timeout_ms != NEVER_MS
+    }
+
+
+def check(events: list[TraceEvent]) -> int:
+    """Assumed values and settings that cannot matter change nothing; gives how many were tried."""
+    groups = replayed(events).groups
+    timed_out = groups_with_timeouts(events)
+    wanted: dict[str, set[str]] = {text: {group.group_id for group in groups} for text in POINTLESS}
+    wanted[POINTLESS[1]] -= timed_out
+    for group in groups:
+        for text in assumed_by(group):
+            wanted.setdefault(text, set()).add(group.group_id)
+    tried = 0
+    for text, group_ids in wanted.items():
+        for entry in replayed(events, text).what_if if group_ids else ():
+            if entry.group_id in group_ids:
+                assert (text, entry.as_is) == (text, entry.with_settings), entry.group_id
+                tried += 1
+    return tried
+
+
+def test_assumed_settings_change_nothing_in_real_logs() -> None:
+    """The example, and logs of 0.10 to 4.x where they are at hand."""
+    assert sum(check(events_in(path)) for path in LOGS) > (50 if SAMPLES.is_dir() else 5)
+
+
+@pytest.mark.parametrize("timeout_ms", [6_000, 30_000, 310_000])
+def test_time_that_a_dead_member_goes_unnoticed_is_never_negative(timeout_ms: int) -> None:
+    """A member that is removed before its last sign of life was not dead."""
+    for path in LOGS:
+        for entry in replayed(events_in(path), f"session.timeout.ms={timeout_ms}").what_if:
+            assert min(entry.as_is.unnoticed_ms, entry.with_settings.unnoticed_ms) >= 0
+
+
+def test_runs_are_compared_with_a_replay_and_not_with_the_log() -> None:
+    """The first figures are those of a replay under the assumptions, whatever is set."""
+    events = events_in(EXAMPLE)
+    figures = {
+        (entry.group_id, entry.as_is.rebalances, entry.as_is.last_generation)
+        for value in (9_000, 20_000)
+        for entry in replayed(events, f"session.timeout.ms={value}").what_if
+    }
+    assert len(figures) == 2
+    assert all(entry.is_reproduced for entry in replayed(events, *POINTLESS).what_if)
+
+
+def check_drawn(scenario: Scenario, seed: int, profile: str) -> None:
+    """A drawn run, told as its broker's log and read again."""
+    recorder = MemoryRecorder()
+    run_scenario(replace(scenario, profile=profile), seed=seed, recorder=recorder)
+    lines = broker_log(recorder.events, profile_named(profile))
+    check(list(parse_broker_log(lines, source_ref="drawn.log", tz=UTC)))
+
+
+@settings(max_examples=10, deadline=None)
+@given(scenario=scenarios(), seed=st.integers(0, 2**16), profile=PROFILES)
+def test_assumed_settings_change_nothing_in_a_few_drawn_runs(
+    scenario: Scenario, seed: int, profile: str
+) -> None:
+    """A small draw of the property below, for every run of the suite."""
+    check_drawn(scenario, seed, profile)
+
+
+@pytest.mark.property
+@settings(deadline=None)
+@given(scenario=scenarios(), seed=st.integers(0, 2**16), profile=PROFILES)
+def test_assumed_settings_change_nothing_in_drawn_runs(
+    scenario: Scenario, seed: int, profile: str
+) -> None:
+    """Whatever happens to a group, what replay assumes is what it replays with."""
+    check_drawn(scenario, seed, profile)
