@@ -91,3 +91,15 @@ def test_first_metadata_of_a_new_topic_has_no_leader_yet(old: ServedCluster) -> 
 
     assert first["errorCode"] == ErrorCode.LEADER_NOT_AVAILABLE
     assert second["errorCode"] == 0
+
+
+def test_topic_on_brokers_that_there_are_not_has_no_leader(old: ServedCluster) -> None:
+    """ZooKeeper takes any broker's id, and the partition waits for it."""
+    assignments = [{"partitionIndex": 0, "brokerIds": [7]}]
+    asked = topic("far", -1, -1, assignments=assignments)
+    request = {"topics": [asked], "timeoutMs": 1_000, "validateOnly": False}
+
+    answer = DataClient(old).call(ApiKey.CREATE_TOPICS, 5, request)
+
+    assert answer["topics"][0]["errorCode"] == 0
+    assert old.image.topics["far"].partitions[0].leader_id == -1
