@@ -21,10 +21,10 @@ from coordinator_sim.mini_broker.configs import Configs
 from coordinator_sim.mini_broker.contract import Call, Family, Handler, Instants, Timed
 from coordinator_sim.mini_broker.data_apis import DataApis, DataSettings
 from coordinator_sim.mini_broker.discovery_api import DiscoveryApi
+from coordinator_sim.mini_broker.draws import DrawBytes, chance, drawn_bytes, drawn_ids
 from coordinator_sim.mini_broker.error_answers import error_answer
 from coordinator_sim.mini_broker.fault_checks import check_fits
-from coordinator_sim.mini_broker.faults import Chance, Faults
-from coordinator_sim.mini_broker.fetch_sessions import DrawId
+from coordinator_sim.mini_broker.faults import Faults
 from coordinator_sim.mini_broker.group_brokers import GroupBrokers
 from coordinator_sim.mini_broker.hosted_partitions import HostedPartitions
 from coordinator_sim.mini_broker.image import NO_LEADER, ClusterImage
@@ -72,8 +72,6 @@ GROUP_COORDINATOR_APIS: Final = frozenset(
 )
 """What the group coordinator of a broker answers, in typed messages."""
 
-DrawBytes = Callable[[int], bytes]
-"""Draws so many bytes."""
 _SESSION_SLOTS: Final = "max.incremental.fetch.session.cache.slots"
 
 TraceSink = Callable[[int, tuple[TraceEvent, ...]], None]
@@ -136,12 +134,12 @@ class ServedCluster:
         )
         self.notices = Notices()
         self.security = Security(
-            self.configs, self.image, settings.users, draw_bytes or _drawn_bytes(settings.seed)
+            self.configs, self.image, settings.users, draw_bytes or drawn_bytes(settings.seed)
         )
         authorizer = authorizer or self.security.authorizer()
         self.access = Access(authorizer)
         self.fenced: dict[int, None] = {}
-        self.faults = Faults(_chance(settings.seed))
+        self.faults = Faults(chance(settings.seed))
         self.agenda = Agenda()
         self.operations = Operations(self)
         self.latest = Instants(0, 0)
@@ -281,7 +279,7 @@ class ServedCluster:
             self.hosted,
             self.access,
             self,
-            draw=_drawn(self.settings.seed),
+            draw=drawn_ids(self.settings.seed),
             gate=self.transactions.brokers,
             settings=DataSettings(
                 fetch_max_bytes=int(str(self.configs.broker_value("fetch.max.bytes"))),
@@ -497,26 +495,3 @@ class ServedCluster:
         """A client is gone."""
         for told in self.notices.disconnected:
             told(connection)
-
-
-def _chance(seed: int) -> Chance:
-    """Draws for fault rules, apart from those of member ids."""
-    ids = SeededIds(seed)
-    return lambda: int(ids.new_uuid()[:8], 16) / 2**32
-
-
-def _drawn(seed: int) -> DrawId:
-    """Draws ids of fetch sessions, apart from those of members."""
-    ids = SeededIds(seed)
-    return lambda low, high: low + int(ids.new_uuid()[:8], 16) % (high - low)
-
-
-def _drawn_bytes(seed: int) -> DrawBytes:
-    """Draws nonces and salts, apart from everything else."""
-    ids = SeededIds(seed)
-
-    def draw(count: int) -> bytes:
-        drawn = b"".join(bytes.fromhex(ids.new_uuid().replace("-", "")) for _ in range(count))
-        return drawn[:count]
-
-    return draw

@@ -14,9 +14,10 @@ from msgspec import Struct
 from coordinator_sim.errors import ConfigError, described
 from coordinator_sim.mini_broker.connection import Connection
 from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.mini_broker.draws import DrawBytes
 from coordinator_sim.mini_broker.kept_cluster import KeptCluster
 from coordinator_sim.mini_broker.operations import BrokerStatus
-from coordinator_sim.mini_broker.served_cluster import DrawBytes, ServedCluster, TraceSink
+from coordinator_sim.mini_broker.served_cluster import ServedCluster, TraceSink
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.mini_broker.slots import Output
 from coordinator_sim.server.clocks import Clock
