@@ -135,7 +135,7 @@ def test_an_unknown_fsync_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_damaged_directory_is_served_when_the_loss_is_accepted(tmp_path: Path) -> None:
-    """The start ends with 2 and names file and loss; with `--accept-loss` it says so and goes on."""
+    """The start ends with 2 and names file and loss; `--accept-loss` says so and goes on."""
     directory = tmp_path / "data"
     with served(directory, signal.SIGTERM) as address:
         asyncio.run(first_life(address))
