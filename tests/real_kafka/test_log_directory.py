@@ -51,6 +51,7 @@ def directory(path: Path) -> LogDirectory:
 def filled(path: Path, now_ms: int) -> list[Path]:
     """Segments of one partition with producers and transactions of every end; all files."""
     opened = directory(path)
+    opened.go_on()
     config = LogConfig(segment_bytes=20_000, index_interval_bytes=500)
     log = PartitionLog("orders", 0, opened.store("orders", 0, bytes(range(16))), config)
     for number in range(300):
