@@ -24,6 +24,7 @@ from coordinator_sim.coordinator.properties import configured
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.image import NO_LEADER
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
+from coordinator_sim.mini_broker.setting_types import settings_of
 from coordinator_sim.mini_broker.settings import ClusterSettings
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
 from coordinator_sim.protocol.profiles import profile_named
@@ -79,7 +80,11 @@ class ServedTarget:
         settings = ClusterSettings(
             profile=profile,
             coordinator=configured(CoordinatorConfig(), properties),
-            given=_UNVERIFIED,
+            given={
+                name: value
+                for name, value in _UNVERIFIED.items()
+                if name in settings_of(profile.name, "broker")
+            },
         )
         server = KafkaServer(settings, self._clock)
         self._server = server

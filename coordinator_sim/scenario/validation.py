@@ -58,7 +58,9 @@ from coordinator_sim.scenario.world import (
     ConstantLatency,
     ConsumerGroupSpec,
     GroupSpec,
+    InternalTopicsSpec,
     LatencyLaw,
+    OffsetHistory,
     TableLatency,
     UniformLatency,
     members_of,
@@ -77,6 +79,9 @@ MAX_BROKERS: Final = 1_000
 MAX_RECORDS: Final = 10_000_000_000
 """Records of an internal topic: counted, but fetched a MiB at a time."""
 MAX_RECORD_BYTES: Final = 1_000_000
+MIN_SEGMENT_BYTES: Final = 1 << 20
+MAX_SEGMENT_BYTES: Final = (1 << 31) - 1
+_MAX_SEGMENTS: Final = 10_000
 """`max.message.bytes` allows not much more."""
 MAX_PARTITIONS: Final = 1_000_000
 """Partitions of one topic, beyond what a Kafka controller serves."""
@@ -258,6 +263,30 @@ def _check_connect(group: ConnectGroupSpec) -> None:
         _within(f"tasks of connector {connector!r}", tasks, 0, MAX_PARTITIONS)
 
 
+def _check_history(topics: InternalTopicsSpec, history: OffsetHistory) -> None:
+    where = "internal_topics.offset_history"
+    if topics.offset_records or topics.offset_end is not None or not topics.exist:
+        raise ScenarioError(
+            f"{where} stands beside offset_records or offset_end, or beside exist=false: "
+            "say how many records there are, or how they came to be"
+        )
+    _within(f"{where}.source_partitions", history.source_partitions, 1, MAX_RECORDS)
+    _within(f"{where}.written_ms", history.written_ms, 0, MAX_TIME_MS)
+    _within(f"{where}.commit_every_ms", history.commit_every_ms, 1, MAX_TIME_MS)
+    _within(f"{where}.segment_ms", history.segment_ms, 1, MAX_TIME_MS)
+    _within(f"{where}.segment_bytes", history.segment_bytes, MIN_SEGMENT_BYTES, MAX_SEGMENT_BYTES)
+    written = history.source_partitions * (history.written_ms // history.commit_every_ms)
+    _within(f"records written by {where}", written, 0, MAX_RECORDS)
+    by_size = written * (topics.offset_record_bytes + 1) // history.segment_bytes
+    by_time = history.written_ms // max(history.segment_ms, history.commit_every_ms)
+    _within(f"segments written by {where}", by_size + by_time, 0, _MAX_SEGMENTS)
+    if not 0 <= history.min_cleanable_dirty_ratio <= 1:
+        raise ScenarioError(
+            f"{where}.min_cleanable_dirty_ratio={history.min_cleanable_dirty_ratio}: "
+            "must be from 0 to 1"
+        )
+
+
 def _check_internal_topics(group: ConnectGroupSpec) -> None:
     topics = group.internal_topics
     for name in ("offset_partitions", "status_partitions"):
@@ -273,6 +302,8 @@ def _check_internal_topics(group: ConnectGroupSpec) -> None:
             )
     if topics.compact_every_ms is not None:
         _within("internal_topics.compact_every_ms", topics.compact_every_ms, 1, MAX_TIME_MS)
+    if topics.offset_history is not None:
+        _check_history(topics, topics.offset_history)
     if topics.offset_end is not None:
         low = topics.offset_records
         _within("internal_topics.offset_end", topics.offset_end, low, MAX_RECORDS)

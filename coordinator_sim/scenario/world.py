@@ -157,6 +157,26 @@ class TopicCosts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     linger_ms: int = 5
 
 
+class OffsetHistory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a topic of source offsets came to be what a worker finds.
+
+    Args:
+        source_partitions: Different keys: what connectors keep an offset of.
+        commit_every_ms: How often each of them has a new one.
+        written_ms: For how long.
+        segment_bytes: `segment.bytes` of the topic; the default is Kafka's, as all that follow.
+        segment_ms: `segment.ms`.
+        min_cleanable_dirty_ratio: `min.cleanable.dirty.ratio`, from 0 to 1.
+    """
+
+    source_partitions: int
+    commit_every_ms: int
+    written_ms: int
+    segment_bytes: int = 1_073_741_824
+    segment_ms: int = 604_800_000
+    min_cleanable_dirty_ratio: float = 0.5
+
+
 class InternalTopicsSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The internal topics of a Connect cluster as its first worker finds them.
 
@@ -169,6 +189,8 @@ class InternalTopicsSpec(Struct, frozen=True, kw_only=True, forbid_unknown_field
         offset_records: Source offsets, counted and spread over the partitions.
         offset_end: Offsets that they are spread over, as compaction leaves them: the sum of the
             partitions' end offsets. None for no holes.
+        offset_history: Tells instead of these two how the source offsets were written and
+            compacted; their numbers follow.
         offset_record_bytes: Of key and value of one.
         status_records: Statuses of connectors long gone, counted likewise.
         status_record_bytes: Of key and value of one.
@@ -185,6 +207,7 @@ class InternalTopicsSpec(Struct, frozen=True, kw_only=True, forbid_unknown_field
     status_partitions: int = 5
     offset_records: int = 0
     offset_end: int | None = None
+    offset_history: OffsetHistory | None = None
     offset_record_bytes: int = 100
     status_records: int = 0
     status_record_bytes: int = 150

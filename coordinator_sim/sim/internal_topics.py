@@ -23,6 +23,7 @@ from coordinator_sim.protocol.resources import ConnectorTaskId
 from coordinator_sim.scenario.work import SinkWork
 from coordinator_sim.scenario.world import ConnectGroupSpec
 from coordinator_sim.sim.data_brokers import DataBrokers
+from coordinator_sim.sim.offset_history import compacted_offsets
 
 _US_PER_MS: Final = 1_000
 SOURCE_CLASS: Final = "SimulatedSource"
@@ -75,11 +76,16 @@ def create_internal_topics(service: DataService, group: ConnectGroupSpec) -> Non
         (names.statuses, spec.status_partitions),
     ):
         service.create_topic(name, partitions, {CLEANUP_POLICY: COMPACT})
+    records, span = spec.offset_records, spec.offset_end or spec.offset_records
+    if spec.offset_history is not None:
+        records, span = compacted_offsets(
+            spec.offset_history, spec.offset_partitions, spec.offset_record_bytes
+        )
     _append_runs(
         service,
         names.offsets,
-        records=spec.offset_records,
-        span=spec.offset_end or spec.offset_records,
+        records=records,
+        span=span,
         record_bytes=spec.offset_record_bytes,
         partitions=spec.offset_partitions,
     )

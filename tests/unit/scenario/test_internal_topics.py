@@ -1,5 +1,6 @@
 """What a scenario may say of a Connect cluster's internal topics."""
 
+import msgspec
 import pytest
 
 from coordinator_sim.errors import ScenarioError
@@ -10,7 +11,17 @@ from coordinator_sim.scenario import (
     scenario_from_json,
     scenario_to_json,
 )
-from coordinator_sim.scenario.world import InternalTopicsSpec, TopicCosts
+from coordinator_sim.scenario.world import InternalTopicsSpec, OffsetHistory, TopicCosts
+
+
+def history(*, offset_records: int = 0, exist: bool = True, **fields: float) -> InternalTopicsSpec:
+    """Topics whose source offsets were written for 30,000 hours."""
+    told = {"source_partitions": 10, "commit_every_ms": 3_600_000, "written_ms": 30_000 * 3_600_000}
+    return InternalTopicsSpec(
+        exist=exist,
+        offset_records=offset_records,
+        offset_history=msgspec.convert({**told, **fields}, OffsetHistory),
+    )
 
 
 def make_scenario(topics: InternalTopicsSpec, connectors: dict[str, int] | None = None) -> Scenario:
@@ -47,6 +58,14 @@ def test_they_are_part_of_the_file() -> None:
         (InternalTopicsSpec(offset_record_bytes=-1), "offset_record_bytes=-1: must be from 0"),
         (InternalTopicsSpec(compact_every_ms=0), "compact_every_ms=0: must be from 1"),
         (InternalTopicsSpec(exist=False, offset_records=1), "topics that do not exist have none"),
+        (history(offset_records=1), "how many records there are, or how they came to be"),
+        (history(exist=False), "how many records there are, or how they came to be"),
+        (history(source_partitions=0), "source_partitions=0: must be from 1"),
+        (history(commit_every_ms=0), "commit_every_ms=0: must be from 1"),
+        (history(segment_bytes=14), "segment_bytes=14: must be from 1048576"),
+        (history(segment_ms=1), "segments written by"),
+        (history(written_ms=10**17), "must be from 0"),
+        (history(min_cleanable_dirty_ratio=1.5), "must be from 0 to 1"),
         (InternalTopicsSpec(costs=TopicCosts(bytes_per_s=0)), "bytes_per_s=0: must be from 1"),
         (InternalTopicsSpec(costs=TopicCosts(record_ns=-1)), "record_ns=-1: must be from 0"),
     ],
