@@ -41,6 +41,14 @@ WorkOption = Annotated[
     bool,
     typer.Option("--work", help="Trace which records are processed; count duplicates and gaps."),
 ]
+SettingsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A setting by Kafka's name, such as session.timeout.ms=10000; may be repeated.",
+    ),
+]
 VariedOption = Annotated[
     bool,
     typer.Option(
@@ -61,14 +69,7 @@ def run(
     seed: Annotated[
         int, typer.Option(help="Seed of all chance; the same seed gives the same trace.")
     ] = 0,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="A setting by Kafka's name, such as session.timeout.ms=10000; may be repeated.",
-        ),
-    ] = None,
+    set_: SettingsOption = None,
     assignor: Annotated[
         str, typer.Option(help="Assignor or Connect protocol instead of the scenario's.")
     ] = "",

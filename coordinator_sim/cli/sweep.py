@@ -116,7 +116,8 @@ def print_choices(summary: "SweepSummary", console: "Console") -> None:
         table.add_column("", no_wrap=True)
         printed = [measure for measure in MEASURES if measure.column != "reprocessed"]
         for measure in printed:
-            table.add_column(measure.word, justify="right", no_wrap=True)
+            word = "interr." if measure.column == "interrupted" else measure.word
+            table.add_column(word, justify="right", no_wrap=True)
         for row in rows:
             cells = [shown(row, measure, stacked=True) for measure in printed]
             table.add_row(choice_name(row["choice"]), *cells)

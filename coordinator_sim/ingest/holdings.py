@@ -168,19 +168,29 @@ def _assigned(
         lives[row.group_id, row.incarnation].append(row)
     for rows in lives.values():
         for row, following in zip_longest(rows, rows[1:]):
-            names = resources[row.resource_list_id]
-            for index, member_key in enumerate(row.member_keys):
-                own = marks.get((row.group_id, member_key), [])
-                for from_us, to_us in _holds(row, following, own, ends_us):
-                    for resource, owner in zip(names, row.owners, strict=False):
-                        if owner == index:
-                            yield Holding(
-                                group_id=row.group_id,
-                                resource=resource,
-                                member_key=member_key,
-                                from_us=from_us,
-                                to_us=to_us,
-                            )
+            yield from _given(row, following, resources[row.resource_list_id], marks, ends_us)
+
+
+def _given(
+    row: GenerationRow,
+    following: GenerationRow | None,
+    names: Sequence[str],
+    marks: dict[tuple[str, str], list[_Mark]],
+    ends_us: int,
+) -> Iterator[Holding]:
+    """What one generation gave its members, for as long as each held it."""
+    for index, member_key in enumerate(row.member_keys):
+        own = marks.get((row.group_id, member_key), [])
+        given = [name for name, owner in zip(names, row.owners, strict=False) if owner == index]
+        for from_us, to_us in _holds(row, following, own, ends_us):
+            for resource in given:
+                yield Holding(
+                    group_id=row.group_id,
+                    resource=resource,
+                    member_key=member_key,
+                    from_us=from_us,
+                    to_us=to_us,
+                )
 
 
 def _holds(
