@@ -15,6 +15,7 @@ from coordinator_sim.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from coordinator_sim.cli.log_files import LogReader
+    from coordinator_sim.ingest.repeats import LogContents
     from coordinator_sim.ingest.summary import IngestSummary
     from coordinator_sim.trace.events import RunInfo, TraceEvent
 
@@ -23,12 +24,16 @@ EXIT_BAD_DATA: Final = 1
 
 @dataclass(slots=True)
 class Import:
-    """One log: where it is, how it is read, what came of it."""
+    """One log: where it is, how it is read, what came of it.
+
+    A copy of another log is not read; one that overlaps others gives only what they have not.
+    """
 
     path: Path
     summary: "IngestSummary"
     reader: "LogReader | None" = None
     problem: str | None = None
+    copy_of: str | None = None
 
 
 @dataclass(slots=True)
@@ -79,9 +84,10 @@ def ingest(
     zone = zone_named(tz)
     imports = prepare(paths)
     info = run_info(imports, tz, cluster)
-    usable = [one for one in imports if one.problem is None]
+    contents = compare_contents(imports)
+    usable = [one for one in imports if one.problem is None and one.copy_of is None]
     if usable:
-        write_trace(usable, zone, info, out=out, trace_format=format_, keep_raw=keep_raw)
+        write_trace(usable, zone, info, contents, out=out, trace_format=format_, keep_raw=keep_raw)
     bad = [one for one in imports if one.problem is not None]
     if not bad and not any(one.summary.events for one in imports):
         raise DataError(
@@ -128,6 +134,20 @@ def prepare(paths: list[Path]) -> list[Import]:
     ]
 
 
+def compare_contents(imports: list[Import]) -> "LogContents":
+    """Mark the copies among the logs, and find those that share lines."""
+    from coordinator_sim.cli.log_files import LogReader
+    from coordinator_sim.ingest.repeats import LogContents
+
+    contents = LogContents()
+    readable = [one for one in imports if one.problem is None]
+    if len(readable) > 1:
+        for one in readable:
+            contents.add(str(one.path), LogReader(one.path, lambda _used: None).lines())
+            one.copy_of = contents.copy_of.get(str(one.path))
+    return contents
+
+
 def run_info(imports: list[Import], tz: str, cluster: str) -> "RunInfo":
     """What the trace shares; the same files and options give the same trace id."""
     from coordinator_sim.trace.events import RunInfo, Source
@@ -148,15 +168,21 @@ def write_trace(
     imports: list[Import],
     zone: tzinfo,
     info: "RunInfo",
+    contents: "LogContents",
     *,
     out: Path,
     trace_format: TraceFormat,
     keep_raw: bool,
 ) -> None:
-    """Read all files side by side, in time order, into the run directory."""
+    """Read all files side by side, in time order, into the run directory.
+
+    Raises:
+        DataError: The logs are those of two clusters.
+    """
     from coordinator_sim.cli.log_files import LogReader
     from coordinator_sim.cli.progress import progress_bar
     from coordinator_sim.ingest.merging import TimedLog, merge_logs
+    from coordinator_sim.ingest.repeats import OneCluster, RepeatedLines
     from coordinator_sim.ingest.run_directory import RunDirectoryWriter
     from coordinator_sim.trace.history import steadied_trace
 
@@ -166,11 +192,23 @@ def write_trace(
         RunDirectoryWriter(out, info, format=trace_format.value, keep_raw=keep_raw) as writer,
     ):
         progress = Progress(advance)
+        repeats = RepeatedLines(contents.overlaps)
+        by_name = {str(one.path): one for one in imports}
+        cluster = OneCluster()
+
+        def is_repeated(event: "TraceEvent") -> bool:
+            if not repeats.is_repeated(event):
+                return False
+            by_name[event.source_ref or ""].summary.count_repeated(event)
+            return True
+
         logs = []
         for one in imports:
             one.reader = LogReader(one.path, progress.of(one.path))
-            logs.append(TimedLog(first_time(one.path, zone), events_of(one, zone, keep_raw)))
-        for event in steadied_trace(merge_logs(logs)):
+            raw = keep_raw or str(one.path) in contents.overlaps
+            logs.append(TimedLog(first_time(one.path, zone), events_of(one, zone, raw)))
+        for event in steadied_trace(merge_logs(logs, is_repeated=is_repeated)):
+            cluster.check(event)
             writer.record(event)
     for one in imports:
         if one.reader is not None:

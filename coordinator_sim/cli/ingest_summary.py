@@ -36,7 +36,10 @@ def print_json(imports: "list[Import]", out: Path) -> None:
     total = total_of(imports)
     document = {
         "out": str(out),
-        "files": [{"path": str(one.path), **_counts(one.summary)} for one in imports],
+        "files": [
+            {"path": str(one.path), "copy_of": one.copy_of, **_counts(one.summary)}
+            for one in imports
+        ],
         "bad_files": [
             {"path": str(one.path), "problem": one.problem}
             for one in imports
@@ -69,6 +72,8 @@ def print_tables(imports: "list[Import]", out: Path) -> None:
         for pattern, count in ranked[:_PATTERNS_SHOWN]:
             typer.echo(f"{count:>8}  {pattern}")
         typer.echo("")
+    for line in _repeats(imports):
+        typer.echo(line)
     if total.clock_regressions:
         typer.echo(f"Times run backwards at {total.clock_regressions} lines; line order was kept.")
         for name, number, back_us in _set_backs(imports)[:_PATTERNS_SHOWN]:
@@ -81,6 +86,19 @@ def print_tables(imports: "list[Import]", out: Path) -> None:
             f"{total.timeless} events have no time of their own, but that of the line before."
         )
     typer.echo(f"{total.events} events written to {out}")
+
+
+def _repeats(imports: "list[Import]") -> list[str]:
+    """A line for each log that another one repeats, whole or in part."""
+    lines = []
+    for one in imports:
+        if one.copy_of is not None:
+            lines.append(f"{one.path}: a copy of {one.copy_of}; counted once.")
+        elif one.summary.repeated:
+            lines.append(
+                f"{one.path}: {one.summary.repeated} events are in other logs, too; counted once."
+            )
+    return lines
 
 
 def _set_backs(imports: "list[Import]") -> list[tuple[str, int, int]]:
@@ -140,6 +158,7 @@ def _counts(summary: IngestSummary) -> dict[str, object]:
         "clock_regressions": summary.clock_regressions,
         "set_back_lines": list(summary.set_backs),
         "timeless": summary.timeless,
+        "repeated": summary.repeated,
         "events": summary.events,
         "groups": len(summary.groups),
         "rebalances": rebalances_in(summary),

@@ -5,7 +5,7 @@ reached decides.
 """
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
@@ -25,11 +25,14 @@ class TimedLog(Struct, frozen=True):
     events: Iterator[TraceEvent]
 
 
-def merge_logs(logs: Iterable[TimedLog]) -> Iterator[TraceEvent]:
+def merge_logs(
+    logs: Iterable[TimedLog], *, is_repeated: Callable[[TraceEvent], bool] | None = None
+) -> Iterator[TraceEvent]:
     """The events of all logs, incarnations numbered over the whole cluster.
 
     A log is started when the others have reached its first event, so that a month of hourly files
-    needs few open at a time. Of equal times the log given first goes first.
+    needs few open at a time. Of equal times the log given first goes first. An event that
+    `is_repeated` is left out.
     """
     counter = IncarnationCounter()
     waiting = sorted(enumerate(logs), key=lambda entry: (entry[1].first_us, entry[0]), reverse=True)
@@ -50,4 +53,5 @@ def merge_logs(logs: Iterable[TimedLog]) -> Iterator[TraceEvent]:
             # A clock that runs back keeps the place of its log: line order rules inside it.
             reached_us = max(reached_us, following.ts_us)
             heapq.heapreplace(running, (reached_us, index, following, events))
-        yield counter.number(event)
+        if is_repeated is None or not is_repeated(event):
+            yield counter.number(event)

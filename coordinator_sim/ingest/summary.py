@@ -31,6 +31,8 @@ class IngestSummary:
     """Events whose time is before that of an earlier line."""
     set_backs: dict[int, int] = field(default_factory=dict)
     """By line number, by how many microseconds the clock was set back just before the line."""
+    repeated: int = 0
+    """Events left out because another log of the import has their lines."""
     timeless: int = 0
     """Events of lines without a time of their own, placed at the line before."""
     by_event: dict[Event, int] = field(default_factory=dict)
@@ -53,6 +55,11 @@ class IngestSummary:
         if event.group_id is not None:
             self.groups.add(event.group_id)
 
+    def count_repeated(self, event: TraceEvent) -> None:
+        """Take an event back that was counted and is left out."""
+        self.repeated += 1
+        self.by_event[event.event] -= 1
+
     def count_layout(self, layout: str) -> None:
         """Count one line that was recognised, by the layout it had."""
         self.by_layout[layout] = self.by_layout.get(layout, 0) + 1
@@ -73,6 +80,7 @@ class IngestSummary:
         self.continuations += other.continuations
         self.clock_regressions += other.clock_regressions
         self.timeless += other.timeless
+        self.repeated += other.repeated
         for mine, theirs in (
             (self.by_layout, other.by_layout),
             (self.unparsed_patterns, other.unparsed_patterns),

@@ -1,0 +1,166 @@
+"""Logs that hold the same lines: copies, excerpts that overlap, and two clusters taken for one.
+
+Lines are compared by what they say, never by the names of their files. Everything is linear in the
+lines, and what is remembered is bounded.
+"""
+
+import hashlib
+from collections import deque
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.errors import DataError
+from coordinator_sim.ingest.broker_log import has_token
+from coordinator_sim.trace.events import Event, TraceEvent
+
+BLOCK_LINES: Final = 3
+"""So many coordinator's lines in a row, times included, are not equal in two logs by chance."""
+_MOST_BLOCKS: Final = 400_000
+"""Blocks remembered; when there are more every second one goes, the same ones of every log."""
+_WINDOW_US: Final = 1_000_000
+"""Copies of a line have one time; lines of one log overtake each other by less than this."""
+_CONTRADICTIONS: Final = 2
+_GENERATION_LINES: Final = frozenset(
+    {Event.PREPARE_REBALANCE, Event.JOIN_COMPLETE, Event.SYNC_LEADER, Event.GROUP_EMPTY}
+)
+
+
+class LogContents:
+    """What several logs hold, as far as coordinators' and clients' lines go."""
+
+    def __init__(self) -> None:
+        self.copy_of: dict[str, str] = {}
+        """By the name of a log that is a copy: the name of the first log of that content."""
+        self.overlaps: dict[str, str] = {}
+        """By the name of a log that shares lines with others: the first log of those."""
+        self._whole: dict[bytes, str] = {}
+        self._blocks: dict[int, str] = {}
+        self._sparsity = 1
+
+    def add(self, name: str, lines: Iterable[str]) -> None:
+        """Read one log; of logs with the same lines the one added first counts."""
+        whole = hashlib.blake2b(digest_size=16)
+        recent: deque[bytes] = deque(maxlen=BLOCK_LINES)
+        blocks: set[int] = set()
+        for line in lines:
+            if not has_token(line):
+                continue
+            digest = hashlib.blake2b(line.strip().encode(), digest_size=8).digest()
+            whole.update(digest)
+            recent.append(digest)
+            block = int.from_bytes(hashlib.blake2b(b"".join(recent), digest_size=8).digest())
+            if len(recent) == BLOCK_LINES and block % self._sparsity == 0:
+                blocks.add(block)
+                self._thin_out(blocks)
+        if not recent:
+            return
+        first = self._whole.setdefault(whole.digest(), name)
+        if first != name:
+            self.copy_of[name] = first
+            return
+        self._remember(name, blocks)
+
+    def _thin_out(self, blocks: set[int]) -> None:
+        while len(blocks) + len(self._blocks) > _MOST_BLOCKS:
+            self._sparsity *= 2
+            blocks -= {block for block in blocks if block % self._sparsity}
+            self._blocks = {
+                block: name for block, name in self._blocks.items() if block % self._sparsity == 0
+            }
+
+    def _remember(self, name: str, blocks: set[int]) -> None:
+        others = {self._blocks[block] for block in blocks if block in self._blocks}
+        roots = {self.overlaps.get(other, other) for other in others}
+        if roots:
+            root = min(roots, key=list(self._whole.values()).index)
+            for member in (*roots, name, *(n for n, r in self.overlaps.items() if r in roots)):
+                self.overlaps[member] = root
+        for block in blocks:
+            self._blocks.setdefault(block, name)
+
+
+class RepeatedLines:
+    """Tells the lines of overlapping logs that another log of them has already given.
+
+    Args:
+        overlaps: `LogContents.overlaps`. Logs that are not in it are never asked about.
+    """
+
+    def __init__(self, overlaps: dict[str, str]) -> None:
+        self._overlaps = overlaps
+        self._given: dict[tuple[str, str, Event], int] = {}
+        self._had: dict[tuple[str, str, Event], int] = {}
+        self._since_us = 0
+        self._previous: tuple[dict[tuple[str, str, Event], int], ...] = ({}, {})
+
+    def is_repeated(self, event: TraceEvent) -> bool:
+        """Whether this event's line is there already; events come in the order of their times.
+
+        A line that one log has twice is two lines: the second counts unless another log had a
+        second one, too.
+        """
+        file, text = event.source_ref, event.raw
+        if file not in self._overlaps or file is None or text is None:
+            return False
+        self._forget(event.ts_us)
+        given = (self._overlaps[file], text, event.event)
+        had = (file, text, event.event)
+        before = self._had.get(had, self._previous[1].get(had, 0))
+        known = self._given.get(given, self._previous[0].get(given, 0))
+        self._had[had] = before + 1
+        self._given[given] = max(known, before + 1)
+        return before < known
+
+    def _forget(self, ts_us: int) -> None:
+        if abs(ts_us - self._since_us) > _WINDOW_US:
+            self._previous = (self._given, self._had)
+            self._given, self._had = {}, {}
+            self._since_us = ts_us
+
+
+class _Told(Struct):
+    """How far each log tells of one group."""
+
+    file: str | None = None
+    generation: int | None = None
+    by_file: dict[str | None, int] = {}
+    contradictions: int = 0
+
+
+class OneCluster:
+    """Notices that logs taken for one cluster's tell of two groups of one name."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, _Told] = {}
+
+    def check(self, event: TraceEvent) -> None:
+        """Look at the next event of all logs together.
+
+        A coordinator that takes a group over goes on from the generation of the one before. Two
+        logs that in turn each go on from their own generation tell of different groups.
+
+        Raises:
+            DataError: They do so; the message says how to read them apart.
+        """
+        group_id, generation = event.group_id, event.generation
+        if group_id is None or generation is None or event.event not in _GENERATION_LINES:
+            return
+        told = self._groups.get(group_id)
+        if told is None:
+            told = self._groups[group_id] = _Told(by_file={})
+        file = event.source_ref
+        own = told.by_file.get(file)
+        if event.event is Event.PREPARE_REBALANCE and file != told.file and own == generation:
+            if told.generation not in (None, generation):
+                told.contradictions += 1
+            if told.contradictions >= _CONTRADICTIONS:
+                raise DataError(
+                    f"group {group_id!r}: {told.file} and {file} tell of it in turn, one at "
+                    f"generation {told.generation}, the other at {generation}: they are logs of "
+                    "two clusters; ingest those of each cluster by themselves, with --cluster NAME "
+                    "and an --out of its own, and give both traces to report"
+                )
+        told.file, told.generation = file, generation
+        told.by_file[file] = generation
