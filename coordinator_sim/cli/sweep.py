@@ -114,7 +114,16 @@ def print_choices(summary: "SweepSummary", console: "Console") -> None:
             padding=0,
         )
         table.add_column("", no_wrap=True)
-        printed = [measure for measure in MEASURES if measure.column != "reprocessed"]
+        paced = ("interrupted", "unowned_s", "stopped_s")
+        printed = [
+            measure
+            for measure in MEASURES
+            if (
+                measure.column in paced
+                if question == "processing"
+                else measure.column != "reprocessed"
+            )
+        ]
         for measure in printed:
             word = "interr." if measure.column == "interrupted" else measure.word
             table.add_column(word, justify="right", no_wrap=True)
