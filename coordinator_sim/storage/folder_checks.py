@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from coordinator_sim.errors import DataError
 from coordinator_sim.storage.checkpoints import (
+    LOG_STARTS,
     PARTITION_METADATA,
     id_text,
     partition_metadata_bytes,
@@ -187,6 +188,8 @@ class FolderChecks:
             else:
                 self._recover_left(place, entry)
             return
+        if entry is not None and not self._left.has_mark and not self._folders.is_brokers:
+            self._mend_start(place, entry.log_start_offset)
         opening = replace(
             self.opening(place),
             known=self._floor(place, topic_id, entry),
@@ -194,6 +197,16 @@ class FolderChecks:
             scans_all=place[0] in WHOLE_TOPICS,
         )
         self._recover(opening, topic_id)
+
+    def _mend_start(self, place: Place, start: int) -> None:
+        """Begin a log where the inventory says: each change of a start is written there first."""
+        first = min(log_sizes(self._folder(place)), default=0)
+        if max(self._left.log_starts.get(place, 0), first) == max(start, first):
+            return
+        self._left.log_starts[place] = start
+        line = f"{self._path}/{LOG_STARTS}: other offsets than the inventory; made anew"
+        if line not in self._report.mended:
+            self._report.mended.append(line)
 
     def _is_as_left(self, place: Place, entry: PartitionEntry) -> bool:
         folder, files = self._folder(place), self._open_files.files

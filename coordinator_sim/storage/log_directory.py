@@ -279,13 +279,10 @@ class LogDirectory:
         hooks = store.hooks
         hooks.delete = lambda: self.delete(*place)
         hooks.log_start = lambda offset: self._keep_log_start(place, offset)
-        hooks.waiting = lambda: self._wait(place, store)
+        hooks.waiting = lambda: self._waiting.update({place: store})
         hooks.grown = lambda: self._grow(place, store)
         hooks.replace = lambda: self._segments_go(place[0])
         hooks.mended = lambda line: self.on_report([line])
-
-    def _wait(self, place: Place, store: FileStore) -> None:
-        self._waiting[place] = store
 
     def delete(self, topic: str, partition: int) -> None:
         """Delete a partition with all that is in it; nothing happens when there is none.
@@ -492,7 +489,9 @@ class LogDirectory:
         self._unlock()
 
     def _keep_log_start(self, place: tuple[str, int], offset: int) -> None:
+        """Keep a log's start: with a checksum first, and then where Kafka looks for it."""
         self._left.log_starts[place] = offset
+        self._keep_inventory({place: self._stores[place]})
         self._write(LOG_STARTS, offsets_checkpoint_bytes(self._left.log_starts))
 
     def _write(self, name: str, data: bytes) -> None:

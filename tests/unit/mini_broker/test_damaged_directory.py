@@ -198,6 +198,33 @@ def test_a_directory_of_another_node_is_refused(tmp_path: Path) -> None:
     assert KeptWorld(tmp_path, brokers=5).cluster.settings.cluster_id == "c"
 
 
+@pytest.mark.parametrize("end", ["leave", "kill"])
+@pytest.mark.parametrize("text", [None, "0\n1\nt 0 4\n", "0\n1\nt 0 1\n"])
+def test_a_wrong_log_start_hides_and_shows_no_record(
+    tmp_path: Path, end: str, text: str | None
+) -> None:
+    """Records begin where DeleteRecords left them, whatever became of the checkpoint."""
+    world = KeptWorld(tmp_path)
+    world.create("t")
+    for _ in range(5):
+        world.produce("t", b"x")
+    entry = {"name": "t", "partitions": [{"partitionIndex": 0, "offset": 2}]}
+    world.call(ApiKey.DELETE_RECORDS, 2, {"topics": [entry], "timeoutMs": 1_000})
+    if end == "leave":
+        world.cluster.leave()
+    else:
+        world.directory.abandon()
+    checkpoint = tmp_path / "log-start-offset-checkpoint"
+    checkpoint.unlink()
+    if text is not None:
+        checkpoint.write_text(text)
+    world.begin()
+    log = world.cluster.logs.log_of("t", 0)
+    assert log is not None
+    assert (log.log_start_offset, log.end_offset) == (2, 5)
+    assert any(str(checkpoint) in line for line in world.troubles)
+
+
 # -- no false alarm --------------------------------------------------------------------------
 
 
