@@ -243,7 +243,9 @@ class _Cutter:
         episode = self._current
         if episode is None:
             return
-        if line.incarnation != episode.incarnation:
+        # What clients do late, and what a broker says of a partition, is of no incarnation.
+        is_own = line.event in COORDINATOR_EVENTS and line.group_id is not None
+        if is_own and line.incarnation != episode.incarnation:
             self._end("a new incarnation of the group")
         elif line.event is Event.GROUP_LOADED:
             if any(own.event is not Event.GROUP_LOADED for own in episode.lines):

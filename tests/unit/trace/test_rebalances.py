@@ -137,3 +137,16 @@ def test_unload_of_a_partition_ends_the_rebalances_of_its_groups(count: int) -> 
         (only,) = rebalances_of(f"g{at}", groups[f"g{at}"])
         assert only.rebalance.outcome is Outcome.COORDINATOR_MOVED
         assert only.rebalance.length_us == (50 - at) * S
+
+
+def test_lines_of_no_incarnation_do_not_cut_a_history() -> None:
+    """A late heartbeat, and a broker that gives the partition of a group's second life up."""
+    own = {"group_id": "g", "incarnation": 1, "offsets_partition": 9}
+    lines = [
+        TraceEvent(event=Event.PREPARE_REBALANCE, ts_us=1 * S, generation=4, **own),
+        TraceEvent(event=Event.HEARTBEAT, ts_us=2 * S, group_id="g", incarnation=0),
+        TraceEvent(event=Event.UNLOAD_DONE, ts_us=6 * S, offsets_partition=9),
+    ]
+    (only,) = rebalances_of("g", group_lines(lines)["g"])
+    assert only.rebalance.outcome is Outcome.COORDINATOR_MOVED
+    assert only.rebalance.length_us == 5 * S
