@@ -13,14 +13,16 @@ from reports.sources import open_traces, read_traces
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from reports.render import ReportRows
+    from reports.selection import PageLimits
+
 PAGE_NAME: Final = "report.html"
 TABLES_DIR: Final = "tables"
 DEFAULT_TITLE: Final = "Rebalance and assignor report"
-_COLLECTED_REBALANCES: Final = 5_000
-"""Rebalances that a page may draw; a driver holds them with ease."""
-_COLLECTED_GROUPS: Final = 2_000
 _SMALL_EVENTS: Final = 200_000
 """Below this many events a job is over before generated code has paid for its compilation."""
+_BRIEF_EVENTS: Final = 5_000_000
+"""Below this many a job is over before optimised machine code has paid for its compilation."""
 
 
 class ReportSummary(Struct, frozen=True, kw_only=True):
@@ -32,8 +34,10 @@ class ReportSummary(Struct, frozen=True, kw_only=True):
         runs: Traces read.
         rebalances: Rebalances found.
         comparison: Rows of the comparison table; see `transforms.summary.churn_comparison`.
-        groups: Rows of the group summary; see `transforms.summary.group_summary`.
-        reasons: Rows of the reasons table; see `transforms.summary.reasons`.
+        group_count: Groups found; of several drawn worlds of one choice those of the first.
+        groups: Rows of the group summary, the groups with most rebalances first; no more than
+            `PageLimits.groups`. See `transforms.summary.group_summary`.
+        reasons: Rows of the reasons table for these groups; see `transforms.summary.reasons`.
     """
 
     page: str
@@ -41,6 +45,7 @@ class ReportSummary(Struct, frozen=True, kw_only=True):
     runs: int
     rebalances: int
     comparison: list[dict[str, Any]]
+    group_count: int
     groups: list[dict[str, Any]]
     reasons: list[dict[str, Any]]
 
@@ -51,6 +56,7 @@ def build_report(
     *,
     master: str = DEFAULT_MASTER,
     title: str = DEFAULT_TITLE,
+    limits: "PageLimits | None" = None,
     progress: Callable[[str], None] | None = None,
 ) -> ReportSummary:
     """Compute the report of one or many traces.
@@ -60,6 +66,7 @@ def build_report(
         out: Gets `report.html` and `tables/`; created with its parents.
         master: Spark master URL.
         title: Heading of the page.
+        limits: How much of long tables the page and the summary hold.
         progress: Told the name of each table that is done.
 
     Raises:
@@ -71,48 +78,73 @@ def build_report(
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out} is a file; name a directory for the report")
     check_extra()
-    from reports.render import ReportRows, reading_order, render_page
+    from reports.render import render_page
+    from reports.selection import PageLimits
     from reports.tables import TableStore, derive_tables
 
     tables_path = out / TABLES_DIR
-    small = sum(run.info.counts.get("events", 0) for run in runs) < _SMALL_EVENTS
-    with spark_session(master, small=small) as spark:
-        frames = read_traces(spark, runs)
+    events = sum(run.info.counts.get("events", 0) for run in runs)
+    with spark_session(master, small=events < _SMALL_EVENTS, brief=events < _BRIEF_EVENTS) as spark:
         store = TableStore(spark, tables_path.absolute(), progress or _silent)
-        tables = derive_tables(frames, store)
-        rebalances = tables["rebalances"]
-        rows = ReportRows(
-            title=title,
-            runs=_rows(tables["runs"], "scenario", "assignor", "trace_id"),
-            quality=_rows(tables["data_quality"], "scenario", "assignor", "trace_id"),
-            comparison=sorted(_rows(tables["comparison"]), key=reading_order),
-            groups=_rows(
-                tables["groups"], "scenario", "assignor", "group_id", limit=_COLLECTED_GROUPS
-            ),
-            rebalances=_rows(
-                rebalances, "trace_id", "seen_us", "group_id", limit=_COLLECTED_REBALANCES
-            ),
-            rebalance_count=rebalances.count(),
-            reasons=_rows(tables["reasons"], "group_id", "reason"),
-            durations=_rows(tables["durations"], "phase"),
-        )
+        tables = derive_tables(read_traces(spark, runs), store)
+        rows = _page_rows(tables, title, limits or PageLimits())
     page = out / PAGE_NAME
     page.write_text(render_page(rows), encoding="utf-8")
     return ReportSummary(
         page=str(page),
         tables=str(tables_path),
         runs=len(runs),
-        rebalances=rows.rebalance_count,
+        rebalances=rows.totals["rebalances"],
         comparison=[dict(row) for row in rows.comparison],
+        group_count=rows.told_totals["groups"],
         groups=[dict(row) for row in rows.groups],
         reasons=[dict(row) for row in rows.reasons],
     )
 
 
-def _rows(table: "DataFrame", *order: str, limit: int | None = None) -> list[dict[str, Any]]:
+def _page_rows(tables: "dict[str, DataFrame]", title: str, limits: "PageLimits") -> "ReportRows":
+    """Collect what a page shows: short tables whole, long ones as far as the limits go."""
+    from pyspark.sql import functions
+
+    from reports import selection
+    from reports.render import ReportRows, one_world_each, reading_order
+
+    runs = _rows(tables["runs"], "scenario", "assignor", "trace_id")
+    told = one_world_each(runs)
+    groups = tables["groups"].where(
+        functions.col("trace_id").isin([run["trace_id"] for run in told])
+    )
+    worst = selection.worst_groups(groups, limits.groups)
+    rebalances = selection.with_group_names(tables["rebalances"], groups)
+    drawn = selection.of_groups(rebalances, selection.worst_groups(groups, limits.drawn_groups))
+    told_totals = selection.totals(groups)
+    listed = (
+        selection.longest
+        if told_totals["rebalances"] > limits.listed
+        else selection.longest_in_time
+    )
+    counts = tables["reasons"].groupBy("reason").agg(functions.sum("count").alias("count"))
+    return ReportRows(
+        title=title,
+        limits=limits,
+        totals=selection.totals(tables["groups"]),
+        told_totals=told_totals,
+        runs=runs,
+        told=told,
+        quality=_rows(tables["data_quality"], "scenario", "assignor", "trace_id"),
+        comparison=sorted(_rows(tables["comparison"]), key=reading_order),
+        groups=_rows(worst),
+        reasons=_rows(selection.of_groups(tables["reasons"], worst), "group_id", "reason"),
+        reason_counts={row["reason"]: row["count"] for row in _rows(counts)},
+        drawn=selection.longest_in_time(drawn, limits.drawn),
+        listed=listed(rebalances, limits.listed),
+        durations=_rows(tables["durations"], "phase"),
+    )
+
+
+def _rows(table: "DataFrame", *order: str) -> list[dict[str, Any]]:
     ordered = table.orderBy(*order) if order else table
-    kept = ordered if limit is None else ordered.limit(limit)
-    return [row.asDict() for row in kept.collect()]
+    return [row.asDict() for row in ordered.collect()]
 
 
 def _silent(name: str) -> None:

@@ -1,13 +1,12 @@
 """Turns the collected rows of a report into one self-contained HTML page."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import jinja2
 import plotly.io
@@ -17,14 +16,12 @@ from plotly.offline import get_plotlyjs
 from coordinator_sim import __version__
 from reports import figures
 
+if TYPE_CHECKING:
+    from reports.selection import PageLimits
+
 Row = Mapping[str, Any]
 
 UNKNOWN: Final = "n/a"
-LISTED_CAUSES: Final = 200
-"""Rows of the table of groups and reasons; the Parquet table has all."""
-LISTED_REBALANCES: Final = 200
-"""Rows of the table of rebalances; the Parquet table has all."""
-DRAWN_GROUPS: Final = 40
 _SUMMED: Final = (
     *("events", "unparsed", "clock_regressions", "ghost_generations"),
     *("rebalances", "unknown_reasons", "open_rebalances", "lockstep_groups"),
@@ -39,19 +36,26 @@ _MARKS: Final = {"exact": "", "bound": "≤ ", "estimate": "~ "}
 
 @dataclass(frozen=True, slots=True)
 class ReportRows:
-    """What a page shows, as collected from the tables.
+    """What a page shows, as collected from the tables; see `reports.selection`.
 
-    `rebalances` may be cut to the first ones of each group; `rebalance_count` is the whole.
+    `totals` and `reason_counts` are of all runs. `groups` and what belongs to them, `drawn`
+    (rebalances of the timeline) and `listed` (rebalances of the table) are of the runs in `told`
+    (`one_world_each`) and cut to `limits`, the worst first; `told_totals` counts what there was.
     """
 
     title: str
+    limits: "PageLimits"
+    totals: Row
+    told_totals: Row
     runs: Sequence[Row]
+    told: Sequence[Row]
     quality: Sequence[Row]
     comparison: Sequence[Row]
     groups: Sequence[Row]
-    rebalances: Sequence[Row]
-    rebalance_count: int
     reasons: Sequence[Row]
+    reason_counts: Mapping[str, int]
+    drawn: Sequence[Row]
+    listed: Sequence[Row]
     durations: Sequence[Row]
 
 
@@ -74,8 +78,8 @@ def render_page(rows: ReportRows) -> str:
         count_spread=partial(spread_of, form=format_count),
         seconds_spread=partial(spread_of, form=format_seconds),
     )
-    told = _one_world_each(rows)
-    named = _labelled(told)
+    causes = _causes(rows)
+    drawn = _labelled(rows.drawn)
     template = environment.get_template("report.html.j2")
     return template.render(
         title=rows.title,
@@ -85,17 +89,20 @@ def render_page(rows: ReportRows) -> str:
         quality=_quality_of_worlds(rows.quality),
         comparisons=_comparisons(rows.comparison),
         has_assignments=any(row["moved"] is not None for row in rows.comparison),
-        causes=_causes(told)[:LISTED_CAUSES],
+        causes=causes,
+        cause_groups=sum(row["is_first"] for row in causes),
         durations=sorted(rows.durations, key=lambda row: _PHASES.index(row["phase"])),
-        reasons_chart=_reasons_chart(rows.reasons),
-        timeline_chart=_timeline_chart(named),
-        drawn_groups=DRAWN_GROUPS,
-        group_count=len(told.groups),
+        reasons_chart=_html(figures.reasons_figure(rows.reason_counts))
+        if rows.reason_counts
+        else None,
+        timeline_chart=_timeline_chart(rows, drawn),
+        drawn=len(drawn),
+        drawn_groups=min(rows.limits.drawn_groups, len(rows.groups)),
+        drawn_total=sum(row["rebalances"] for row in rows.groups[: rows.limits.drawn_groups]),
+        rebalances=_labelled(rows.listed),
+        totals=rows.told_totals,
         world_count=len(rows.runs),
-        told_count=len(told.runs),
-        rebalances=named[:LISTED_REBALANCES],
-        listed=min(len(named), LISTED_REBALANCES),
-        rebalance_count=rows.rebalance_count,
+        told_count=len(rows.told),
     )
 
 
@@ -197,26 +204,16 @@ def _choice_of(run: Row) -> tuple[object, ...]:
     return (run["scenario"], run["assignor"], run["profile"])
 
 
-def _one_world_each(rows: ReportRows) -> ReportRows:
-    """The rows of the world with the lowest seed of each scenario and assignor.
+def one_world_each(runs: Sequence[Row]) -> list[Row]:
+    """The runs whose groups are listed: of each scenario and assignor the one of the lowest seed.
 
     Worlds of one choice differ by chance alone, so their rebalances need not all be listed.
     """
     chosen: dict[tuple[object, ...], Row] = {}
-    for run in sorted(rows.runs, key=lambda run: run["seed"] or 0):
+    for run in sorted(runs, key=lambda run: run["seed"] or 0):
         chosen.setdefault(_choice_of(run), run)
     traces = {run["trace_id"] for run in chosen.values()}
-
-    def kept(listed: Sequence[Row]) -> list[Row]:
-        return [row for row in listed if row["trace_id"] in traces]
-
-    return replace(
-        rows,
-        runs=kept(rows.runs),
-        groups=kept(rows.groups),
-        rebalances=kept(rows.rebalances),
-        reasons=kept(rows.reasons),
-    )
+    return [run for run in runs if run["trace_id"] in traces]
 
 
 def _quality_of_worlds(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -237,14 +234,14 @@ def _quality_of_worlds(rows: Sequence[Row]) -> list[dict[str, Any]]:
 def _headline(rows: ReportRows) -> list[tuple[str, str, str]]:
     """Number, name and footnote of the boxes on top."""
     total = next((row for row in rows.durations if row["phase"] == "total"), None)
-    open_count = sum(row["open_rebalances"] for row in rows.groups)
-    followups = rows.rebalance_count - sum(row["logical_rebalances"] for row in rows.groups)
+    sums = rows.totals
+    followups = sums["rebalances"] - sums["logical_rebalances"]
     boxes = [
-        (format_count(len(rows.runs)), "runs", f"{len(rows.groups):,} groups"),
+        (format_count(len(rows.runs)), "runs", f"{sums['groups']:,} groups"),
         (
-            format_count(rows.rebalance_count),
+            format_count(sums["rebalances"]),
             "rebalances",
-            f"{followups:,} of them follow-up rounds, {open_count:,} unfinished",
+            f"{followups:,} of them follow-up rounds, {sums['open_rebalances']:,} unfinished",
         ),
     ]
     if total is not None:
@@ -256,16 +253,17 @@ def _headline(rows: ReportRows) -> list[tuple[str, str, str]]:
                 f"99 % within {format_duration(total['p99_ms'])}",
             ),
         ]
-    moved = [row["moved"] for row in rows.groups if row["moved"] is not None]
-    unowned = [row["unowned_s"] for row in rows.groups if row["unowned_s"] is not None]
-    if moved:
-        boxes.append((format_count(sum(moved)), "resources moved", "all runs together"))
-        interrupted = sum(row["interrupted"] or 0 for row in rows.groups)
-        resumed = sum(row["restarted_in_place"] or 0 for row in rows.groups)
-        boxes.append(
-            (format_count(interrupted), "interruptions", f"{resumed:,} for nothing: same owner")
-        )
-        boxes.append((format_seconds(sum(unowned)), "partition-seconds unowned", "all runs"))
+    if sums["moved"] is not None:
+        resumed = sums["restarted_in_place"] or 0
+        boxes += [
+            (format_count(sums["moved"]), "resources moved", "all runs together"),
+            (
+                format_count(sums["interrupted"]),
+                "interruptions",
+                f"{resumed:,} for nothing: same owner",
+            ),
+            (format_seconds(sums["unowned_s"]), "partition-seconds unowned", "all runs"),
+        ]
     return boxes
 
 
@@ -305,15 +303,19 @@ def _best(rows: Sequence[Row]) -> dict[tuple[str, str], float]:
 
 
 def _causes(rows: ReportRows) -> list[dict[str, Any]]:
-    """Why each group rebalanced: a row per group and reason, the busiest group first."""
-    runs = {row["trace_id"]: row for row in rows.runs}
+    """Why each group rebalanced: a row per group and reason, the worst group first.
+
+    The list ends with the last group whose rows all fit the limit; the worst group is always there.
+    """
     reasons: dict[tuple[str, ...], list[Row]] = {}
     for row in rows.reasons:
         reasons.setdefault(_group_key(row), []).append(row)
-    causes = []
-    for group in sorted(rows.groups, key=lambda row: -row["rebalances"]):
-        named = {**group, "run_name": _run_name(runs[group["trace_id"]], group)}
+    causes: list[dict[str, Any]] = []
+    for group in rows.groups:
         own = sorted(reasons.get(_group_key(group), ()), key=lambda row: -row["count"])
+        if causes and len(causes) + len(own) > rows.limits.causes:
+            break
+        named = {**group, "run_name": _run_name(group)}
         causes += [{**named, **row, "is_first": row is own[0]} for row in own]
     return causes
 
@@ -322,46 +324,35 @@ def _group_key(row: Row) -> tuple[str, ...]:
     return (row["trace_id"], row["cluster_id"], row["group_id"])
 
 
-def _run_name(run: Row, group: Row) -> str:
-    simulated = run["source"] == "sim"
-    return f"{group['scenario']}, {group['assignor']}" if simulated else run["cluster_id"]
+def _run_name(row: Row) -> str:
+    simulated = row["source"] == "sim"
+    return f"{row['scenario']}, {row['assignor']}" if simulated else row["cluster_id"]
 
 
-def _labelled(rows: ReportRows) -> list[dict[str, Any]]:
+def _labelled(rebalances: Sequence[Row]) -> list[dict[str, Any]]:
     """Rebalances with what the page says of their group, run and time."""
-    runs = {row["trace_id"]: row for row in rows.runs}
-    groups = {_group_key(row): row for row in rows.groups}
     labelled = []
-    for row in rows.rebalances:
-        run = runs[row["trace_id"]]
-        group = groups[_group_key(row)]
-        simulated = run["source"] == "sim"
-        run_name = _run_name(run, group)
+    for row in rebalances:
+        simulated = row["source"] == "sim"
+        run_name = _run_name(row)
         labelled.append(
             {
                 **row,
                 "label": f"{row['group_id']} ({run_name})",
                 "run_name": run_name,
                 "simulated": simulated,
-                "timing_quality": group["timing_quality"],
                 "when": format_instant(row["seen_us"], simulated=simulated),
             }
         )
     return labelled
 
 
-def _reasons_chart(rows: Sequence[Row]) -> Markup | None:
-    counts: Counter[str] = Counter()
-    for row in rows:
-        counts[row["reason"]] += row["count"]
-    return _html(figures.reasons_figure(counts)) if counts else None
-
-
-def _timeline_chart(rows: Sequence[dict[str, Any]]) -> Markup | None:
-    drawn = list(dict.fromkeys(row["label"] for row in rows))[:DRAWN_GROUPS]
-    chosen = [row for row in rows if row["label"] in drawn]
-    if not chosen:
+def _timeline_chart(rows: ReportRows, drawn: Sequence[dict[str, Any]]) -> Markup | None:
+    """The marks of the worst groups, a line each, the worst on top."""
+    if not drawn:
         return None
+    rank = {_group_key(row): number for number, row in enumerate(rows.groups)}
+    chosen = sorted(drawn, key=lambda row: rank.get(_group_key(row), len(rank)))
     all_simulated = all(row["simulated"] for row in chosen)
     origin = {row["trace_id"]: 0 if all_simulated else None for row in chosen}
     return _html(figures.timeline_figure(chosen, origin))

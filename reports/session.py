@@ -44,6 +44,8 @@ _SMALL: Final[dict[str, bool | float | int | str | None]] = {
     "spark.sql.codegen.wholeStage": "false",
 }
 """For small data: a plan costs more than its run, and a job more than its rows."""
+_BRIEF_JVM: Final = " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For a brief job: the optimising compiler took a third of its CPU, and never paid for itself."""
 
 
 def check_extra() -> None:
@@ -66,6 +68,7 @@ def spark_session(
     shuffle_partitions: int = 8,
     adaptive: bool = True,
     small: bool = False,
+    brief: bool = False,
 ) -> Iterator["SparkSession"]:
     """A session that is stopped at the end of the block; one that is active is used and left alone.
 
@@ -77,6 +80,7 @@ def spark_session(
         shuffle_partitions: Upper bound; adaptive execution merges small ones.
         adaptive: Whether plans may change while they run.
         small: The data is small: start and plan fast rather than run fast; one shuffle partition.
+        brief: A local JVM compiles fast rather than well; small data does so anyway.
 
     Raises:
         MissingDependencyError: The `spark` extra or a Java runtime is absent.
@@ -92,7 +96,7 @@ def spark_session(
         builder = _builder(
             master, Path(scratch), shuffle_partitions, adaptive=adaptive, small=small
         )
-        started = _start(builder, master, Path(scratch), small=small)
+        started = _start(builder, master, Path(scratch), brief=small or brief)
         try:
             yield started
         finally:
@@ -121,14 +125,14 @@ def _builder(
 
 
 def _start(
-    builder: "SparkSession.Builder", master: str, scratch: Path, *, small: bool
+    builder: "SparkSession.Builder", master: str, scratch: Path, *, brief: bool
 ) -> "SparkSession":
     """Start the JVM with an environment of its own; the caller's stays as it was."""
     log4j = scratch / "log4j2.properties"
     log4j.write_text(_LOG4J)
     java_options = f"-Dlog4j2.configurationFile={log4j.as_uri()}"
-    if small and _is_local(master):
-        java_options += " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    if brief and _is_local(master):
+        java_options += _BRIEF_JVM
     environment = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
     if os.name == "posix":
         environment["JAVA_HOME"] = str(make_java_home(find_java(), scratch / "java"))

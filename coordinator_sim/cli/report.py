@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from reports.jobs import ReportSummary
 
 LISTED_GROUPS = 30
-"""Groups that the terminal shows; the page and the tables have all."""
+"""Groups that the terminal shows, those with most rebalances; the Parquet table has all."""
 
 
 def report(
@@ -115,9 +115,13 @@ def print_groups(summary: "ReportSummary", console: "Console") -> None:
             )
             name = ""
     console.print(table)
-    if len(summary.groups) > LISTED_GROUPS:
-        hidden = len(summary.groups) - LISTED_GROUPS
-        console.print(f"{hidden:,} more groups are in the report", highlight=False)
+    if summary.group_count > LISTED_GROUPS:
+        console.print(
+            f"the {LISTED_GROUPS} groups with most rebalances of {summary.group_count:,}; "
+            f"all are in the Parquet table {summary.tables}/groups",
+            highlight=False,
+            soft_wrap=True,
+        )
 
 
 def _reasons_of(group: dict[str, Any], reasons: list[dict[str, Any]]) -> list[dict[str, Any]]:

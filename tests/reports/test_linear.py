@@ -23,7 +23,7 @@ class CountingStore(TableStore):
     """Keeps tables in memory, and counts the rows that the busiest operator of each put out."""
 
     def __init__(self, spark: "SparkSession") -> None:
-        super().__init__(spark, Path(), lambda name: None)
+        super().__init__(spark, Path(), str)
         self._session = spark
         self.most_rows: dict[str, int] = {}
         self.rows: dict[str, int] = {}
@@ -31,7 +31,7 @@ class CountingStore(TableStore):
     def keep(self, name: str, table: "DataFrame") -> "DataFrame":
         """Run the table's plan and look at its metrics."""
         rows = table.collect()
-        plan = table._jdf.queryExecution().executedPlan()  # noqa: SLF001 - shown nowhere else
+        plan = table._jdf.queryExecution().executedPlan()
         self.most_rows[name] = most_rows(plan)
         self.rows[name] = len(rows)
         return self._session.createDataFrame(rows, table.schema)

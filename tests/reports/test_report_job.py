@@ -16,6 +16,7 @@ from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.trace.events import Event, RebalanceReason, RunInfo, Source, TraceEvent
 from coordinator_sim.wire.consumer_protocol import encode_assignment, encode_subscription
+from reports.jobs import build_report
 from reports.sources import open_traces
 
 if TYPE_CHECKING:
@@ -47,12 +48,19 @@ def round_of(generation: int, at_s: int, owners: dict[str, list[int]]) -> Iterab
         yield event(Event.SYNC_RESP, at_s + 3, generation, member_id=member_id)
 
 
-def event(kind: Event, at_s: int, generation: int | None, **columns: object) -> TraceEvent:
+def event(
+    kind: Event,
+    at_s: int,
+    generation: int | None,
+    *,
+    group_id: str = "orders <app>",
+    **columns: object,
+) -> TraceEvent:
     """An event of the group."""
     return TraceEvent(
         event=kind,
         ts_us=at_s * S,
-        group_id="orders <app>",
+        group_id=group_id,
         generation=generation,
         protocol_type="consumer",
         protocol_name="sticky",
@@ -130,6 +138,50 @@ def test_report_of_a_simulated_run_and_a_broker_log(tmp_path: Path, spark: "Spar
     markup = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
     assert not re.search(r"https?:", markup)
     assert {path.name for path in (out / "tables").iterdir()} >= {"rebalances", "moves", "groups"}
+
+
+@pytest.mark.spark
+def test_what_is_cut_is_the_best_and_is_said(tmp_path: Path, spark: "SparkSession") -> None:
+    """Five groups with one to five rebalances, and room for two of each: the worst are shown.
+
+    The n-th rebalance of a group takes n seconds, and the last group does not finish its last one.
+    """
+    from reports.selection import PageLimits
+
+    del spark
+    told = []
+    for group in range(1, 6):
+        for nth in range(1, group + 1):
+            at_s, name = 1_000 * nth, f"group-{group}"
+            told.append(event(Event.PREPARE_REBALANCE, at_s, nth - 1, group_id=name))
+            if nth < 5:
+                told.append(event(Event.JOIN_COMPLETE, at_s + nth, nth, group_id=name))
+                told.append(event(Event.SYNC_LEADER, at_s + nth, nth, group_id=name))
+    told.append(event(Event.HEARTBEAT, 9_000, 1, group_id="group-1"))
+    told.sort(key=lambda one: one.ts_us)
+    log = RunInfo(
+        trace_id="log-1",
+        source=Source.BROKER_LOG,
+        cluster_id="production",
+        version="0",
+        profile="ingested",
+    )
+    write(tmp_path / "log", log, told, "parquet")
+    limits = PageLimits(groups=2, causes=2, drawn_groups=2, drawn=3, listed=2)
+    summary = build_report([tmp_path / "log"], tmp_path / "out", limits=limits)
+    assert (summary.group_count, summary.rebalances) == (5, 15)
+    assert [row["group_id"] for row in summary.groups] == ["group-5", "group-4"]
+    assert {row["group_id"] for row in summary.reasons} == {"group-5", "group-4"}
+    page = (tmp_path / "out" / "report.html").read_text()
+    text = " ".join(re.sub(r"<script.*?</script>|<[^>]*>", "", page, flags=re.DOTALL).split())
+    assert "The 2 groups with most rebalances of 5 are listed" in text
+    assert "The 2 groups with most rebalances of 5 are drawn. Of their 9 rebalances the 3" in text
+    assert "The 2 longest of 15, longest first" in text
+    assert "0 of them follow-up rounds, 1 unfinished" in text
+    table = page[page.index("Longest rebalances") : page.index("longest first")]
+    # The unfinished one has lasted for 4,000 s, and the next takes 4 s.
+    assert re.findall(r"1970-01-01 (\d\d:\d\d:\d\d)", table) == ["01:23:20", "01:06:40"]
+    assert "group-3" not in page
 
 
 def test_a_directory_of_traces_names_them_all(tmp_path: Path) -> None:
