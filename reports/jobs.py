@@ -1,12 +1,15 @@
 """The report job: traces in, Parquet tables and one HTML page out."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
 
 from msgspec import Struct
 
-from coordinator_sim.errors import ConfigError
+from coordinator_sim.errors import ConfigError, DataError
 from reports.session import DEFAULT_MASTER, check_extra, spark_session
 from reports.sources import open_traces, read_traces
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 PAGE_NAME: Final = "report.html"
 TABLES_DIR: Final = "tables"
 DEFAULT_TITLE: Final = "Rebalance and assignor report"
+_UNREADABLE: Final = re.compile(r"FAILED_READ_FILE.*?file:/*(/\S+?)\.?\s", re.DOTALL)
 _SMALL_EVENTS: Final = 200_000
 """Below this many events a job is over before generated code has paid for its compilation."""
 _BRIEF_EVENTS: Final = 5_000_000
@@ -71,7 +75,7 @@ def build_report(
 
     Raises:
         ConfigError: No trace is named, one is named twice, or `out` is a file.
-        DataError: A path is not a trace.
+        DataError: A path is not a trace, or a file of it is damaged.
         MissingDependencyError: The `spark` extra or a Java runtime is absent.
     """
     runs = open_traces(traces)
@@ -84,7 +88,10 @@ def build_report(
 
     tables_path = out / TABLES_DIR
     events = sum(run.info.counts.get("events", 0) for run in runs)
-    with spark_session(master, small=events < _SMALL_EVENTS, brief=events < _BRIEF_EVENTS) as spark:
+    with (
+        _damage_named(),
+        spark_session(master, small=events < _SMALL_EVENTS, brief=events < _BRIEF_EVENTS) as spark,
+    ):
         store = TableStore(spark, tables_path.absolute(), progress or _silent)
         tables = derive_tables(read_traces(spark, runs), store)
         rows = _page_rows(tables, title, limits or PageLimits())
@@ -100,6 +107,21 @@ def build_report(
         groups=[dict(row) for row in rows.groups],
         reasons=[dict(row) for row in rows.reasons],
     )
+
+
+@contextmanager
+def _damage_named() -> Iterator[None]:
+    """Turn Spark's failure to read a file into one line; every other failure stays what it is."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        found = _UNREADABLE.search(str(error))
+        if found is None:
+            raise
+        raise DataError(f"{unquote(found[1])} cannot be read: it is damaged") from error
 
 
 def _page_rows(tables: "dict[str, DataFrame]", title: str, limits: "PageLimits") -> "ReportRows":

@@ -1,9 +1,13 @@
 """Starts and stops the Spark session of a report."""
 
 import importlib.util
+import logging
 import os
+import signal
 import sys
 import tempfile
+import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
 
 DEFAULT_MASTER: Final = "local[2]"
 _REQUIRED: Final = ("pyspark", "pandas", "jinja2", "plotly")
+# What ends a job reaches us as an exception: Spark's own account of it would be a second one.
 _LOG4J: Final = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -25,6 +30,8 @@ appender.console.name = stderr
 appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %p %c{1}: %m%n
+logger.spark.name = org.apache.spark
+logger.spark.level = fatal
 logger.shutdown.name = org.apache.spark.util.ShutdownHookManager
 logger.shutdown.level = off
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
@@ -96,11 +103,47 @@ def spark_session(
         builder = _builder(
             master, Path(scratch), shuffle_partitions, adaptive=adaptive, small=small
         )
-        started = _start(builder, master, Path(scratch), brief=small or brief)
-        try:
-            yield started
-        finally:
-            started.stop()
+        with _interrupt_held() as pressed:
+            started = _start(builder, master, Path(scratch), brief=small or brief)
+        with _quiet_interrupt():
+            try:
+                if pressed:
+                    raise KeyboardInterrupt
+                yield started
+            finally:
+                started.stop()
+
+
+@contextmanager
+def _interrupt_held() -> Iterator[list[int]]:
+    """Gather Ctrl-C until the end of the block: a JVM that is starting would outlive us.
+
+    PySpark's own handler, which it sets while it starts, is taken away again: it asks the JVM to
+    cancel its jobs in the middle of another question. Stopping the session cancels them too.
+    """
+    pressed: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield pressed
+        return
+    before = signal.signal(signal.SIGINT, lambda number, _frame: pressed.append(number))
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _quiet_interrupt() -> Iterator[None]:
+    """Keep py4j from logging Ctrl-C with a traceback, and PySpark from warning of what it cut."""
+    root, silence = logging.getLogger(), logging.NullHandler()
+    if not root.handlers:
+        root.addHandler(silence)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark", RuntimeWarning)
+            yield
+    finally:
+        root.removeHandler(silence)
 
 
 def _builder(

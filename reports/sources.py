@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim.ingest.run_directory import RunDirectory, read_run
+from coordinator_sim.trace.parquet import check_file
 from coordinator_sim.trace.schema import (
     EVENTS_DIR,
     GENERATIONS_DIR,
@@ -73,7 +74,11 @@ def _trace_paths(path: Path) -> list[Path]:
 
 
 def read_traces(spark: "SparkSession", runs: Sequence[RunDirectory]) -> TraceFrames:
-    """The tables of these traces, each read with its declared schema."""
+    """The tables of these traces, each read with its declared schema.
+
+    Raises:
+        DataError: A Parquet file is no such table; names the file.
+    """
     from pyspark.sql import functions
 
     rows = _table(spark, runs, EVENTS_DIR, event_schema())
@@ -123,6 +128,10 @@ def _table(
             for run in runs
             if run.info.format == trace_format and (run.path / name).is_dir()
         ]
+        if trace_format == "parquet":
+            for path in paths:
+                for file in sorted(Path(path).rglob("*.parquet")):
+                    check_file(file, schema)
         if paths:
             reader = spark.read.schema(columns).option("recursiveFileLookup", value=True)
             part = reader.parquet(*paths) if trace_format == "parquet" else reader.json(paths)

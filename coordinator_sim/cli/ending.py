@@ -1,14 +1,17 @@
 """The one place where the errors of a command line end: a line on stderr and an exit code.
 
-The project's commands share it, so that all of them end in the same way.
+The project's commands share it, so that all of them end in the same way. Where a command was asked
+for JSON, its failure is JSON on stdout too.
 """
 
+import json
 import os
 import sys
 from typing import Final, NoReturn, cast
 
 import typer
 
+from coordinator_sim.cli.printing import guard_streams
 from coordinator_sim.errors import (
     CoordinatorSimError,
     DataError,
@@ -35,9 +38,12 @@ def run_command_line(app: typer.Typer, name: str) -> NoReturn:
     Raises:
         SystemExit: always.
     """
+    guard_streams()
     try:
         code = app(standalone_mode=False)
         sys.stdout.flush()
+        if code == EXIT_INTERRUPTED:
+            raise KeyboardInterrupt  # noqa: TRY301 - typer turned it into a code
     except _UsageError as error:
         _fail_usage(error, name)
     except InvariantViolation as error:
@@ -52,9 +58,18 @@ def run_command_line(app: typer.Typer, name: str) -> NoReturn:
         sys.exit(EXIT_PROBLEMS_FOUND)
     except OSError as error:
         _fail(f"{error.filename or 'the system'}: {error.strerror or error}", EXIT_MISUSE)
-    except typer.Abort:
-        sys.exit(EXIT_INTERRUPTED)
+    except BaseException as error:
+        if not _is_interrupted(error):
+            raise
+        _fail("interrupted", EXIT_INTERRUPTED)
     sys.exit(code)
+
+
+def _is_interrupted(error: BaseException | None) -> bool:
+    """Whether an error only followed from Ctrl-C, as those of a JVM that is being left."""
+    while error is not None and not isinstance(error, KeyboardInterrupt | typer.Abort):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _fail_usage(error: typer.BadParameter, name: str) -> NoReturn:
@@ -65,8 +80,13 @@ def _fail_usage(error: typer.BadParameter, name: str) -> NoReturn:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    """Say what is wrong in one line and leave."""
-    from rich.console import Console
+    """Say what is wrong in one line, as JSON too where that was asked for, and leave."""
+    from coordinator_sim.cli.console import PrintableConsole
 
-    Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {message}", markup=False)
+    console = PrintableConsole(stderr=True, highlight=False, soft_wrap=True)
+    console.print(f"error: {message}", markup=False)
+    options = sys.argv[1 : sys.argv.index("--")] if "--" in sys.argv else sys.argv[1:]
+    if "--json" in options:
+        sys.stdout.write(json.dumps({"error": message}) + "\n")
+        sys.stdout.flush()
     sys.exit(code)

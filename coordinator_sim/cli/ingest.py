@@ -2,9 +2,11 @@
 
 import hashlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -87,13 +89,18 @@ def ingest(
     contents = compare_contents(imports)
     usable = [one for one in imports if one.problem is None and one.copy_of is None]
     if usable:
-        write_trace(usable, zone, info, contents, out=out, trace_format=format_, keep_raw=keep_raw)
+        with replaced_when_whole(out) as directory:
+            write_trace(
+                usable,
+                zone,
+                info,
+                contents,
+                out=directory,
+                trace_format=format_,
+                keep_raw=keep_raw,
+            )
+            check_told(imports)
     bad = [one for one in imports if one.problem is not None]
-    if not bad and not any(one.summary.events for one in imports):
-        raise DataError(
-            f"no line of a group coordinator in {len(imports)} file(s); a broker logs them at INFO "
-            "under kafka.coordinator.group (3.x) or org.apache.kafka.coordinator.group (4.x)"
-        )
     if json:
         print_json(imports, out)
     elif usable:
@@ -102,6 +109,43 @@ def ingest(
         typer.echo(f"error: {one.path}: {one.problem}", err=True)
     if bad:
         raise typer.Exit(EXIT_BAD_DATA)
+
+
+@contextmanager
+def replaced_when_whole(out: Path) -> Iterator[Path]:
+    """A directory beside `out` to write a trace to, which takes its place when the block is done.
+
+    An older trace in `out` stays as it was until then, and for good when the block fails or is
+    interrupted.
+
+    Raises:
+        ConfigError: `out` is a file, or holds something that is no trace.
+    """
+    from coordinator_sim.ingest.run_directory import check_replaceable
+
+    check_replaceable(out)
+    target = out.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as scratch:
+        fresh = Path(scratch) / "fresh"
+        yield fresh
+        if target.exists():
+            target.rename(Path(scratch) / "older")
+        fresh.rename(target)
+
+
+def check_told(imports: list[Import]) -> None:
+    """Refuse logs that all could be read and hold nothing of a coordinator.
+
+    Raises:
+        DataError: No file has an event, and none has a problem that would explain it.
+    """
+    if any(one.problem is not None or one.summary.events for one in imports):
+        return
+    raise DataError(
+        f"no line of a group coordinator in {len(imports)} file(s); a broker logs them at INFO "
+        "under kafka.coordinator.group (3.x) or org.apache.kafka.coordinator.group (4.x)"
+    )
 
 
 def zone_named(name: str) -> tzinfo:
@@ -213,6 +257,7 @@ def write_trace(
     for one in imports:
         if one.reader is not None:
             one.problem = one.reader.problem
+            one.summary.cut_lines = one.reader.cut_count
 
 
 def events_of(one: Import, zone: tzinfo, keep_raw: bool) -> "Iterator[TraceEvent]":

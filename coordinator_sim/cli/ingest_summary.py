@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import typer
 
+from coordinator_sim.cli.log_files import LINE_LIMIT
 from coordinator_sim.ingest.summary import IngestSummary
 from coordinator_sim.trace.events import Event
 
@@ -85,6 +86,11 @@ def print_tables(imports: "list[Import]", out: Path) -> None:
         typer.echo(
             f"{total.timeless} events have no time of their own, but that of the line before."
         )
+    if total.cut_lines:
+        typer.echo(
+            f"{total.cut_lines} lines are longer than {LINE_LIMIT // 1_000_000} MB; the rest of "
+            "each was left out."
+        )
     typer.echo(f"{total.events} events written to {out}")
 
 
@@ -159,6 +165,7 @@ def _counts(summary: IngestSummary) -> dict[str, object]:
         "set_back_lines": list(summary.set_backs),
         "timeless": summary.timeless,
         "repeated": summary.repeated,
+        "cut_lines": summary.cut_lines,
         "events": summary.events,
         "groups": len(summary.groups),
         "rebalances": rebalances_in(summary),

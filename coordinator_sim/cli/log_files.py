@@ -1,12 +1,13 @@
 """Finding and opening the log files that a user names: folders, rotated and compressed files."""
 
 import gzip
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from io import BufferedReader
+from io import BufferedReader, TextIOWrapper
 from pathlib import Path
-from typing import Final
+from typing import AnyStr, Final
 
 from coordinator_sim.errors import ConfigError
 
@@ -17,13 +18,22 @@ _SAMPLE_BYTES: Final = 8_192
 _BINARY_SHARE: Final = 0.02
 """Share of control characters above which a file is no text; a log has next to none."""
 _REPORT_LINES: Final = 2_000
+LINE_LIMIT: Final = 1_000_000
+"""Bytes of a line that are read (characters in UTF-16); what is longer is cut there."""
+_KINDS: Final = (
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
 
 
 def find_logs(paths: list[Path]) -> list[Path]:
     """The files named, and those in the folders named that look like logs; sorted, each once.
 
     Raises:
-        ConfigError: A path does not exist, or a folder holds nothing that looks like a log.
+        ConfigError: A path does not exist or is no file, such as a pipe that nobody may ever write
+            to, or a folder holds nothing that looks like a log.
     """
     found: dict[Path, None] = {}
     for path in paths:
@@ -36,10 +46,18 @@ def find_logs(paths: list[Path]) -> list[Path]:
                 )
             found.update(dict.fromkeys(inside))
         elif path.exists():
+            _check_regular(path)
             found[path] = None
         else:
             raise ConfigError(f"{path}: no such file or folder")
     return list(found)
+
+
+def _check_regular(path: Path) -> None:
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "no regular file")
+        raise ConfigError(f"{path} is {kind}; write what it holds to a file and name that")
 
 
 def why_unreadable(path: Path) -> str | None:
@@ -69,11 +87,13 @@ class LogReader:
     Args:
         path: A file that `why_unreadable` has nothing against.
         on_progress: Told the bytes of the file used so far, now and then.
+        cut_count: Lines so far that were longer than `LINE_LIMIT`; the rest of each is left out.
     """
 
     path: Path
     on_progress: Callable[[int], None]
     problem: str | None = None
+    cut_count: int = 0
 
     def lines(self) -> Iterator[str]:
         """The lines; they end early, with `problem` set, when the file is damaged."""
@@ -87,21 +107,31 @@ class LogReader:
         with self.path.open("rb") as raw:
             start = raw.read(2)
             is_gzip = start == _GZIP_MAGIC
-            encoding = "utf-16" if start in _UTF16_MARKS else "utf-8"
             raw.seek(0)
             source = gzip.GzipFile(fileobj=raw) if is_gzip else raw
-            for number, line in enumerate(_decoded(source, encoding)):
+            encoding = "utf-16" if source.peek(2)[:2] in _UTF16_MARKS else "utf-8"
+            for number, line in enumerate(self._decoded(source, encoding)):
                 if number % _REPORT_LINES == 0:
                     self.on_progress(raw.tell())
                 yield line
 
+    def _decoded(self, source: gzip.GzipFile | BufferedReader, encoding: str) -> Iterator[str]:
+        if encoding == "utf-16":
+            with TextIOWrapper(source, encoding=encoding, errors="replace") as text:
+                yield from self._bounded(text.readline, "\n")
+            return
+        for line in self._bounded(source.readline, b"\n"):
+            yield line.decode("utf-8", errors="replace")
 
-def _decoded(source: gzip.GzipFile | BufferedReader, encoding: str) -> Iterator[str]:
-    if encoding == "utf-16":
-        yield from source.read().decode(encoding, errors="replace").splitlines()
-        return
-    for line in source:
-        yield line.decode("utf-8", errors="replace")
+    def _bounded(self, read_line: Callable[[int], AnyStr], line_end: AnyStr) -> Iterator[AnyStr]:
+        """Lines of at most `LINE_LIMIT`, so that memory is bounded whatever the file holds."""
+        while line := read_line(LINE_LIMIT):
+            yield line
+            if len(line) == LINE_LIMIT and not line.endswith(line_end):
+                rest = read_line(LINE_LIMIT)
+                self.cut_count += bool(rest)
+                while rest and not rest.endswith(line_end):
+                    rest = read_line(LINE_LIMIT)
 
 
 def _looks_like_log(path: Path) -> bool:

@@ -130,11 +130,11 @@ def print_json(report: "ReplayReport", out: Path | None) -> None:
 
 def print_tables(report: "ReplayReport", out: Path | None) -> None:
     """The fidelity table, what was assumed, what did not come true, what settings change."""
-    from rich.console import Console
+    from coordinator_sim.cli.console import PrintableConsole
 
-    console = Console(highlight=False)
+    console = PrintableConsole(highlight=False)
     if not console.is_terminal:
-        console = Console(highlight=False, width=_PLAIN_WIDTH)
+        console = PrintableConsole(highlight=False, width=_PLAIN_WIDTH)
     print_fidelity(console, report)
     print_differences(console, report)
     print_assumptions(console, report)

@@ -37,13 +37,13 @@ def report(
 
     Example: coordinator-sim report out/traces --out out/report
     """
-    from rich.console import Console
+    from coordinator_sim.cli.console import PrintableConsole
 
     summary = compute([*traces, *(compare or ())], out, master=master, title=title, is_silent=json)
     if json:
         print_json(summary)
     else:
-        print_tables(summary, Console())
+        print_tables(summary, PrintableConsole())
 
 
 def compute(

@@ -39,6 +39,9 @@ _EPOCH: Final = re.compile(r"\[?(\d{13}|\d{10})(?:\.(\d{3}))?\b")
 _TEN: Final = 10
 """Digits of epoch seconds between the years 2001 and 2286."""
 _HEAD_LENGTH: Final = 240
+_NANOS_END: Final = 1_000_000_000
+_SECONDS_END: Final = 253_402_300_800
+"""The year 10000."""
 _SYSLOG_LEVELS: Final = {"3": "ERROR", "4": "WARN", "5": "INFO", "6": "INFO", "7": "DEBUG"}
 
 _JSON_MESSAGE: Final = (
@@ -230,11 +233,9 @@ def _peel_json(text: str, reader: InstantReader) -> Envelope | None:
 
 
 def _json_instant(entry: dict[str, object], reader: InstantReader) -> Instant | None:
-    instant = entry.get("instant")
-    if isinstance(instant, dict):
-        seconds, nanos = instant.get("epochSecond"), instant.get("nanoOfSecond", 0)
-        if isinstance(seconds, int) and isinstance(nanos, int) and from_number(seconds):
-            return Instant(seconds * 1_000_000 + nanos // 1_000, 1, zoned=True)
+    exact = _log4j_instant(entry.get("instant"))
+    if exact is not None:
+        return exact
     value = _first(entry, _JSON_TIME)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return from_number(value)
@@ -242,6 +243,17 @@ def _json_instant(entry: dict[str, object], reader: InstantReader) -> Instant | 
         found = reader.find_all(value)
         return found[0] if found else None
     return None
+
+
+def _log4j_instant(parts: object) -> Instant | None:
+    if not isinstance(parts, dict):
+        return None
+    seconds, nanos = parts.get("epochSecond"), parts.get("nanoOfSecond", 0)
+    if not isinstance(seconds, int) or not isinstance(nanos, int):
+        return None
+    if not 0 <= seconds < _SECONDS_END or not 0 <= nanos < _NANOS_END:
+        return None
+    return Instant(seconds * 1_000_000 + nanos // 1_000, 1, zoned=True)
 
 
 def _first(entry: dict[str, object], names: tuple[str, ...]) -> object | None:

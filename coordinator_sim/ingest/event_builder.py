@@ -27,6 +27,8 @@ _NUMBERS: Final = {
 } | {"p": "offsets_partition"}
 """Groups that are numbers, and their columns."""
 _INT32_END: Final = 2**31
+_INT32_DIGITS: Final = 11
+"""Characters of the longest, with its sign; Python refuses to read numbers of 4,300."""
 _TEXTS: Final = frozenset(
     {"group_id", "member_id", "leader_id", "client_id", "client_host"}
     | {"protocol_name", "client_reason"}
@@ -149,7 +151,9 @@ def build_events(
 
 def whole_number(text: str) -> int | None:
     """A number as Kafka's ints hold it; None for one that cannot have been one."""
-    value = int(text)
+    if len(text) > _INT32_DIGITS:
+        text = text.lstrip("0") or "0"
+    value = int(text) if len(text) <= _INT32_DIGITS else _INT32_END
     return value if value < _INT32_END else None
 
 

@@ -87,7 +87,7 @@ class InstantReader:
         key = (text[:4], text[5:7], "", text[8:10], text[11:13], text[14:16], "", "")
         try:
             minute_us, repeat_us = self._minute_of(key)
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
         ts_us = minute_us + int(text[17:19]) * _US + int(text[20:23]) * 1_000
         return Instant(ts_us, 1_000, zoned=False, start=0, end=len(text), repeat_us=repeat_us)
@@ -101,7 +101,7 @@ class InstantReader:
                     parts.get(name) or "" for name in ("y", "mo", "mon", "d", "h", "mi", "ap", "z")
                 )
             )
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
         fraction_us = int(fraction.ljust(6, "0")[:6]) if fraction else 0
         return Instant(

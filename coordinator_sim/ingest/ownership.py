@@ -36,13 +36,16 @@ _HEEDED: Final = frozenset(
         Event.GROUP_DEAD,
     }
 )
-_NATURAL: Final = re.compile(r"(.*-)(\d{1,18})", re.DOTALL)
+_NATURAL: Final = re.compile(r"(.*-)(\d+)", re.DOTALL)
 
 
-def _natural_order(resource: str) -> tuple[str, int]:
+def _natural_order(resource: str) -> tuple[str, int, str]:
     """Sorts partitions and tasks of one topic or connector by number."""
     matched = _NATURAL.fullmatch(resource)
-    return (resource, -1) if matched is None else (matched[1], int(matched[2]))
+    if matched is None:
+        return (resource, -1, "")
+    digits = matched[2].lstrip("0")
+    return (matched[1], len(digits), digits)
 
 
 @dataclass(slots=True)

@@ -33,6 +33,8 @@ class IngestSummary:
     """By line number, by how many microseconds the clock was set back just before the line."""
     repeated: int = 0
     """Events left out because another log of the import has their lines."""
+    cut_lines: int = 0
+    """Lines that were longer than a reader takes; the rest of each was left out."""
     timeless: int = 0
     """Events of lines without a time of their own, placed at the line before."""
     by_event: dict[Event, int] = field(default_factory=dict)
@@ -81,6 +83,7 @@ class IngestSummary:
         self.clock_regressions += other.clock_regressions
         self.timeless += other.timeless
         self.repeated += other.repeated
+        self.cut_lines += other.cut_lines
         for mine, theirs in (
             (self.by_layout, other.by_layout),
             (self.unparsed_patterns, other.unparsed_patterns),

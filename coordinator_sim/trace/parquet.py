@@ -143,8 +143,39 @@ def read_rows(path: Path, row_type: Any) -> list[Any]:  # noqa: ANN401 - any row
     try:
         table = pq.ParquetFile(path).read()
         return [_row(values, row_type) for values in table.to_pylist()]
-    except (pa.ArrowException, OSError, msgspec.ValidationError) as error:
-        raise DataError(f"{path} is not a file of a trace: {error}") from error
+    except (pa.ArrowException, OSError, ValueError, TypeError) as error:
+        raise DataError(f"{path} is not a file of a trace: {first_line(error)}") from error
+
+
+def check_file(path: Path, schema: "pa.Schema") -> None:
+    """Look at the footer of a Parquet file: whether it can hold rows of that schema.
+
+    Columns that the file lacks are null, as those that a later release adds.
+
+    Raises:
+        DataError: It is no Parquet file, or has none of the columns, or one of another kind.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        found = pq.read_schema(path)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path} is not a file of a trace: {first_line(error)}") from error
+    common = [name for name in schema.names if name in found.names]
+    if not common:
+        raise DataError(f"{path} is not a file of a trace: it has no column {schema.names[0]!r}")
+    for name in common:
+        if found.field(name).type != schema.field(name).type:
+            raise DataError(
+                f"{path} is not a file of a trace: its column {name!r} holds "
+                f"{found.field(name).type}, not {schema.field(name).type}"
+            )
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, without the lines that only its library understands."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _row(values: dict[str, Any], row_type: Any) -> Any:  # noqa: ANN401 - any row struct

@@ -1,8 +1,13 @@
 """What a user's mistakes look like: one clear line, the right exit code, no traceback."""
 
+import gzip
+import json
 import os
+import signal
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -169,6 +174,84 @@ def test_binary_file_is_not_a_log(tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     log.write_bytes(bytes(range(256)) * 64)
     assert_refused(run_command("ingest", log, "--out", tmp_path / "t"), 1, "server.log", "binary")
+
+
+def test_pipe_and_socket_are_refused_at_once(tmp_path: Path) -> None:
+    """Nothing may ever be written to a pipe: it is not waited for."""
+    pipe, plug = tmp_path / "pipe.log", tmp_path / "socket.log"
+    os.mkfifo(pipe)
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(plug))
+        assert_refused(run_command("ingest", pipe), 2, "pipe.log", "is a pipe", "to a file")
+        assert_refused(run_command("ingest", plug), 2, "socket.log", "is a socket")
+    loop = tmp_path / "loop.log"
+    loop.symlink_to(loop)
+    assert_refused(run_command("ingest", loop), 2, "loop.log", "no such file")
+
+
+def test_failure_is_json_where_json_was_asked_for(tmp_path: Path) -> None:
+    """The exit code and the line on stderr stay; stdout holds one JSON object."""
+    done = run_command("explain", tmp_path, "g", "--json")
+    assert_refused(done, 1, "run.json")
+    assert "run.json" in json.loads(done.stdout)["error"]
+    assert json.loads(run_command("run", "--sed", "--json").stdout)["error"].startswith("no such")
+    assert not run_command("explain", tmp_path, "g").stdout
+
+
+def test_names_in_messages_cannot_steer_the_terminal(tmp_path: Path) -> None:
+    """A path with escapes is printed clean."""
+    done = run_command("explain", tmp_path / "a\x1b]0;owned\x07b", "g")
+    assert_refused(done, 2, r"a\u001b]0;owned")
+    assert not {"\x1b", "\x07"} & set(done.stderr)
+
+
+def test_interrupted_ingest_leaves_the_older_trace(tmp_path: Path) -> None:
+    """Ctrl-C ends in one line and 130; what was there before is there still, and nothing else."""
+    line = (
+        "[2026-03-01 10:00:00,000] INFO [GroupCoordinator id=1 topic=__consumer_offsets "
+        "partition=3] Stabilized group g generation 1 with 1 members. "
+        "(org.apache.kafka.coordinator.group.GroupMetadataManager)\n"
+    )
+    small, large = tmp_path / "small.log", tmp_path / "large.log.gz"
+    small.write_text(line)
+    with gzip.open(large, "wt", compresslevel=1) as file:
+        for _ in range(400):
+            file.write(line * 1_000)
+    out = tmp_path / "traces" / "t"
+    assert run_command("ingest", small, "--out", out).returncode == 0
+    before = (out / "run.json").read_bytes()
+    started = subprocess.Popen(
+        [sys.executable, "-m", "coordinator_sim", "ingest", large, "--out", out, "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    for _ in range(600):
+        if len(list(out.parent.iterdir())) > 1:
+            break
+        time.sleep(0.05)
+    started.send_signal(signal.SIGINT)
+    told, complaint = started.communicate(timeout=60)
+    assert (started.returncode, complaint.strip()) == (130, "error: interrupted")
+    assert json.loads(told) == {"error": "interrupted"}
+    assert [path.name for path in out.parent.iterdir()] == ["t"]
+    assert (out / "run.json").read_bytes() == before
+
+
+def test_foreign_and_damaged_parquet_is_one_line(tmp_path: Path) -> None:
+    """The file is named, whatever is wrong with it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    trace = tmp_path / "trace"
+    assert run_command("run", "member-crash", "--out", trace).returncode == 0
+    (file,) = trace.glob("events/*/*/part-00000.parquet")
+    for table in (pa.table({"x": [1]}), pa.table({"ts_us": ["a"], "group_id": ["g"]})):
+        pq.write_table(table, file)
+        assert_refused(run_command("explain", trace, "g"), 1, file.name, "not a file of a trace")
+        assert_refused(run_command("replay", trace), 1, file.name, "not a file of a trace")
+    file.write_bytes(b"PAR1 no Parquet PAR1")
+    assert_refused(run_command("explain", trace, "g"), 1, file.name, "not a file of a trace")
 
 
 def test_missing_log_is_misuse(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -166,6 +167,46 @@ def test_text_in_two_byte_characters_is_read(tmp_path: Path) -> None:
     run(log, "--out", tmp_path / "out")
     (event,) = read_run(tmp_path / "out").events()
     assert event.generation == 7
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_line_without_end_is_cut_and_counted(tmp_path: Path, packed: bool, encoding: str) -> None:
+    """Lines of many megabytes take a megabyte of memory, and the lines after them are read."""
+    log = tmp_path / "server.log"
+    whole = line(1, "Stabilized group shop generation 7")
+    text = whole + "x" * 30_000_000 + "\n" + line(2, "Stabilized group shop generation 8")
+    data = text.encode(encoding)
+    log.write_bytes(gzip.compress(data, 1) if packed else data)
+    del text, data
+    tracemalloc.start()
+    code, stdout, _ = run(log, "--out", tmp_path / "out", "--json")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert code == 0
+    assert [event.generation for event in read_run(tmp_path / "out").events()] == [7, 8]
+    total = json.loads(stdout)["total"]
+    assert (total["lines"], total["cut_lines"]) == (3, 1)
+    assert peak < 20_000_000
+    assert "1 lines are longer than 1 MB" in run(log, "--out", tmp_path / "out")[1]
+
+
+def test_numbers_of_any_length_are_read(tmp_path: Path) -> None:
+    """A number with 5,000 digits is no generation, no time and no partition, and ends nothing."""
+    huge = "9" * 5_000
+    empty = "[GroupCoordinator 1]: Group shop with generation 6 is now empty"
+    log = tmp_path / "server.log"
+    log.write_text(
+        line(0, f"Stabilized group shop generation {huge}")
+        + line(1, f"Group shop with generation {huge} is now empty (__consumer_offsets-{huge})")
+        + '{"instant":{"epochSecond":1000000000000,"nanoOfSecond":1000000000000000000},"message":'
+        + '"[GroupCoordinator 1]: Stabilized group shop generation 6"}\n'
+        + f"0001-01-01T00:00:00+14:00 INFO {empty} ({LOGGER})\n"
+        + line(2, "Stabilized group shop generation 0000000000000000000007")
+    )
+    run(log, "--out", tmp_path / "out")
+    events = list(read_run(tmp_path / "out").events())
+    assert [event.generation for event in events] == [None, None, 6, 6, 7]
 
 
 def test_misuse_is_told_with_the_fix(tmp_path: Path) -> None:
