@@ -1,4 +1,4 @@
-"""`explain`: the causal story of one group's rebalances."""
+"""`explain`: the causal story of one group's rebalances, or the groups of a trace, worst first."""
 
 import re
 from pathlib import Path
@@ -33,12 +33,19 @@ def explain(
         Path,
         typer.Argument(help="A trace: the directory of a run or an import.", metavar="TRACE"),
     ],
-    group: Annotated[str, typer.Argument(help="The group to explain.", metavar="GROUP")],
+    group: Annotated[
+        str | None,
+        typer.Argument(
+            help="The group to explain; without it, the groups are listed.", metavar="[GROUP]"
+        ),
+    ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of the story.")
     ] = False,
 ) -> None:
     """Tell why a group rebalanced each time, what followed, and what it adds up to.
+
+    Without a group, list the groups of the trace, those with most rebalances first.
 
     Example: coordinator-sim explain out/incident orders-service
     """
@@ -51,6 +58,12 @@ def explain(
     run = read_run(trace)
     events = list(coordinator_events(run.events(), run.info.source))
     groups = group_lines(events)
+    if group is None:
+        from coordinator_sim.cli.group_list import print_groups
+
+        stories = [explain_group(name, lines, []) for name, lines in groups.items()]
+        print_groups(trace, stories, is_json=json)
+        return
     lines = groups[group_named(group, groups)]
     story = explain_group(group, lines, [event for event in events if event.group_id is None])
     if json:

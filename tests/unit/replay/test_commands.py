@@ -86,6 +86,21 @@ def test_explain_tells_the_story(trace: Path) -> None:
     assert "Causes: " in done.stdout
 
 
+def test_explain_without_a_group_lists_the_worst_first(trace: Path) -> None:
+    """Most rebalances first, with the command that explains the first of them."""
+    told = CliRunner().invoke(app, ["explain", str(trace)]).stdout.splitlines()
+    assert told[0].split() == ["rebalances", "unsettled", "rebalancing", "for", "mostly", "group"]
+    counts = [int(row.split()[0]) for row in told[1:4]]
+    assert counts == sorted(counts, reverse=True)
+    assert sum(counts) == 24
+    worst = told[1].split()[-1]
+    assert told[-1] == f"Next: coordinator-sim explain {trace} {worst}"
+    document = json.loads(CliRunner().invoke(app, ["explain", str(trace), "--json"]).stdout)
+    assert [(group["group_id"], group["rebalances"]) for group in document["groups"]] == [
+        (row.split()[-1], int(row.split()[0])) for row in told[1:4]
+    ]
+
+
 def test_explain_of_an_unknown_group_names_close_ones(trace: Path) -> None:
     """A misspelt group is misuse."""
     done = CliRunner().invoke(app, ["explain", str(trace), "biling"])

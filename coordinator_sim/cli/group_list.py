@@ -1,0 +1,105 @@
+"""`explain` without a group: the groups of a trace, worst first, and what to type next."""
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import typer
+from msgspec import Struct
+
+from coordinator_sim.errors import DataError
+
+if TYPE_CHECKING:
+    from coordinator_sim.replay.causes import GroupStory
+
+_LISTED: Final = 30
+_SETTLED: Final = frozenset({"STABLE", "EMPTY"})
+
+
+class GroupLine(Struct, frozen=True, kw_only=True):
+    """One group of the list.
+
+    Args:
+        group_id: The group.
+        rebalances: Its rebalances in the trace.
+        unsettled: How many of these reached neither Stable nor Empty in the trace.
+        rebalancing_ms: The time they took together, as far as the trace tells their ends.
+        reason: The most frequent reason; empty without rebalances.
+    """
+
+    group_id: str
+    rebalances: int
+    unsettled: int
+    rebalancing_ms: int
+    reason: str
+
+
+def worst_first(stories: "list[GroupStory]") -> list[GroupLine]:
+    """A line a group: most rebalances first, then most time in them, then by name."""
+    lines = [
+        GroupLine(
+            group_id=story.group_id,
+            rebalances=len(story.rebalances),
+            unsettled=sum(n for name, n in story.outcomes.items() if name not in _SETTLED),
+            rebalancing_ms=story.rebalancing_ms,
+            reason=next(iter(story.reasons), ""),
+        )
+        for story in stories
+    ]
+    return sorted(lines, key=lambda line: (-line.rebalances, -line.rebalancing_ms, line.group_id))
+
+
+def print_groups(trace: Path, stories: "list[GroupStory]", *, is_json: bool) -> None:
+    """Print the groups and the command that explains the worst one.
+
+    Args:
+        trace: The directory, as it was named.
+        stories: One a group.
+        is_json: Whether to print one JSON object that lists all groups instead of a table.
+
+    Raises:
+        DataError: The trace has no group.
+    """
+    lines = worst_first(stories)
+    if not lines:
+        raise DataError(f"{trace} tells of no group; ingest a log of its group coordinator")
+    if is_json:
+        typer.echo(msgspec.json.encode({"groups": lines}).decode())
+        return
+    for row in _table(lines[:_LISTED]):
+        typer.echo(row)
+    typer.echo("")
+    if len(lines) > _LISTED:
+        typer.echo(
+            f"The {_LISTED} groups with most rebalances of {len(lines)}; --json lists them all."
+        )
+    command = shlex.join(["coordinator-sim", "explain", str(trace), lines[0].group_id])
+    typer.echo(f"Next: {command}")
+
+
+def _table(lines: list[GroupLine]) -> list[str]:
+    from coordinator_sim.cli.explain import duration
+
+    rows = [("rebalances", "unsettled", "rebalancing for", "mostly", "group")]
+    rows += [
+        (
+            str(line.rebalances),
+            str(line.unsettled),
+            duration(line.rebalancing_ms),
+            line.reason or "-",
+            line.group_id,
+        )
+        for line in lines
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            [
+                *(cell.rjust(width) for cell, width in zip(row[:3], widths, strict=False)),
+                row[3].ljust(widths[3]),
+                row[4],
+            ]
+        )
+        for row in rows
+    ]
