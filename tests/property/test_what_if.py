@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from coordinator_sim.ingest.broker_log import parse_broker_log
 from coordinator_sim.log_lines.writer import broker_log
 from coordinator_sim.protocol.profiles import profile_named
+from coordinator_sim.replay.compare import figures
 from coordinator_sim.replay.logs import replay_log
 from coordinator_sim.replay.plan import NEVER_MS
 from coordinator_sim.replay.planner import plan_episode
@@ -20,7 +21,7 @@ from coordinator_sim.replay.report import GroupFidelity, ReplayReport
 from coordinator_sim.replay.settings import parse_settings
 from coordinator_sim.scenario import Scenario
 from coordinator_sim.sim.runner import run_scenario
-from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
+from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import episodes_of, group_lines
 from coordinator_sim.trace.recorder import MemoryRecorder
 from scenarios.strategies import scenarios
@@ -102,15 +103,22 @@ def test_time_that_a_dead_member_goes_unnoticed_is_never_negative(timeout_ms: in
             assert min(entry.as_is.unnoticed_ms, entry.with_settings.unnoticed_ms) >= 0
 
 
+def test_member_that_is_removed_alive_was_not_dead_unnoticed() -> None:
+    """A rebalance timeout may remove it minutes before its last sign of life."""
+    kicked = TraceEvent(event=Event.MEMBER_KICKED, ts_us=1_000_000, group_id="g", member_id="a")
+    failed = TraceEvent(event=Event.MEMBER_FAILED, ts_us=9_000_000, group_id="g", member_id="b")
+    assert figures([kicked, failed], {"a": 311_000, "b": 4_000}).unnoticed_ms == 5_000
+
+
 def test_runs_are_compared_with_a_replay_and_not_with_the_log() -> None:
     """The first figures are those of a replay under the assumptions, whatever is set."""
     events = events_in(EXAMPLE)
-    figures = {
+    told = {
         (entry.group_id, entry.as_is.rebalances, entry.as_is.last_generation)
         for value in (9_000, 20_000)
         for entry in replayed(events, f"session.timeout.ms={value}").what_if
     }
-    assert len(figures) == 2
+    assert told == {("orders-service", 17, 2), ("billing", 7, 7)}
     assert all(entry.is_reproduced for entry in replayed(events, *POINTLESS).what_if)
 
 
