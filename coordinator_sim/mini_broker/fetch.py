@@ -4,9 +4,8 @@ Source: kafka trunk, KafkaApis.handleFetchRequest; ReplicaManager.fetchMessages;
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final
-
-from msgspec import Struct
 
 from coordinator_sim.broker.authorizer import CLUSTER_NAME, Operation, ResourceType
 from coordinator_sim.broker.passage import Access
@@ -196,8 +195,12 @@ class FetchApi:
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
-class PendingFetch(Struct, frozen=True):
+@dataclass(slots=True)
+class PendingFetch:
     """A Fetch on its way, which may wait.
+
+    DEVIATION: a waiting Fetch counts the bytes of all its partitions once, and afterwards those of
+    the partition where something happened alone; Kafka counts all of them each time.
 
     Args:
         api: Whose it is.
@@ -214,22 +217,31 @@ class PendingFetch(Struct, frozen=True):
     context: FetchContext
     refused: Found
     readable: Wanted
+    _places: dict[Place, FetchPlace] = field(default_factory=dict)
+    _counted: dict[Place, int] = field(default_factory=dict)
+    _counted_bytes: int = 0
 
-    def try_complete(self) -> bool:
+    def try_complete(self, place: Place) -> bool:
         """Answer if there is enough, or something that the client must know."""
-        found_bytes = 0
-        for place, terms in self.readable.items():
-            available = self._available(place, terms)
-            if available is None:
-                break
-            found_bytes += available
-            if found_bytes >= self.params.min_bytes:
-                break
+        if not self._places:
+            self._places = {_place(each): each for each in self.readable}
+            places = [place, *self._places]
         else:
-            if found_bytes < self.params.min_bytes:
-                return False
+            places = [place]
+        if not any(self._is_decided_by(each) for each in places):
+            return False
         self.expire()
         return True
+
+    def _is_decided_by(self, place: Place) -> bool:
+        """Count one partition anew; whether the Fetch need not wait any longer."""
+        fetched = self._places[place]
+        available = self._available(fetched, self.readable[fetched])
+        if available is None:
+            return True
+        self._counted_bytes += available - self._counted.get(place, 0)
+        self._counted[place] = available
+        return self._counted_bytes >= self.params.min_bytes
 
     def expire(self) -> None:
         """Answer with what there is."""

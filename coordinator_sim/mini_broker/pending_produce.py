@@ -52,7 +52,7 @@ class PendingProduce:
     outcomes: Outcomes
     waiting: dict[ProducePlace, int]
 
-    def try_complete(self) -> bool:
+    def try_complete(self, _place: Place) -> bool:
         """Answer if every partition is through, or will not be."""
         if not self.is_settled():
             return False

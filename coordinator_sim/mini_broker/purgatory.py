@@ -21,8 +21,12 @@ _STALE_DEADLINES: Final = 64
 class Delayed(Protocol):
     """A request that is answered later."""
 
-    def try_complete(self) -> bool:
-        """Answer it if that can be done by now; whether it was."""
+    def try_complete(self, place: Place) -> bool:
+        """Answer it if that can be done by now; whether it was.
+
+        Args:
+            place: Where something happened.
+        """
         ...
 
     def expire(self) -> None:
@@ -86,13 +90,13 @@ class Purgatory:
         for number in tuple(numbers):
             watched = self._watched.get(number)
             if watched is not None:
-                self._try(number, watched.delayed)
+                self._try(number, watched.delayed, place)
 
-    def _try(self, number: int, delayed: Delayed) -> None:
+    def _try(self, number: int, delayed: Delayed, place: Place) -> None:
         """Complete a request if it can be; one that meets a bug does not meet it again."""
         is_over = True
         try:
-            is_over = delayed.try_complete()
+            is_over = delayed.try_complete(place)
         finally:
             if is_over:
                 self._forget(number)

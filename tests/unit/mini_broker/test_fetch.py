@@ -249,6 +249,36 @@ def test_an_append_does_not_look_at_fetches_of_other_partitions(world: DataWorld
     assert len(world.apis.fetches.purgatory) == 5_000
 
 
+def test_a_touched_partition_is_the_only_one_that_is_counted_anew(
+    world: DataWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So a Fetch of very many partitions that waits makes no append to them slow."""
+    count = 1_000
+    world.image.apply(TopicCreated("wide", b"\x09" * 16, ((1,),) * count))
+    terms = {"fetchOffset": 0, "currentLeaderEpoch": -1, "lastFetchedEpoch": -1}
+    partitions = [
+        {"partition": each, "partitionMaxBytes": 1 << 20, **terms} for each in range(count)
+    ]
+    wait: dict[str, Any] = {"maxWaitMs": 500, "minBytes": 200}
+    _, answer = world.fetch(topics=[{"topic": "wide", "partitions": partitions}], **wait)
+    assert answer is None
+    reader = world.apis.fetches.reader
+    looked: list[int] = []
+    plain = type(reader).available_bytes
+
+    def counting(*given: Any) -> int | None:  # noqa: ANN401 - as the method's
+        looked.append(given[3].partition)
+        return plain(*given)
+
+    monkeypatch.setattr(type(reader), "available_bytes", counting)
+    for partition in (7, 8):
+        world.produce(batch_of(b"a"), topic="wide", partition=partition)
+    assert not world.answers
+    assert (len(looked), looked[-1]) == (count + 2, 8)
+    world.produce(batch_of(b"a"), topic="wide", partition=9)
+    assert len(world.answers) == 1
+
+
 def test_reading_needs_the_right_to() -> None:
     """A topic that may not be read is refused before it is looked for."""
     rule = Acl(
