@@ -6,7 +6,7 @@ appendRecords, appendToLocalLog; kafka 4.1 for topic ids.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -72,6 +72,24 @@ class ProduceRules(Struct, frozen=True, kw_only=True):
     names_invalid_records: bool = True
 
 
+class Appending(NamedTuple):
+    """The records of one partition on their way into its log.
+
+    Args:
+        call: The request.
+        produced: The partition.
+        records: Its records.
+        met: What walking through them met.
+        verified_in: The turn (`Jobs.turn`) in which their transaction was verified.
+    """
+
+    call: Call
+    produced: ProducePlace
+    records: bytes
+    met: Walk
+    verified_in: int
+
+
 class ProduceApi:
     """Answers Produce.
 
@@ -129,6 +147,7 @@ class ProduceApi:
         if refusal is not None:
             return self._finish(call, dict.fromkeys(asked, refusal))
         refused, appendable = self._sorted(call, asked, walks)
+        turn = self._jobs.turn
         outcomes = self._verified(call, {each: walks[each] for each in appendable})
         for produced in outcomes:
             del appendable[produced]
@@ -136,7 +155,8 @@ class ProduceApi:
             outcomes |= dict.fromkeys(appendable, Appended(error=ErrorCode.INVALID_REQUIRED_ACKS))
             appendable = {}
         for produced, records in appendable.items():
-            outcomes[produced] = yield from self._append(call, produced, records, walks[produced])
+            appending = Appending(call, produced, records, walks[produced], verified_in=turn)
+            outcomes[produced] = yield from self._append(appending)
             yield _COST_OF_APPEND
         outcomes |= refused
         if call.request["acks"] == _ALL_IN_SYNC:
@@ -249,23 +269,24 @@ class ProduceApi:
 
     # -- the logs --------------------------------------------------------------------------
 
-    def _append(
-        self, call: Call, produced: ProducePlace, records: bytes, met: Walk
-    ) -> Steps[Appended]:
+    def _append(self, appending: Appending) -> Steps[Appended]:
         """What becomes of the records of one partition.
 
-        Leadership, replicas and transaction are looked at again where others had their turn while
-        the records were looked at.
+        Leadership, replicas and transaction are looked at again where others had their turn since
+        the transaction was verified: while records of this partition or of one before it were
+        looked at.
         """
+        call, produced, records = appending.call, appending.produced, appending.records
         place = produced.place
-        turn = self._jobs.turn
         log = self._writable_log(call, place, records)
         if isinstance(log, Appended):
             return log
         now_ms, version = call.now.group_ms, call.context.api_version
         checked = yield from log.checking(records, now_ms=now_ms, produce_version=version)
-        if self._jobs.turn != turn:
-            refused = self._verified(call, {produced: met})
+        if self._jobs.turn != appending.verified_in:
+            if not self._is_the_topic(produced):
+                return Appended(error=ErrorCode.UNKNOWN_TOPIC_ID)
+            refused = self._verified(call, {produced: appending.met})
             if refused:
                 return refused[produced]
             log = self._writable_log(call, place, records)
@@ -284,6 +305,11 @@ class ProduceApi:
         if outcome.error is ErrorCode.INVALID_RECORD and not self._rules.names_invalid_records:
             return replace(outcome, error=ErrorCode.CORRUPT_MESSAGE)
         return outcome
+
+    def _is_the_topic(self, produced: ProducePlace) -> bool:
+        """Whether the topic has still the id by which the request named it, if it did."""
+        names = self._partitions.image.topic_names
+        return produced.topic_id == ZERO_UUID or names.get(produced.topic_id) == produced.topic
 
     def _writable_log(self, call: Call, place: Place, records: bytes) -> PartitionLog | Appended:
         """The log that the broker may append to, or why not."""
