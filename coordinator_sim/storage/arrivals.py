@@ -67,6 +67,9 @@ def too_large(place: str, error: ContentTooLarge) -> Refused:
 class RecordErrors:
     """What KIP-467 tells of the records that are to blame.
 
+    DEVIATION: a time whose delta leads beyond 64 bits is refused as invalid; Kafka lets it wrap
+    around, and refuses most of what it becomes.
+
     DEVIATION: of more than 10,000 such records in one batch the answer names the first ones, and
     counts all; Kafka names each. librdkafka sends no more in one batch unless told to.
 
@@ -139,6 +142,8 @@ def _time_refusal(
     time_ms: int, offset: int, arrival: Arrival, *, claims_append: bool
 ) -> str | None:
     config = arrival.config
+    if not is_long(time_ms):
+        return f"Timestamp of message with offset {offset} is no 64-bit number: {time_ms}"
     if not config.stamps and time_ms != NO_ID:
         lowest = arrival.now_ms - config.message_timestamp_before_max_ms
         highest = arrival.now_ms + config.message_timestamp_after_max_ms
@@ -154,6 +159,11 @@ def _time_refusal(
             "timestamp type to LogAppendTime."
         )
     return None
+
+
+def is_long(value: int) -> bool:
+    """Whether Java's long holds a value."""
+    return -(2**63) <= value < 2**63
 
 
 def _as_long(value: int) -> int:

@@ -21,6 +21,7 @@ from coordinator_sim.storage.arrivals import (
     Placing,
     RecordErrors,
     invalid_record,
+    is_long,
     too_large,
 )
 from coordinator_sim.storage.log_config import LogConfig
@@ -253,9 +254,9 @@ def _record_refusal(
     base_ms = header[7]
     lowest = arrival.now_ms - config.message_timestamp_before_max_ms
     highest = arrival.now_ms + config.message_timestamp_after_max_ms
-    is_late = not config.stamps and (
-        base_ms + scanned.min_time_delta < lowest or base_ms + scanned.max_time_delta > highest
-    )
+    oldest_ms, newest_ms = base_ms + scanned.min_time_delta, base_ms + scanned.max_time_delta
+    is_beyond = not (is_long(oldest_ms) and is_long(newest_ms))
+    is_late = is_beyond or (not config.stamps and (oldest_ms < lowest or newest_ms > highest))
     lacks_key = bool(scanned.keyless_count) and config.is_compacted
     claims_append = bool(header[5] & LOG_APPEND)
     if not (is_late or lacks_key or claims_append):
@@ -264,7 +265,9 @@ def _record_refusal(
     indexes = itertools.count()
 
     def look(offset_delta: int, time_delta: int, /, *, has_key: bool) -> bool:
-        time_ms = header[8] if claims_append else base_ms + time_delta
+        time_ms = base_ms + time_delta
+        if claims_append and is_long(time_ms):
+            time_ms = header[8]
         errors.look_at(next(indexes), time_ms, offset_delta, has_key=has_key)
         return False
 

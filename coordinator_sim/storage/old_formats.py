@@ -30,7 +30,7 @@ from coordinator_sim.storage.log_values import BatchSpan, Prepared, Refused
 from coordinator_sim.storage.spans import batches_in, span_of
 from coordinator_sim.wire.batch_stream import encoded
 from coordinator_sim.wire.compression import (
-    DEFAULT_BOUNDS,
+    NO_BOUNDS,
     Compression,
     ContentBounds,
     ContentTooLarge,
@@ -51,6 +51,7 @@ _CRC: Final = struct.Struct(">I")
 _EPOCH: Final = struct.Struct(">i")
 _RECORDS_A_STEP: Final = 200
 _COST_OF_RECORD: Final = 5
+_COST_OF_SPAN: Final = 8
 _COST_OF_PAUSE: Final = 250
 _CRC_AT: Final = 12
 _CHECKED_FROM: Final = 16
@@ -222,7 +223,7 @@ def _in_place(batches: Sequence[StoredBatch], looked: _Looked, arrival: Arrival)
         last = looked.count - 1 if batch.codec else index
         parts.append(_entry_at(batch, last, newest_ms, arrival))
         yield _COST_OF_RECORD
-    return partial(_shifted, b"".join(parts), is_resized=False)
+    return (yield from _laid_out(b"".join(parts), is_resized=False))
 
 
 def _entry_at(batch: StoredBatch, offset: int, newest_ms: int, arrival: Arrival) -> bytes:
@@ -281,40 +282,58 @@ def _rebuilt(
         yield 1
     if magic == 0 and target is not Compression.NONE:
         return lambda ending: _in_order(batch, records(), ending)
-    return partial(_shifted, data, is_resized=True)
+    return (yield from _laid_out(data, is_resized=True))
 
 
 def _in_order(batch: RecordBatch, records: Iterator[Record | None], ending: Ending) -> Prepared:
     """A wrapper of magic 0 with its place: the offsets inside are the log's own."""
     placed = replace(batch, base_offset=ending.offset, last_offset=NO_ID)
     data = finished(encoded(placed, records)) or b""
-    return Prepared(data=data, spans=(_span(data, ending.offset),), is_resized=True)
+    return Prepared(
+        data=data, spans=(_span(StoredBatch(data, 0, len(data)), ending.offset),), is_resized=True
+    )
 
 
-def _shifted(data: bytes, ending: Ending, *, is_resized: bool) -> Prepared:
+def _laid_out(data: bytes, *, is_resized: bool) -> Steps[Placing]:
+    """Batches whose offsets count from 0, ready to be given their place in the log."""
+    spans = []
+    base_offset = 0
+    for stored in batches_in(data):
+        spans.append(_span(stored, base_offset))
+        base_offset = stored.last_offset + 1
+        yield _COST_OF_SPAN
+    return partial(_shifted, data, tuple(spans), is_resized=is_resized)
+
+
+def _shifted(
+    data: bytes, counted: tuple[BatchSpan, ...], ending: Ending, *, is_resized: bool
+) -> Prepared:
     """Batches whose offsets count from 0, with their place in the log.
 
     Source: ByteBufferLegacyRecordBatch.setLastOffset, DefaultRecordBatch.setLastOffset.
     """
     shifted = bytearray(data)
     spans = []
-    base_offset = ending.offset
-    for stored in batches_in(data):
-        start = stored.position
-        last_offset = ending.offset + stored.last_offset
-        if stored.magic == CURRENT_MAGIC:
+    start = 0
+    for span in counted:
+        base_offset = ending.offset + span.base_offset
+        last_offset = ending.offset + span.last_offset
+        epoch = NO_ID
+        if span.magic == CURRENT_MAGIC:
+            epoch = ending.leader_epoch
             _OFFSET.pack_into(shifted, start, base_offset)
-            _EPOCH.pack_into(shifted, start + _CRC_AT, ending.leader_epoch)
+            _EPOCH.pack_into(shifted, start + _CRC_AT, epoch)
         else:
             _OFFSET.pack_into(shifted, start, last_offset)
-        spans.append(_span(bytes(shifted[start : start + stored.size]), base_offset))
-        base_offset = last_offset + 1
+        start += span.size_bytes
+        spans.append(
+            replace(span, base_offset=base_offset, last_offset=last_offset, leader_epoch=epoch)
+        )
     return Prepared(data=bytes(shifted), spans=tuple(spans), is_resized=is_resized)
 
 
-def _span(data: bytes, base_offset: int) -> BatchSpan:
+def _span(batch: StoredBatch, base_offset: int) -> BatchSpan:
     """Of one entry, without decompressing it for its first offset."""
-    batch = StoredBatch(data, 0, len(data))
     if batch.magic == CURRENT_MAGIC:
         return span_of(batch)
     return BatchSpan(
@@ -322,14 +341,12 @@ def _span(data: bytes, base_offset: int) -> BatchSpan:
         last_offset=batch.last_offset,
         max_timestamp_ms=batch.max_timestamp_ms,
         leader_epoch=NO_ID,
-        size_bytes=len(data),
+        size_bytes=batch.size,
         magic=batch.magic,
     )
 
 
-def down_converted(
-    data: bytes, max_magic: int, first_offset: int, bounds: ContentBounds = DEFAULT_BOUNDS
-) -> Steps[bytes | None]:
+def down_converted(data: bytes, max_magic: int, first_offset: int) -> Steps[bytes | None]:
     """Batches for a reader that knows no newer format; None where one is compressed with zstd.
 
     Markers are left out, headers too; of a batch without compression so are the records before
@@ -352,7 +369,7 @@ def down_converted(
         is_plain = stored.codec == Compression.NONE
         records = (
             record
-            for record in stored.streamed(bounds)
+            for record in stored.streamed(NO_BOUNDS)
             if record is None or not is_plain or record.offset >= first_offset
         )
         batch = replace(stored.without_records(), magic=max_magic)

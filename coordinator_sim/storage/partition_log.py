@@ -130,7 +130,7 @@ class PartitionLog(LogWriter):
             return records
         data = records
         while data:
-            found = yield from down_converted(data, max_magic, offset, self._config.bounds.content)
+            found = yield from down_converted(data, max_magic, offset)
             if found is None or found:
                 return found
             # Nothing but markers: the reader would ask for them again and again.

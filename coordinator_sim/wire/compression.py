@@ -56,6 +56,8 @@ class ContentBounds(Struct, frozen=True, gc=False):
 
 
 DEFAULT_BOUNDS: Final = ContentBounds()
+NO_BOUNDS: Final = ContentBounds(max_bytes=2**63, max_blocks=2**63)
+"""Of what is in a log already, and is read in small pieces: bounds are for what comes."""
 CHUNK_BYTES: Final = 256 * 1024
 """Of content that is handed out at a time, at most: some hundred microseconds of any codec."""
 
@@ -89,7 +91,8 @@ _ZSTD_RAW: Final = 0
 _ZSTD_RLE: Final = 1
 _ZSTD_BLOCK_BYTES: Final = 128 * 1024
 """Of the content of one block, at most. Source: RFC 8878, section 3.1.1.2.4."""
-_ZSTD_STEP_BLOCKS: Final = 256
+_ZSTD_STEP_BLOCKS: Final = 32
+"""Blocks without content take as long as `chunk_cost` says of no content at all."""
 _ZSTD_SHORTEST: Final = 4
 """What is shorter begins no other frame."""
 _MASK: Final = 0xFFFFFFFF

@@ -15,9 +15,24 @@ from coordinator_sim.storage.memory_store import MemoryStore
 from coordinator_sim.storage.partition_log import PartitionLog
 from coordinator_sim.storage.record_scan import RecordScan, Scanned
 from coordinator_sim.storage.spans import batches_in
-from coordinator_sim.wire.compression import Compression, ContentBounds, compress
-from coordinator_sim.wire.record_batches import batch_of, encode_record_batch
-from coordinator_sim.wire.record_bytes import Record, record_bytes, varint_bytes
+from coordinator_sim.wire.compression import (
+    Compression,
+    ContentBounds,
+    compress,
+    decompressed_chunks,
+)
+from coordinator_sim.wire.record_batches import (
+    RecordBatch,
+    batch_of,
+    encode_record_batch,
+    wrapper_bytes,
+)
+from coordinator_sim.wire.record_bytes import (
+    Record,
+    legacy_entry_bytes,
+    record_bytes,
+    varint_bytes,
+)
 from coordinator_sim.wire.steps import finished
 
 NOW_MS = 1_700_000_000_000
@@ -205,3 +220,84 @@ def test_finding_an_offset_by_time_builds_no_records(codec: Compression) -> None
     assert log.offset_for_timestamp(wanted_ms).offset == 29_999
     assert peak_bytes(lambda: log.offset_for_timestamp(wanted_ms)) < 2_000_000
     assert len(list(log.finding_offset(wanted_ms))) >= 15
+
+
+@pytest.mark.parametrize("stamps", ["CreateTime", "LogAppendTime"])
+@pytest.mark.parametrize(("base_ms", "delta"), [(2**63 - 1, 5), (-(2**63), -5)])
+def test_a_time_beyond_64_bits_is_refused(base_ms: int, delta: int, stamps: str) -> None:
+    """The producer is told which record is to blame."""
+    inner = b"\x00" + varint_bytes(delta) + b"\x00\x01\x01\x00"
+    about = (0, 0, base_ms, NOW_MS, -1, -1, -1, 1)
+    checked = struct.pack(">hiqqqhii", *about) + varint_bytes(len(inner)) + inner
+    front = (0, len(checked) + 9, -1, 2, crc32c.crc32c(checked))
+    told = make_log(message_timestamp_type=stamps).append(
+        struct.pack(">qiibI", *front) + checked, now_ms=NOW_MS, leader_epoch=0
+    )
+    assert told.error is ErrorCode.INVALID_TIMESTAMP
+    assert [each.index for each in told.record_errors] == [0]
+
+
+def test_a_time_is_found_in_an_old_wrapper_in_small_steps() -> None:
+    """Each record is built, so that no step has many of them."""
+    count = 5_000
+    entries = b"".join(
+        legacy_entry_bytes(
+            Record(offset=each, timestamp_ms=NOW_MS + each, key=None, value=b""), 1, 0, offset=each
+        )
+        for each in range(count)
+    )
+    about = RecordBatch(
+        base_offset=0,
+        last_offset=count - 1,
+        records=(),
+        base_timestamp_ms=NOW_MS,
+        max_timestamp_ms=NOW_MS + count - 1,
+        magic=1,
+        compression=Compression.GZIP,
+    )
+    data = wrapper_bytes(about, count - 1, compress(Compression.GZIP, entries, 1))
+    log = make_log(message_format_magic=1)
+    assert appended(log, data) is ErrorCode.NONE
+    costs = list(log.finding_offset(NOW_MS + count - 1))
+    assert sum(costs) > 2 * count
+    assert len(costs) > count // 200
+
+
+def test_plain_messages_get_their_place_without_being_read_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is done in one go is little for each."""
+    record = Record(offset=0, timestamp_ms=NOW_MS, key=None, value=b"a")
+    data = b"".join(legacy_entry_bytes(record, 1, 0, offset=0) for _ in range(1_000))
+    log = make_log(message_format_magic=1)
+    checked = finished(log.checking(data, now_ms=NOW_MS))
+
+    def fail(*_: object) -> None:
+        raise AssertionError("read again")
+
+    monkeypatch.setattr("coordinator_sim.wire.stored_batches.StoredBatch.__init__", fail)
+    for first in (0, 1_000):
+        told = log.append_checked(checked, now_ms=NOW_MS, leader_epoch=0)
+        assert (told.base_offset, told.last_offset) == (first, first + 999)
+
+
+def test_what_was_accepted_is_read_again_whatever_the_bounds_are_now() -> None:
+    """A server may be started with lower bounds than those of its log, or have had higher ones."""
+    data = batch(NO_KEY * 2_000, 2_000, Compression.GZIP)
+    log = make_log()
+    assert appended(log, data) is ErrorCode.NONE
+    few = BatchBounds(max_records=10, content=ContentBounds(max_bytes=100, max_blocks=1))
+    log.configure(LogConfig(bounds=few))
+    assert appended(log, data) is ErrorCode.MESSAGE_TOO_LARGE
+    records = bytes(log.read(0, max_bytes=1 << 20).records)
+    assert finished(log.for_old_reader(records, 0, 1, 2_000))
+    assert log.offset_for_timestamp(NOW_MS).offset == 0
+
+
+def test_zstd_blocks_without_content_cost_what_they_take() -> None:
+    """Nobody is kept waiting by a million of them."""
+    blocks = 10_000
+    frame = b"\x28\xb5\x2f\xfd\x00\x38" + bytes(3) * blocks + b"\x01\x00\x00"
+    pieces = list(decompressed_chunks(Compression.ZSTD, frame))
+    assert b"".join(pieces) == b""
+    assert len(pieces) > blocks // 50
