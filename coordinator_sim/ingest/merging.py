@@ -31,27 +31,29 @@ def merge_logs(
     """The events of all logs, incarnations numbered over the whole cluster.
 
     A log is started when the others have reached its first event, so that a month of hourly files
-    needs few open at a time. Of equal times the log given first goes first. An event that
-    `is_repeated` is left out.
+    needs few open at a time. Of equal times the log that was started first goes first:
+    rotated parts often meet within one second. An event that `is_repeated` is left out.
     """
     counter = IncarnationCounter()
     waiting = sorted(enumerate(logs), key=lambda entry: (entry[1].first_us, entry[0]), reverse=True)
     running: list[tuple[int, int, TraceEvent, Iterator[TraceEvent]]] = []
+    started = 0
     while waiting or running:
         while waiting and (not running or waiting[-1][1].first_us <= running[0][0]):
-            index, log = waiting.pop()
+            _index, log = waiting.pop()
             first = next(log.events, None)
             if first is not None:
-                heapq.heappush(running, (first.ts_us, index, first, log.events))
+                heapq.heappush(running, (first.ts_us, started, first, log.events))
+                started += 1
         if not running:
             continue
-        reached_us, index, event, events = running[0]
+        reached_us, place, event, events = running[0]
         following = next(events, None)
         if following is None:
             heapq.heappop(running)
         else:
             # A clock that runs back keeps the place of its log: line order rules inside it.
             reached_us = max(reached_us, following.ts_us)
-            heapq.heapreplace(running, (reached_us, index, following, events))
+            heapq.heapreplace(running, (reached_us, place, following, events))
         if is_repeated is None or not is_repeated(event):
             yield counter.number(event)

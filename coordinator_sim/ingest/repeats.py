@@ -1,22 +1,35 @@
 """Logs that hold the same lines: copies, excerpts that overlap, and two clusters taken for one.
 
-Lines are compared by what they say, never by the names of their files. Everything is linear in the
-lines, and what is remembered is bounded.
+Lines are compared by what they say, never by the names of their files. What a broker says of a
+group at one instant happens once in a cluster, so one line tells a repeat, in whatever layout. What
+a client says may be said by another client of the same name: there several lines in a row tell.
+Everything is linear in the lines, and what is remembered is bounded.
 """
 
 import hashlib
+import re
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct
 
 from coordinator_sim.errors import DataError
 from coordinator_sim.ingest.broker_log import has_token
-from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.trace.events import Event, Source, TimeKind, TraceEvent
 
 BLOCK_LINES: Final = 3
-"""So many coordinator's lines in a row, times included, are not equal in two logs by chance."""
+"""So many coordinator's lines in a row, times included, are not equal in two logs by chance
+when one of them is `_TELLING`."""
+_TELLING: Final = re.compile(
+    r":\d\d[.,]\d{3}|\d{10}\.?\d{3}|[0-9a-f]{8}-[0-9a-f]{4}-|\[Group ?(?:Coord|Meta)"
+)
+"""A time finer than a second, a member's id or a broker. Clients that share a client id write equal
+lines of other kinds within one second."""
+_CLOCK: Final = re.compile(r"\d\d?:\d\d:\d\d|\d{10}")
+_TIME_WITHIN: Final = 80
+"""A line's own time begins within this many characters; a line without one has the time of the line
+above, which then is compared with it."""
 _MOST_BLOCKS: Final = 400_000
 """Blocks remembered; when there are more every second one goes, the same ones of every log."""
 _WINDOW_US: Final = 1_000_000
@@ -25,6 +38,10 @@ _CONTRADICTIONS: Final = 2
 _GENERATION_LINES: Final = frozenset(
     {Event.PREPARE_REBALANCE, Event.JOIN_COMPLETE, Event.SYNC_LEADER, Event.GROUP_EMPTY}
 )
+_NOT_SAID: Final = frozenset(
+    {"broker_version_range", "collector_ts", "reason_inferred", "rebalance", "truncated"}
+)
+"""Attributes that depend on the layout or on lines nearby, not on what the broker said."""
 
 
 class LogContents:
@@ -44,17 +61,19 @@ class LogContents:
         whole = hashlib.blake2b(digest_size=16)
         recent: deque[bytes] = deque(maxlen=BLOCK_LINES)
         blocks: set[int] = set()
-        for line in lines:
-            if not has_token(line):
-                continue
-            digest = hashlib.blake2b(line.strip().encode(), digest_size=8).digest()
+        telling_line = 0
+        for line_count, text in enumerate(timed_lines(lines), 1):
+            if _TELLING.search(text) is not None:
+                telling_line = line_count
+            digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
             whole.update(digest)
             recent.append(digest)
+            is_sure = line_count >= BLOCK_LINES > line_count - telling_line and telling_line > 0
             block = int.from_bytes(hashlib.blake2b(b"".join(recent), digest_size=8).digest())
-            if len(recent) == BLOCK_LINES and block % self._sparsity == 0:
+            if is_sure and block % self._sparsity == 0:
                 blocks.add(block)
                 self._thin_out(blocks)
-        if not recent:
+        if telling_line == 0:
             return
         first = self._whole.setdefault(whole.digest(), name)
         if first != name:
@@ -81,19 +100,30 @@ class LogContents:
             self._blocks.setdefault(block, name)
 
 
+def timed_lines(lines: Iterable[str]) -> Iterator[str]:
+    """What coordinators and clients say, each line with its time, be it in the line above."""
+    above = ""
+    for line in lines:
+        if has_token(line):
+            is_timed = _CLOCK.search(line[:_TIME_WITHIN]) is not None
+            yield line.strip() if is_timed else f"{above.strip()}\n{line.strip()}"
+        above = line
+
+
 class RepeatedLines:
-    """Tells the lines of overlapping logs that another log of them has already given.
+    """Tells the lines that another log has already given.
 
     Args:
-        overlaps: `LogContents.overlaps`. Logs that are not in it are never asked about.
+        overlaps: `LogContents.overlaps`. Lines of clients, and those without a time of their own,
+            are compared only in the logs that are in it.
     """
 
     def __init__(self, overlaps: dict[str, str]) -> None:
         self._overlaps = overlaps
-        self._given: dict[tuple[str, str, Event], int] = {}
-        self._had: dict[tuple[str, str, Event], int] = {}
+        self._given: dict[object, int] = {}
+        self._had: dict[object, int] = {}
         self._since_us = 0
-        self._previous: tuple[dict[tuple[str, str, Event], int], ...] = ({}, {})
+        self._previous: tuple[dict[object, int], ...] = ({}, {})
 
     def is_repeated(self, event: TraceEvent) -> bool:
         """Whether this event's line is there already; events come in the order of their times.
@@ -101,17 +131,30 @@ class RepeatedLines:
         A line that one log has twice is two lines: the second counts unless another log had a
         second one, too.
         """
-        file, text = event.source_ref, event.raw
-        if file not in self._overlaps or file is None or text is None:
+        given = self._said(event)
+        if given is None:
             return False
         self._forget(event.ts_us)
-        given = (self._overlaps[file], text, event.event)
-        had = (file, text, event.event)
+        had = (event.source_ref, given)
         before = self._had.get(had, self._previous[1].get(had, 0))
         known = self._given.get(given, self._previous[0].get(given, 0))
         self._had[had] = before + 1
         self._given[given] = max(known, before + 1)
         return before < known
+
+    def _said(self, event: TraceEvent) -> object:
+        """What makes the event the same in two logs; None for what any two logs may hold."""
+        if (
+            event.source is Source.BROKER_LOG
+            and event.event is not Event.UNPARSED
+            and event.ts_kind is TimeKind.LOGGED
+            and (event.group_id is not None or event.broker_id is not None)
+        ):
+            where = (event.broker_id, event.offsets_partition, event.group_id)
+            told = frozenset(entry for entry in event.attrs.items() if entry[0] not in _NOT_SAID)
+            return (event.ts_us, event.event, where, event.generation, event.member_id, told)
+        root = self._overlaps.get(event.source_ref or "")
+        return None if root is None or event.raw is None else (root, event.event, event.raw)
 
     def _forget(self, ts_us: int) -> None:
         if abs(ts_us - self._since_us) > _WINDOW_US:
@@ -159,8 +202,9 @@ class OneCluster:
                 raise DataError(
                     f"group {group_id!r}: {told.file} and {file} tell of it in turn, one at "
                     f"generation {told.generation}, the other at {generation}: they are logs of "
-                    "two clusters; ingest those of each cluster by themselves, with --cluster NAME "
-                    "and an --out of its own, and give both traces to report"
+                    "two clusters, or of brokers whose clocks differ; ingest those of each cluster "
+                    "(or broker) by themselves, with --cluster NAME and an --out of its own, and "
+                    "give both traces to report"
                 )
         told.file, told.generation = file, generation
         told.by_file[file] = generation

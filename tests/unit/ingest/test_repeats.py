@@ -173,3 +173,80 @@ def test_what_is_remembered_of_logs_is_bounded(monkeypatch: pytest.MonkeyPatch) 
     contents.add("b", lines[5_000:])
     assert contents.overlaps == {"a": "a", "b": "a"}
     assert len(contents._blocks) <= 500
+
+
+@pytest.mark.parametrize(
+    "excerpt",
+    [
+        [text for text in LINES if "Preparing to rebalance" in text],
+        [f"kafka-1  | {text}" for text in LINES],
+        [f"\x1b[32m{text.rstrip()}\x1b[0m\n" for text in LINES],
+        LINES[-1:],
+    ],
+    ids=["lines of one kind", "collector's prefix", "colours", "one line"],
+)
+def test_what_a_broker_said_counts_once_in_whatever_form(
+    tmp_path: Path, whole: tuple[object, list[tuple[object, ...]]], excerpt: list[str]
+) -> None:
+    """A broker says one thing of a group at one instant: neither neighbours nor layout matter."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "a.log").write_text("".join(LINES))
+    (folder / "b.log").write_text("".join(excerpt))
+    assert run(folder)[1] == whole[1]
+
+
+def test_logs_of_two_days_in_a_layout_with_the_time_above_are_not_copies(tmp_path: Path) -> None:
+    """Equal messages under other times are other events."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    for day in ("21", "22"):
+        told = (
+            f"2026-11-{day} 08:16:0{second},000\n[GroupCoordinator 1]: Preparing to rebalance "
+            f"group shop with old generation {second} (x)\n"
+            for second in range(5)
+        )
+        (folder / f"{day}.log").write_text("".join(told))
+    summary, events = run(folder)
+    assert len(events) == 10
+    assert [file["copy_of"] for file in summary["files"]] == [None, None]  # type: ignore[attr-defined]
+
+
+def test_clients_of_one_name_that_say_the_same_in_one_second_are_two(tmp_path: Path) -> None:
+    """Replicas share their client id; whole seconds do not tell their lines apart."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    events_of_one = 3
+    for pod in "12":
+        member = f"c-{pod * 8}-1111-1111-1111-111111111111"
+        generation = f"generationId=5, memberId='{member}', protocol='range'"
+        said = (
+            "Request joining group due to: group is already rebalancing",
+            "Revoke previously assigned partitions orders-0",
+            "(Re-)joining group",
+            f"Successfully joined group with generation Generation{{{generation}}}",
+        )
+        prefix = "2024-05-06 12:00:01 INFO [Consumer clientId=c, groupId=shop] "
+        logger = " (org.apache.kafka.clients.consumer.internals.ConsumerCoordinator)\n"
+        (folder / f"pod-{pod}.log").write_text("".join(prefix + text + logger for text in said))
+    summary, events = run(folder)
+    assert summary["total"]["repeated"] == 0  # type: ignore[index]
+    assert len(events) == 2 * events_of_one
+
+
+@pytest.mark.parametrize("cut", [4, 10, 13])
+def test_rotation_within_one_second_keeps_the_order_of_lines(tmp_path: Path, cut: int) -> None:
+    """The newer part has the name that sorts first, and begins at the time the older ends at."""
+    lines = story("shop", 1, 4, 5).splitlines(keepends=True)
+    lines = [text.replace(",250]", "]") for text in lines]
+    traces = []
+    for name, parts in (
+        ("one", {"server.log": lines}),
+        ("two", {"server.log": lines[cut:], "server.log.1": lines[:cut]}),
+    ):
+        folder = tmp_path / name
+        folder.mkdir()
+        for file, part in parts.items():
+            (folder / file).write_text("".join(part))
+        traces.append(run(folder)[1])
+    assert traces[0] == traces[1]
