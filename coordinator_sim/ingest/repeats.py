@@ -204,7 +204,8 @@ class OneCluster:
                     f"generation {told.generation}, the other at {generation}: they are logs of "
                     "two clusters, or of brokers whose clocks differ; ingest those of each cluster "
                     "(or broker) by themselves, with --cluster NAME and an --out of its own, and "
-                    "give both traces to report"
+                    "give both traces to report; parts of one log between which its clock was set "
+                    "back, as when summer time ends, must be joined to one file first"
                 )
         told.file, told.generation = file, generation
         told.by_file[file] = generation

@@ -250,3 +250,26 @@ def test_rotation_within_one_second_keeps_the_order_of_lines(tmp_path: Path, cut
             (folder / file).write_text("".join(part))
         traces.append(run(folder)[1])
     assert traces[0] == traces[1]
+
+
+def test_parts_that_meet_in_a_repeated_hour_are_refused_and_joined_they_are_read(
+    tmp_path: Path,
+) -> None:
+    """A file that begins in that hour does not tell which of the two it is."""
+    stamps = [f"{clock},250" for clock in ("01:30:01", "02:20:01", "02:40:01", "02:10:01")]
+    stamps += [f"{clock},250" for clock in ("02:30:01", "02:50:01", "03:10:01")]
+    lines = [
+        text.replace("2024-05-06 12:00:00,250", f"2024-10-27 {stamp}")
+        for generation, stamp in enumerate(stamps, 4)
+        for text in story("shop", 0, generation, 1).splitlines(keepends=True)[:3]
+    ]
+    for name, parts in (("parts", (lines[9:], lines[:9])), ("joined", (lines,))):
+        folder = tmp_path / name
+        folder.mkdir()
+        for file, part in zip(("server.log", "server.log.1"), parts, strict=False):
+            (folder / file).write_text("".join(part))
+    with pytest.raises(DataError, match="summer time ends, must be joined to one file first"):
+        run(tmp_path / "parts", "--tz", "Europe/Berlin")
+    times = [event[1] for event in run(tmp_path / "joined", "--tz", "Europe/Berlin")[1]]
+    assert times == sorted(times)
+    assert times[-1] - times[0] == (2 * 3600 + 40 * 60) * 1_000_000  # type: ignore[operator]
