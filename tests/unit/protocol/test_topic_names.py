@@ -82,11 +82,11 @@ def test_scenario_takes_no_illegal_name(name: str) -> None:
 
 def test_journal_with_an_illegal_name_is_refused(tmp_path: Path) -> None:
     """A journal that an earlier version let such a topic into is told of by the topic's name."""
-    kept = open_kept(tmp_path, node_id=1, cluster_id="4L6g3nShT-eMCtK--X86sw")
+    kept = open_kept(tmp_path, node_ids=(1,), cluster_id="4L6g3nShT-eMCtK--X86sw")
     kept.journal(TopicCreated("evil\n", topic_id_for("evil\n"), ((1,),)))
     kept.close()
     with pytest.raises(ConfigError, match=r"'evil\\n'"):
-        open_kept(tmp_path, node_id=1, cluster_id="4L6g3nShT-eMCtK--X86sw")
+        open_kept(tmp_path, node_ids=(1,), cluster_id="4L6g3nShT-eMCtK--X86sw")
 
 
 @pytest.mark.parametrize(
