@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
@@ -118,10 +118,13 @@ async def _call(route: ControlRoute, request: Request) -> ControlRequest:
 
 async def _body(request: Request) -> bytes:
     body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > MAX_BODY_BYTES:
-            raise BadRequest(f"a body of more than {MAX_BODY_BYTES} bytes")
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > MAX_BODY_BYTES:
+                raise BadRequest(f"a body of more than {MAX_BODY_BYTES} bytes")
+    except ClientDisconnect:
+        raise BadRequest("the client left within the body") from None
     return bytes(body)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.mini_broker.config_validation import topic_error
 from coordinator_sim.mini_broker.faults import Fault, FaultState
 from coordinator_sim.mini_broker.operations import BrokerStatus
 from coordinator_sim.protocol.topic_names import check_topic_name
@@ -201,6 +202,9 @@ def create_topic(control: "Control", request: ControlRequest) -> TopicView:
         raise BadRequest(str(error)) from None
     if wanted.name in cluster.image.topics:
         raise ConfigError(f"topic {wanted.name!r} is there already")
+    wrong = topic_error(cluster.configs, wanted.name, wanted.configs)
+    if wrong.is_failure:
+        raise BadRequest(str(wrong.message))
     living = len(cluster.groups.living)
     factor = wanted.replication_factor or cluster.settings.default_replication_factor
     if factor > living:

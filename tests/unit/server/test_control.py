@@ -389,6 +389,42 @@ def test_topics_come_and_go() -> None:
     play(story)
 
 
+def test_topic_with_impossible_configs_is_refused() -> None:
+    """A broker could never start again with a config that cannot be read."""
+    wrong = {"retention.ms": "abc", "no.such.config": "1", "remote.storage.enable": "true"}
+
+    async def story(server: Running) -> None:
+        for name, value in wrong.items():
+            asked = {"name": "t", "configs": {name: value}}
+            await server.call("POST", "/v1/topics", asked, status=400)
+        await server.get("/v1/topics/t", status=404)
+        right = {"name": "t", "configs": {"retention.ms": "1000"}}
+        await server.call("POST", "/v1/topics", right, status=201)
+        await server.call("POST", "/v1/brokers/1/restart")
+
+    play(story)
+
+
+def test_client_that_leaves_within_its_body_is_no_bug(caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing is logged as an error when a connection ends before the body does."""
+
+    async def story(server: Running) -> None:
+        assert server.ready.control is not None
+        host, _, port = server.ready.control.removeprefix("http://").partition(":")
+        head = f"POST /v1/topics HTTP/1.1\r\nHost: {host}\r\nContent-Length: 100\r\n\r\n"
+        _, writer = await asyncio.open_connection(host, int(port))
+        writer.write(head.encode() + b"{")
+        await writer.drain()
+        await server.get("/v1/server")
+        writer.close()
+        await writer.wait_closed()
+        for _ in range(3):
+            await server.get("/v1/server")
+
+    play(story)
+    assert not [each for each in caplog.records if each.levelname == "ERROR"]
+
+
 def test_stopped_broker_refuses_connections_until_it_is_back() -> None:
     """Its connections close, its port refuses, and after a resume it is where it was."""
 
