@@ -37,6 +37,7 @@ from coordinator_sim.server.control.requests import (
 from coordinator_sim.server.control.views import (
     group_count,
     group_summaries,
+    group_summary,
     group_view,
     topic_view,
     topic_views,
@@ -282,15 +283,15 @@ async def wait_for_group(control: "Control", request: ControlRequest) -> GroupVi
     try:
         async with asyncio.timeout(limit_ms / 1000):
             while True:
-                found = group_view(control.cluster, group_id)
+                found = group_summary(control.cluster, group_id)
                 if is_reached(found):
-                    return found if found is not None else gone(group_id)
+                    return group_view(control.cluster, group_id) or gone(group_id)
                 await control.feed.changed()
     except TimeoutError:
         raise WaitedInVain(_present(control, group_id, limit_ms)) from None
 
 
-def _condition(request: ControlRequest) -> Callable[[GroupView | None], bool]:
+def _condition(request: ControlRequest) -> Callable[[GroupSummary | None], bool]:
     members = request.optional_number("members")
     generation = request.optional_number("generation")
     min_generation = request.optional_number("min_generation")
@@ -299,7 +300,7 @@ def _condition(request: ControlRequest) -> Callable[[GroupView | None], bool]:
         raise BadRequest(f"state={state}: wants one of {', '.join(_STATES.values())}")
     wanted = None if state is None else _STATES[state.lower()]
 
-    def is_reached(found: GroupView | None) -> bool:
+    def is_reached(found: GroupSummary | None) -> bool:
         if found is None:
             return wanted == "Dead"
         return (
@@ -330,7 +331,7 @@ def gone(group_id: str) -> GroupView:
 
 
 def _present(control: "Control", group_id: str, limit_ms: int) -> str:
-    found = group_view(control.cluster, group_id)
+    found = group_summary(control.cluster, group_id)
     if found is None:
         return f"after {limit_ms} ms there is no group {group_id!r}"
     return (

@@ -95,10 +95,21 @@ def group_count(cluster: ServedCluster) -> int:
 
 def group_view(cluster: ServedCluster, group_id: str) -> GroupView | None:
     """A group with its members and offsets; None when no coordinator knows it."""
+    found = _found(cluster, group_id)
+    return None if found is None else _full(cluster, *found)
+
+
+def group_summary(cluster: ServedCluster, group_id: str) -> GroupSummary | None:
+    """A group in short, at a cost that no member adds to; None when no coordinator knows it."""
+    found = _found(cluster, group_id)
+    return None if found is None else _summary(cluster, *found)
+
+
+def _found(cluster: ServedCluster, group_id: str) -> tuple[LivingBroker, Group] | None:
     for broker in cluster.groups.living.values():
         group = broker.coordinator.group(group_id)
         if group is not None:
-            return _full(cluster, broker, group)
+            return broker, group
     return None
 
 
@@ -216,18 +227,18 @@ def _fetched(broker: LivingBroker, group_id: str, now_ms: int) -> list[FetchedTo
 def parked_views(cluster: ServedCluster, now_ms: int) -> tuple[ParkedView, ...]:
     """Every parked request of a member, with the deadline it waits for."""
     found = []
+    deadlines = {
+        (broker.broker_id, timer.key.group_id, timer.key.kind): timer.deadline_ms
+        for broker in cluster.groups.living.values()
+        for timer in broker.coordinator.timers()
+    }
     for broker, group in _groups(cluster):
-        deadlines = {
-            timer.key.kind: timer.deadline_ms
-            for timer in broker.coordinator.timers()
-            if timer.key.group_id == group.group_id
-        }
         for member in group.ordered():
             api = _parked_api(member)
             if api is None:
                 continue
             kind = _PHASES[api]
-            deadline_ms = deadlines.get(kind)
+            deadline_ms = deadlines.get((broker.broker_id, group.group_id, kind))
             found.append(
                 ParkedView(
                     group_id=group.group_id,

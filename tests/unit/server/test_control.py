@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import FrameType
 
 import httpx
 import msgspec
@@ -21,6 +23,7 @@ from coordinator_sim.protocol.messages import HeartbeatResponse
 from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.server.clocks import ScaledClock
 from coordinator_sim.server.control.access import Access
+from coordinator_sim.server.control.views import parked_views
 from coordinator_sim.server.properties import listeners_of
 from coordinator_sim.server.serving import ControlOptions, Ready, ServeOptions, Serving
 from coordinator_sim.trace.events import Event, TraceEvent
@@ -425,6 +428,53 @@ def test_client_that_leaves_within_its_body_is_no_bug(caplog: pytest.LogCaptureF
     assert not [each for each in caplog.records if each.levelname == "ERROR"]
 
 
+def steps_of(work: Callable[[], object]) -> int:
+    """How many operations of the interpreter a piece of work takes."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> object:
+        nonlocal count
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        count += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def test_cost_of_the_clocks_view_grows_with_the_groups_alone() -> None:
+    """Twice and four times as many groups cost twice and four times as much, no product of them."""
+
+    async def story(server: Running) -> None:
+        client = await coordinated(server, "g0")
+        cluster, steps = server.serving.server.cluster, []
+        for number in range(32):
+            await client.join(f"g{number}", session_timeout_ms=300_000)
+            if number in (7, 15, 31):
+                steps.append(steps_of(lambda: parked_views(cluster, 0)))
+        few, more, most = steps
+        assert (most - more) < 2.2 * (more - few)
+        await client.close()
+
+    play(
+        story,
+        structs.replace(
+            options(),
+            cluster=structs.replace(
+                options().cluster,
+                coordinator=CoordinatorConfig(
+                    offsets_topic_num_partitions=1, group_initial_rebalance_delay_ms=0
+                ),
+            ),
+        ),
+    )
+
+
 def test_stopped_broker_refuses_connections_until_it_is_back() -> None:
     """Its connections close, its port refuses, and after a resume it is where it was."""
 
@@ -643,9 +693,9 @@ def test_kept_groups_are_shown_and_traced_from_the_first_moment(tmp_path: Path) 
         assert isinstance(listed, list)
         assert [each["group_id"] for each in listed] == ["app"]
 
-    kept = msgspec.structs.replace(options(), log_dir=tmp_path / "log")
+    kept = structs.replace(options(), log_dir=tmp_path / "log")
     play(first, kept)
-    play(second, msgspec.structs.replace(kept, trace=tmp_path / "run"))
+    play(second, structs.replace(kept, trace=tmp_path / "run"))
     told = [each.event for each in read_run(tmp_path / "run").events()]
     assert told.index(Event.LOAD_START) < told.index(Event.GROUP_LOADED)
 
