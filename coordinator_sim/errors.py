@@ -76,6 +76,18 @@ def naming(path: PurePath | None) -> Iterator[None]:
         raise
 
 
+def check_encodable(path: PurePath) -> None:
+    """Refuse a path that no JSON, no page and no table can name.
+
+    Raises:
+        ConfigError: its name is not UTF-8.
+    """
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise ConfigError(f"{path}: the name is not UTF-8; name another directory") from None
+
+
 def described(error: BaseException) -> str:
     """What an error is, and the line that raised it, for a log that gives it one line."""
     trace = error.__traceback__

@@ -22,9 +22,9 @@ def bound_socket(host: str, port: int, remedy: str) -> socket.socket:
     try:
         listening.bind((host, port))
         listening.listen()
-    except OSError as error:
+    except (OSError, TypeError) as error:  # A TypeError where the name cannot be encoded.
         listening.close()
-        reason = error.strerror or error
+        reason = getattr(error, "strerror", None) or error
         raise ConfigError(
             f"cannot listen on {host or '*'}:{port}: {reason}; choose another {remedy}"
         ) from None

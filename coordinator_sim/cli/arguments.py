@@ -65,17 +65,19 @@ def parse_variety(processing: str, processing_ms: str) -> "Variety":
         ConfigError: The range is not two whole numbers.
         ScenarioError: The shape is unknown, or a time is outside its bounds.
     """
+    from coordinator_sim.protocol.java_numbers import java_int
     from coordinator_sim.scenario.variety import Variety, check_variety
 
     fields: dict[str, Any] = {"processing": processing} if processing else {}
     if processing_ms:
         low, dots, high = processing_ms.partition("..")
         times = [low, high if dots else low]
-        if not all(time.strip().isdecimal() for time in times):
+        numbers = [java_int(time.strip(), bits=64) for time in times]
+        if None in numbers:
             raise ConfigError(
                 f"--processing-ms {processing_ms!r}: wants LOW..HIGH or one number, as 100..1500"
             )
-        fields["processing_ms"] = tuple(int(time) for time in times)
+        fields["processing_ms"] = tuple(numbers)
     variety = Variety(**fields)
     check_variety(variety)
     return variety

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from coordinator_sim.errors import naming
 from coordinator_sim.log_lines.writer import broker_log
 from coordinator_sim.protocol.profiles import profile_named
 from coordinator_sim.trace.events import TraceEvent
@@ -23,7 +24,7 @@ def write_broker_log(events: Iterable[TraceEvent], profile: str, path: Path) -> 
         OSError: The file cannot be written.
     """
     count = 0
-    with path.open("w", encoding="utf-8") as file:
+    with naming(path), path.open("w", encoding="utf-8") as file:
         for line in broker_log(events, profile_named(profile)):
             file.write(f"{line}\n")
             count += 1

@@ -84,7 +84,7 @@ def _fail(message: str, code: int) -> NoReturn:
     from coordinator_sim.cli.console import PrintableConsole
 
     console = PrintableConsole(stderr=True, highlight=False, soft_wrap=True)
-    console.print(f"error: {message}", markup=False)
+    console.print("error: " + message.replace("\n", "\\n"), markup=False)
     options = sys.argv[1 : sys.argv.index("--")] if "--" in sys.argv else sys.argv[1:]
     if "--json" in options:
         sys.stdout.write(json.dumps({"error": message}) + "\n")

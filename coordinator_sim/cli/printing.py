@@ -4,8 +4,11 @@ Group ids, member ids and titles come from logs, traces and files of anybody. Th
 of JSON, so JSON that is printed stays what it was.
 """
 
+import os
 import sys
 from collections.abc import Iterable
+from io import TextIOWrapper
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, TextIO, cast
 
 if TYPE_CHECKING:
@@ -68,8 +71,16 @@ class PrintableStream:
 
 
 def guard_streams() -> None:
-    """Make all that this process prints as text printable; bytes and rich's output pass."""
+    """Make all that this process prints as text printable; bytes and rich's output pass.
+
+    What the encoding lacks is spelled out too, and where a stream is closed nothing is printed.
+    """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        if stream is not None and not isinstance(stream, PrintableStream):
+        if stream is None:
+            nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
+            setattr(sys, name, nowhere)
+        elif not isinstance(stream, PrintableStream):
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
             setattr(sys, name, cast("TextIO", PrintableStream(stream)))

@@ -3,6 +3,7 @@
 import gc
 import logging
 import sys
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -39,11 +40,15 @@ from coordinator_sim.cli.serve_options import (
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from coordinator_sim.mini_broker.settings import ClusterSettings
     from coordinator_sim.server.kafka_server import Listen
     from coordinator_sim.server.serving import ControlOptions, Ready, ServeOptions
 
 _LOG: Final = logging.getLogger(__name__)
+_SHOWN: Final = 100
+"""Unknown settings that a warning names, and characters of each."""
 _GARBAGE_THRESHOLDS: Final = (10_000, 10, 10)
 """Python looks for cycles 14 times less often so: next to nothing here is part of one."""
 
@@ -121,13 +126,24 @@ def serve(
 def _run(options: "ServeOptions", ready_file: Path | None) -> None:
     from coordinator_sim.server.serving import run
 
+    if ready_file is not None:
+        _check_replaceable(ready_file)
     gc.freeze()
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
+    told: list[Path] = []
     try:
-        run(options, lambda line: _tell(line, ready_file))
+        run(options, lambda line: told.extend(_tell(line, ready_file)))
     finally:
-        if ready_file is not None:
-            ready_file.unlink(missing_ok=True)
+        for file in told:
+            file.unlink(missing_ok=True)
+
+
+def _check_replaceable(ready_file: Path) -> None:
+    """Refuse a device, a pipe or a directory: a ready file is replaced, and deleted at the end."""
+    if ready_file.exists() and not ready_file.is_file():
+        raise ConfigError(
+            f"--ready-file {ready_file} is no regular file: name one that serve may delete again"
+        )
 
 
 def _syncs(text: str, log_dir: Path | None) -> bool:
@@ -194,10 +210,12 @@ def _known_in(config: Path, profile: str) -> dict[str, str]:
     found = parse_properties(text_of(config))
     unknown = unknown_settings(profile_named(profile), found)
     if unknown:
-        names = ", ".join(
-            repr(name) if nearest is None else f"{name!r} (nearest: {nearest})"
-            for name, nearest in unknown.items()
-        )
+        shown = [
+            repr(name[:_SHOWN]) if nearest is None else f"{name!r} (nearest: {nearest})"
+            for name, nearest in islice(unknown.items(), _SHOWN)
+        ]
+        more = [f"and {len(unknown) - _SHOWN} more"] if len(unknown) > _SHOWN else []
+        names = ", ".join(shown + more)
         _LOG.warning("%s: settings that Kafka's brokers have not are ignored: %s", config, names)
     return {name: value for name, value in found.items() if name not in unknown}
 
@@ -224,7 +242,8 @@ def _parse_topics(text: str) -> dict[str, int]:
     return topics
 
 
-def _tell(ready: "Ready", file: Path | None) -> None:
+def _tell(ready: "Ready", file: Path | None) -> "Iterator[Path]":
+    """Say where the server is; yields the ready file once it is there."""
     import msgspec
 
     line = msgspec.json.encode(ready)
@@ -235,6 +254,7 @@ def _tell(ready: "Ready", file: Path | None) -> None:
             partial.replace(file)
         except OSError as error:
             raise ConfigError(f"--ready-file {file}: {error.strerror}") from None
+        yield file
     typer.echo(line.decode())
     sys.stdout.flush()
 

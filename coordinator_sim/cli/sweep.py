@@ -83,12 +83,15 @@ def parse_times(text: str) -> tuple[int, ...]:
     Raises:
         ConfigError: Something is not a whole number.
     """
-    times = [time.strip() for time in text.split(",")] if text else []
-    if not all(time.isdecimal() for time in times):
+    from coordinator_sim.protocol.java_numbers import java_int
+
+    times = [java_int(time.strip(), bits=64) for time in text.split(",")] if text else []
+    found = tuple(time for time in times if time is not None)
+    if len(found) < len(times):
         raise ConfigError(
             f"--processing-times {text!r}: wants whole milliseconds separated by commas, as 50,1000"
         )
-    return tuple(map(int, times))
+    return found
 
 
 def print_json(summary: "SweepSummary") -> None:

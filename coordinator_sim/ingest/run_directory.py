@@ -13,7 +13,7 @@ from typing import Final, Literal, Self, TypeVar
 
 import msgspec
 
-from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim.errors import ConfigError, DataError, check_encodable
 from coordinator_sim.ingest.ownership import OwnershipTracker
 from coordinator_sim.trace.digest import TraceDigest
 from coordinator_sim.trace.events import RunInfo, TraceEvent
@@ -245,8 +245,10 @@ def check_replaceable(path: Path, keep: Path | None = None) -> None:
         keep: A trace that is still wanted.
 
     Raises:
-        ConfigError: It is a file, holds something that is no trace, or is the trace to keep.
+        ConfigError: It is a file, holds something that is no trace, or is the trace to keep, or
+            its name is not UTF-8.
     """
+    check_encodable(path)
     if keep is not None and path.resolve() == keep.resolve():
         raise ConfigError(f"{path} is the trace that is read; name another directory")
     if not path.exists():

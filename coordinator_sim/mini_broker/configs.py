@@ -31,6 +31,9 @@ from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.storage.log_config import BatchBounds
 from coordinator_sim.wire.compression import ContentBounds
 
+_LONGEST_SIMILAR: Final = 100
+"""Characters of a name that a known one may resemble; the longest known one has 59."""
+_SEARCHED: Final = 100
 _LISTENER_PREFIX: Final = "listener.name."
 _OF_PLUGINS: Final = {
     setting.name: setting
@@ -106,10 +109,13 @@ def unknown_settings(profile: Profile, names: Iterable[str]) -> dict[str, str | 
     Kafka passes over them, in a file. Source: AbstractConfig.logUnused.
 
     Returns:
-        In the order of the names; None for one that is near to none.
+        In the order of the names; None for one that is near to none, and for those behind the
+        first 100: a search takes a millisecond.
     """
     known = _broker_settings(profile)
-    return {name: _nearest(known, name) for name in names if _found(known, name) is None}
+    unknown = [name for name in names if _found(known, name) is None]
+    found: dict[str, str | None] = dict.fromkeys(unknown)
+    return found | {name: _nearest(known, name) for name in unknown[:_SEARCHED]}
 
 
 def _broker_settings(profile: Profile) -> Settings:
@@ -121,6 +127,8 @@ def _found(known: Settings, name: str) -> Setting | None:
 
 
 def _nearest(known: Settings, name: str) -> str | None:
+    if len(name) > _LONGEST_SIMILAR:
+        return None
     return next(iter(get_close_matches(name, [*known, *_OF_PLUGINS, *_OWN], n=1)), None)
 
 

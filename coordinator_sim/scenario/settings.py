@@ -12,6 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.protocol.java_numbers import java_int
 
 INT_MAX: Final = 2_147_483_647
 """Upper bound of Kafka's INT settings."""
@@ -153,18 +154,14 @@ def check_value(name: str, setting: Setting, value: str) -> None:
     """
     match setting:
         case IntSetting(low=low, high=high):
-            if not _is_integer(value):
+            number = java_int(value, bits=64)
+            if number is None:
                 raise ConfigError(f"{name}={value}: must be a whole number, {low} to {high}")
-            if not low <= int(value) <= high:
+            if not low <= number <= high:
                 raise ConfigError(f"{name}={value}: must be from {low} to {high}")
         case ChoiceSetting(words=words):
             if value not in words:
                 raise ConfigError(f"{name}={value}: must be one of {', '.join(words)}")
-
-
-def _is_integer(value: str) -> bool:
-    digits = value.removeprefix("-")
-    return digits.isascii() and digits.isdigit()
 
 
 def _misplaced(scope: Scope, name: str) -> ConfigError:

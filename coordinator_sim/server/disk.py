@@ -6,6 +6,7 @@ import uuid
 from pathlib import Path
 from typing import Final
 
+from coordinator_sim.errors import check_encodable
 from coordinator_sim.mini_broker.kept_cluster import KeptCluster
 from coordinator_sim.storage.files import Files
 from coordinator_sim.storage.log_directory import DirectorySettings, LogDirectory
@@ -36,6 +37,7 @@ def open_kept(
         ConfigError: another process has it, or it is no directory, or acknowledged data is missing.
         OSError: it cannot be read or mended.
     """
+    check_encodable(path)
     directory = LogDirectory(
         DirectorySettings(
             path=str(path),

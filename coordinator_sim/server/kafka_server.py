@@ -308,9 +308,9 @@ class KafkaServer:
                 backlog=1024,
                 ssl=None if tls is None else tls.context,
             )
-        except OSError as error:
-            number = error.errno or 0
-            reason = os.strerror(number) if number > 0 else error.strerror
+        except (OSError, ValueError) as error:
+            number = getattr(error, "errno", None) or 0
+            reason = os.strerror(number) if number > 0 else getattr(error, "strerror", None)
             raise ConfigError(
                 f"cannot listen on {listen.host}:{port}: {reason or error}; choose another "
                 "--host, --port or --listeners"

@@ -326,3 +326,81 @@ def test_a_varied_run_says_what_its_rebalances_cost(tmp_path: Path) -> None:
     assert "options: varied=true" in varied.stdout
     assert "cost for orders-app: unowned for" in varied.stdout
     assert "cost for" not in exact.stdout
+
+
+LONG = "9" * 5_000
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "rolling-bounce", "--processing-ms", LONG),
+        ("run", "rolling-bounce", "--set", f"session.timeout.ms={LONG}"),
+        ("sweep", "--processing-times", LONG),
+    ],
+)
+def test_number_too_long_for_python_is_told(arguments: tuple[str, ...]) -> None:
+    """More digits than `int` reads are one line, as any number beyond its bound is."""
+    assert_refused(run_command(*arguments), 2, LONG)
+
+
+def test_escapes_of_a_name_reach_no_terminal() -> None:
+    """What a terminal would obey is shown as an escape, in the one line."""
+    done = run_command("run", "/no\x1b[31m\nwhere.json")
+    assert_refused(done, 2, r"/no\x1b[31m\nwhere.json")
+    assert "\x1b" not in done.stderr
+
+
+def test_name_that_is_not_utf8_is_told(tmp_path: Path) -> None:
+    """No table and no JSON can name such a directory."""
+    name = tmp_path / os.fsdecode(b"\xff")
+    assert_refused(run_command("run", "member-crash", "--out", name), 2, "not UTF-8")
+    serving = ("serve", "--port", "0", "--log-dir", name)
+    assert_refused(run_command(*serving), 2, "not UTF-8")
+
+
+@pytest.mark.parametrize("host", ["a" * 300, ".", os.fsdecode(b"\xff")])
+def test_host_that_no_name_server_takes_is_told(host: str) -> None:
+    """A host that cannot be encoded is refused as one that cannot be found."""
+    assert_refused(run_command("serve", "--port", "0", "--host", host), 2, "cannot listen on")
+    options = ("--control-host", host, "--control-token", "x")
+    assert_refused(run_command("serve", "--port", "0", *options), 2, "cannot listen on")
+
+
+def test_names_that_are_not_utf8_are_printed(tmp_path: Path) -> None:
+    """The story of a run goes on where stdout cannot encode a name."""
+    log = tmp_path / os.fsdecode(b"\xff.log")
+    done = run_command("run", "member-crash", "--out", tmp_path / "run", "--broker-log", log)
+    assert done.returncode == 0, done.stderr
+    assert r"\udcff.log" in done.stdout
+
+
+def test_closed_stdout_is_no_bug() -> None:
+    """A command whose stdout is closed has nobody to tell, and ends as ever."""
+    command = f"{sys.executable} -m coordinator_sim list >&-"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)  # noqa: S602 - a shell closes it
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_full_disk_below_a_broker_log_is_told_with_its_name(tmp_path: Path) -> None:
+    """A failed write names the file."""
+    options = ("--out", tmp_path / "run", "--broker-log", "/dev/full")
+    assert_refused(run_command("run", "member-crash", *options), 2, "/dev/full: No space left")
+
+
+def test_ready_file_replaces_no_pipe(tmp_path: Path) -> None:
+    """A pipe, as a device, is not made a file, nor deleted at the end."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    done = run_command("serve", "--port", "0", "--ready-file", pipe)
+    assert_refused(done, 2, str(pipe), "no regular file")
+    assert pipe.is_fifo()
+
+
+def test_ready_file_of_another_server_is_left(tmp_path: Path) -> None:
+    """A server that does not come up deletes no file that it did not write."""
+    ready = tmp_path / "ready.json"
+    ready.write_text("{}")
+    done = run_command("serve", "--port", "0", "--host", "256.1.1.1", "--ready-file", ready)
+    assert_refused(done, 2, "cannot listen on")
+    assert ready.is_file()
