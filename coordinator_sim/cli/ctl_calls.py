@@ -35,7 +35,7 @@ class _Where(msgspec.Struct, frozen=True):
     control: str | None
 
 
-def client(context: typer.Context, limit_s: float | None = _LIMIT_S) -> "httpx.Client":
+def _client(context: typer.Context, limit_s: float | None = _LIMIT_S) -> "httpx.Client":
     """Who calls the server that the command line names.
 
     Args:
@@ -43,18 +43,15 @@ def client(context: typer.Context, limit_s: float | None = _LIMIT_S) -> "httpx.C
         limit_s: How long an answer may take; None for as long as it needs.
 
     Raises:
-        ConfigError: it names none.
-        MissingDependencyError: httpx is not installed.
+        ConfigError: it names none, or a token that HTTP cannot carry.
     """
-    try:
-        import httpx
-    except ImportError:
-        raise MissingDependencyError(
-            "ctl needs httpx: pip install 'coordinator-sim[serve]'"
-        ) from None
+    import httpx
+
     place: Place = context.obj
     if not place.url:
         raise ConfigError(f"which server? --url, --ready-file, or the variable {URL_VARIABLE}")
+    if not place.token.isascii() or not place.token.isprintable():
+        raise ConfigError(f"--token {place.token!r}: must be printable ASCII, as HTTP has it")
     headers = {"authorization": f"Bearer {place.token}"} if place.token else {}
     return httpx.Client(base_url=place.url, headers=headers, timeout=limit_s, trust_env=False)
 
@@ -64,17 +61,22 @@ def reached(context: typer.Context, limit_s: float | None = _LIMIT_S) -> "Iterat
     """A client for calls; where none is answered, the line says which server was meant.
 
     Raises:
-        ConfigError: no server answers.
+        ConfigError: no server answers, or something else does.
+        MissingDependencyError: httpx is not installed.
     """
-    with client(context, limit_s) as caller:
+    try:
         import httpx
-
-        try:
+    except ImportError:
+        raise MissingDependencyError(
+            "ctl needs httpx: pip install 'coordinator-sim[serve]'"
+        ) from None
+    try:
+        with _client(context, limit_s) as caller:
             yield caller
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise ConfigError(
-                f"{context.obj.url} does not answer as the control surface of a serve: {error}"
-            ) from None
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        raise ConfigError(
+            f"{context.obj.url} does not answer as the control surface of a serve: {error}"
+        ) from None
 
 
 def url_in(ready_file: Path) -> str:
@@ -115,9 +117,9 @@ def call(
     """
     with reached(context, limit_s) as caller:
         answer = caller.request(method, path, json=body, params=query)
-    if answer.is_error:
-        fail(answer)
-    return answer.json() if answer.content else None
+        if answer.is_error:
+            fail(answer)
+        return answer.json() if answer.content else None
 
 
 def fail(answer: "httpx.Response") -> NoReturn:

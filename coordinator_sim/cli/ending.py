@@ -38,8 +38,8 @@ def run_command_line(app: typer.Typer, name: str) -> NoReturn:
     Raises:
         SystemExit: always.
     """
-    guard_streams()
     try:
+        guard_streams()
         code = app(standalone_mode=False)
         sys.stdout.flush()
         if code == EXIT_INTERRUPTED:

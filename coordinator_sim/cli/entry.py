@@ -7,12 +7,16 @@ import sys
 
 import typer
 
-from coordinator_sim.cli.ending import run_command_line
+from coordinator_sim.cli.ending import EXIT_INTERRUPTED, run_command_line
 
 
 def main() -> None:
     """Run the command line: 0 is ok, 1 problems found, 2 misuse; a user sees no traceback."""
-    run_command_line(_app(sys.argv[1:]), "coordinator-sim")
+    try:
+        app = _app(sys.argv[1:])
+    except KeyboardInterrupt:  # While modules are imported.
+        sys.exit(EXIT_INTERRUPTED)
+    run_command_line(app, "coordinator-sim")
 
 
 def _app(arguments: list[str]) -> typer.Typer:

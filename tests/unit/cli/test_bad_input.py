@@ -404,3 +404,32 @@ def test_ready_file_of_another_server_is_left(tmp_path: Path) -> None:
     done = run_command("serve", "--port", "0", "--host", "256.1.1.1", "--ready-file", ready)
     assert_refused(done, 2, "cannot listen on")
     assert ready.is_file()
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        ("--url", "http://[::1"),
+        ("--url", "\x1b[31m"),
+        ("--url", os.fsdecode(b"http://\xff")),
+        ("--url", "http://127.0.0.1:1", "--token", os.fsdecode(b"\xff")),
+        ("--url", "http://127.0.0.1:1", "--token", "a\nb"),
+    ],
+)
+def test_place_that_is_none_is_told(place: tuple[str, ...]) -> None:
+    """A URL or a token that HTTP cannot have is one line."""
+    assert_refused(run_command("ctl", *place, "status"), 2)
+
+
+@pytest.mark.parametrize("module", ["coordinator_sim.cli.entry", "coordinator_sim.cli.ending"])
+def test_interrupt_before_the_command_begins_is_no_bug(module: str) -> None:
+    """Ctrl-C while commands are imported, or put together, ends as Ctrl-C later does."""
+    name = "_app" if module.endswith("entry") else "_open_output"
+    code = (
+        f"import sys, {module} as ending, coordinator_sim.cli.entry as entry\n"
+        "def interrupted(*_): raise KeyboardInterrupt\n"
+        f"ending.{name} = interrupted\n"
+        "entry.main()"
+    )
+    done = run_command("list", code=code)
+    assert (done.returncode, done.stderr) == (130, "")
