@@ -5,6 +5,7 @@ Nothing is decided here but who may call and how an answer is written.
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib.resources import files
 from inspect import isawaitable
@@ -68,6 +69,8 @@ def make_app(control: Control, access: Access) -> Starlette:
         Route("/metrics", own.metrics),
         *(Route(path, own.page) for path in _PAGE),
     ]
+    for route in routes:  # A group's id may have any character, line ends as well.
+        route.path_regex = re.compile(route.path_regex.pattern, re.DOTALL)
     app = Starlette(routes=routes, exception_handlers={404: _no_path, 405: _no_method})
     app.add_middleware(access.middleware)
     return app

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import FrameType
+from urllib.parse import quote
 
 import httpx
 import msgspec
@@ -388,6 +389,23 @@ def test_topics_come_and_go() -> None:
         assert [each["name"] for each in listed] == ["orders", "t"]
         await server.call("DELETE", "/v1/topics/t")
         await server.get("/v1/topics/t", status=404)
+
+    play(story)
+
+
+def test_group_with_any_name_is_reached() -> None:
+    """A group's id may have slashes, line ends and escapes; each path finds it all the same."""
+
+    async def story(server: Running) -> None:
+        for name in ("a/b", "a\nb", "\x1b[31m\n"):
+            client = await coordinated(server, name)
+            await client.join(name)
+            found = await server.get(f"/v1/groups/{quote(name)}")
+            waited = await server.get(f"/v1/groups/{quote(name)}/wait?members=1")
+            assert isinstance(found, dict)
+            assert isinstance(waited, dict)
+            assert found["group_id"] == waited["group_id"] == name
+            await client.close()
 
     play(story)
 
