@@ -156,7 +156,7 @@ def check_value(name: str, setting: Setting, value: str) -> None:
         case IntSetting(low=low, high=high):
             number = java_int(value, bits=64)
             if number is None:
-                raise ConfigError(f"{name}={value}: must be a whole number, {low} to {high}")
+                raise ConfigError(f"{name}={value}: must be a whole number from {low} to {high}")
             if not low <= number <= high:
                 raise ConfigError(f"{name}={value}: must be from {low} to {high}")
         case ChoiceSetting(words=words):
