@@ -7,14 +7,10 @@ the driver calls `work`. The connection of the request waits meanwhile, as for a
 
 from collections import deque
 from collections.abc import Callable
-from typing import Final
 
 from coordinator_sim.mini_broker.contract import Answers, Call, Instants
 from coordinator_sim.wire.schema import Data
-from coordinator_sim.wire.steps import Steps
-
-SLICE: Final = 10_000
-"""Units of work that are done in one go: five to ten milliseconds (measured)."""
+from coordinator_sim.wire.steps import Steps, do_slice
 
 
 class Jobs:
@@ -92,6 +88,4 @@ class Jobs:
     def _do_slice(self, steps: Steps[Data | None]) -> None:
         """Raises StopIteration with what the work comes to, when it is over."""
         self.turn += 1
-        left = SLICE
-        while left > 0:
-            left -= next(steps)
+        do_slice(steps)

@@ -9,6 +9,7 @@ Source: kafka trunk, core/.../log/LogManager.scala (cleanupLogs); LogCleaner.sca
 from collections.abc import Callable
 from typing import Final
 
+from coordinator_sim.errors import WireFormatError
 from coordinator_sim.mini_broker.configs import Configs
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.partition_logs import PartitionLogs
@@ -28,7 +29,8 @@ class LogUpkeep:
     """Keeps the logs small.
 
     Retention, producers and the cleaner take their turn together, every
-    `log.retention.check.interval.ms`; the cleaner then works in small steps, one an `expire`.
+    `log.retention.check.interval.ms`; the cleaner then works in slices of some milliseconds, one
+    an `expire`, so that clients are answered in between.
 
     DEVIATION: the cleaner looks for work as often as retention does, not every
     `log.cleaner.backoff.ms`: nobody sees the difference but a reader of superseded records.
@@ -37,16 +39,30 @@ class LogUpkeep:
         logs: Of the cluster.
         configs: Say how often, and whether there is a cleaner.
         storage_failed: See `StorageFailed`.
+        trouble: Hears in one line of a log that cannot be cleaned.
     """
 
-    __slots__ = ("_configs", "_due_ms", "_logs", "_seen_ms", "_storage_failed", "_unfinished")
+    __slots__ = (
+        "_configs",
+        "_due_ms",
+        "_logs",
+        "_seen_ms",
+        "_storage_failed",
+        "_trouble",
+        "_unfinished",
+    )
 
     def __init__(
-        self, logs: PartitionLogs, configs: Configs, storage_failed: StorageFailed
+        self,
+        logs: PartitionLogs,
+        configs: Configs,
+        storage_failed: StorageFailed,
+        trouble: Callable[[str], None],
     ) -> None:
         self._logs = logs
         self._configs = configs
         self._storage_failed = storage_failed
+        self._trouble = trouble
         self._seen_ms = 0
         self._due_ms: int | None = None
         self._unfinished: list[PartitionLog] = []
@@ -85,13 +101,19 @@ class LogUpkeep:
         for log in self._logs.logs():
             log.expire_producers(now_ms)
             self._attempt(log, log.maintain_retention, now_ms)
-            if cleans and self._attempt(log, log.clean_some, now_ms):
+            is_idle = cleans and log not in self._unfinished
+            if is_idle and self._attempt(log, log.clean_some, now_ms):
                 self._unfinished.append(log)
 
     def _attempt(self, log: PartitionLog, work: Work, now_ms: int) -> bool:
-        """Whether there is more to do; a medium that fails ends it."""
+        """Whether there is more to do; a medium that fails, and a bad batch, end it."""
         try:
             return bool(work(now_ms))
         except OSError as error:
             self._storage_failed((log.topic, log.partition), error)
-            return False
+        except WireFormatError as error:
+            self._trouble(
+                f"{log.topic}-{log.partition} is not compacted any more, so that superseded "
+                f"records stay: {error}"
+            )
+        return False

@@ -179,7 +179,7 @@ class ServedCluster:
         self.transactions.listen(self.notices)
         self.groups.verifier = self.transactions.verifier
         self.data = self._data_apis()
-        upkeep = LogUpkeep(self.logs, self.configs, self._storage_failed)
+        upkeep = LogUpkeep(self.logs, self.configs, self._storage_failed, self._trouble)
         families = (self.agenda, self.groups, self.data, self.transactions, upkeep)
         self._timed: list[Timed] = [*families]
         self._handlers: dict[ApiKey, Handler] = {}

@@ -1,7 +1,7 @@
 """The cleaner of one compacted log: of each key the last record stays.
 
-A pass is a row of small steps, so that whoever runs it can do other things in between. Batches
-that stay as they are keep their bytes.
+A pass is work in steps (`wire.steps`), so that whoever runs it can do other things in between, also
+within one batch. Batches that stay as they are keep their bytes.
 
 Source: kafka trunk, core/.../log/LogCleanerManager.scala (cleanableOffsets); storage/.../log/
 Cleaner.java (doClean, groupSegmentsBySize, cleanSegments).
@@ -25,10 +25,10 @@ from coordinator_sim.wire.compaction import (
     LastOffsets,
     ProducerEnd,
 )
-from coordinator_sim.wire.record_batches import encode_record_batch
+from coordinator_sim.wire.steps import Steps
 
 _STEP_BYTES: Final = 256 * 1024
-"""Of batches that one step looks at: some milliseconds."""
+"""Of batches that are read at a time."""
 _MAX_OFFSET_SPAN: Final = 2**31 - 1
 
 
@@ -94,14 +94,19 @@ class LogCleaning:
             delete_retention_ms=config.delete_retention_ms,
             clean_to=bound,
             producer_expiration_ms=config.producer_id_expiration_ms,
+            bounds=config.bounds.content,
         )
 
-    def steps(self, cleaned_to: int, log_start_offset: int) -> Iterator[None]:
+    def steps(self, cleaned_to: int, log_start_offset: int) -> Steps[None]:
         """Do it, step by step.
 
         Args:
             cleaned_to: The offset before which an earlier pass cleaned everything.
             log_start_offset: Of the log: what was aborted before it is not looked at.
+
+        Raises:
+            ContentTooLarge: The content of a batch is beyond the topic's bounds.
+            WireFormatError: The records of a batch do not parse.
         """
         segments = [one for one in self._store.segments()[:-1] if one.next_offset <= self._bound]
         if not segments:
@@ -115,28 +120,26 @@ class LogCleaning:
         keys = LastOffsets(
             (begun for begun, entry in self._aborted.items() if entry.last_offset >= dirty_from),
             dirty_from,
+            self._pass.bounds,
         )
         for data in self._chunks(dirty_from, self._bound):
             for batch in batches_in(data):
-                keys.add(batch.decoded())
-            yield
+                yield from keys.add(batch)
         cleaner = BatchCleaner(self._pass, self._bound, keys.offsets, self._aborted, self._active)
         for group in _grouped(segments, self._config.segment_bytes):
             yield from self._clean_group(group, cleaner)
 
-    def _clean_group(self, group: Sequence[SegmentInfo], cleaner: BatchCleaner) -> Iterator[None]:
+    def _clean_group(self, group: Sequence[SegmentInfo], cleaner: BatchCleaner) -> Steps[None]:
         parts: list[bytes] = []
         spans: list[StoredSpan] = []
         is_changed = len(group) > 1
         for data in self._chunks(group[0].base_offset, group[-1].next_offset):
-            for stored in batches_in(data):
-                batch = stored.decoded()
-                left = cleaner.clean(batch)
+            for batch in batches_in(data):
+                left = yield from cleaner.clean(batch)
                 is_changed = is_changed or left is not batch
                 if left is None:
                     continue
-                raw = bytes(stored.raw()) if left is batch else encode_record_batch(left)
-                parts.append(raw)
+                parts.append(bytes(left.raw()))
                 spans.append(
                     StoredSpan(
                         base_offset=left.base_offset,
@@ -145,7 +148,6 @@ class LogCleaning:
                         leader_epoch=left.leader_epoch,
                     )
                 )
-            yield
         bases = [segment.base_offset for segment in group]
         there = {segment.base_offset for segment in self._store.segments()[:-1]}
         if is_changed and there.issuperset(bases):

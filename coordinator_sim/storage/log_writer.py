@@ -30,8 +30,8 @@ from coordinator_sim.storage.log_values import (
     Refused,
 )
 from coordinator_sim.storage.producer_states import ProducerStates
-from coordinator_sim.storage.spans import marker_of, span_of
-from coordinator_sim.wire.log_batches import DEFAULT_FORM, BatchForm, encode_batch
+from coordinator_sim.storage.spans import span_of
+from coordinator_sim.wire.log_batches import DEFAULT_FORM, BatchForm, encode_batch, marker_of
 from coordinator_sim.wire.record_batches import CURRENT_MAGIC
 from coordinator_sim.wire.segments import EncodedBatch
 from coordinator_sim.wire.steps import Steps, finished

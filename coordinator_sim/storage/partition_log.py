@@ -8,6 +8,7 @@ Source: kafka trunk, core/.../log/UnifiedLog.scala; core/.../cluster/Partition.s
 from collections.abc import Iterator
 from typing import Final
 
+from coordinator_sim.errors import WireFormatError
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.storage.cleaning import (
     LogCleaning,
@@ -22,12 +23,12 @@ from coordinator_sim.storage.log_writer import LogWriter
 from coordinator_sim.storage.offset_lookup import first_not_before, newest, segment_starts
 from coordinator_sim.storage.old_formats import down_converted
 from coordinator_sim.storage.retention import expired_count
-from coordinator_sim.storage.spans import batches_in, end_of, marker_of, span_of
-from coordinator_sim.wire.steps import Steps, finished
+from coordinator_sim.storage.spans import batches_in, end_of, span_of
+from coordinator_sim.wire.log_batches import marker_of
+from coordinator_sim.wire.steps import Steps, do_slice, finished
 from coordinator_sim.wire.stored_batches import StoredBatch
 
 _CHUNK_BYTES: Final = 1 << 20
-_DONE: Final = object()
 _HIGH_WATERMARK: Final = -1
 """DeleteRecords: all that is there. Source: DeleteRecordsRequest.HIGH_WATERMARK."""
 
@@ -45,7 +46,7 @@ class PartitionLog(LogWriter):
         now_ms: The present of the log's timestamps, for what expired while it was closed.
     """
 
-    __slots__ = ("_cleaned_to", "_cleaning")
+    __slots__ = ("_cleaned_to", "_cleaning", "_is_cleanable")
 
     def __init__(
         self,
@@ -58,7 +59,8 @@ class PartitionLog(LogWriter):
     ) -> None:
         super().__init__(topic, partition, store, config)
         self._cleaned_to = 0
-        self._cleaning: Iterator[None] | None = None
+        self._cleaning: Steps[None] | None = None
+        self._is_cleanable = True
         self._recover(now_ms)
 
     # -- reading ---------------------------------------------------------------------------------
@@ -257,19 +259,35 @@ class PartitionLog(LogWriter):
             self._start_at(segments[gone].base_offset)
 
     def clean_some(self, now_ms: int) -> bool:
-        """Do one step of the cleaner's work, if the topic is compacted; whether more is due.
+        """Begin a pass of the cleaner where one is due, or do a slice of it, some milliseconds.
 
-        Meant to be called every now and then, and at once again after True. Source: LogCleaner.
+        Meant to be called every now and then, and at once again after True. Records may be
+        appended, and the log's start may move, in between.
+
+        Returns:
+            Whether there is more to do.
+
+        Raises:
+            OSError: The medium fails.
+            WireFormatError: A batch is damaged, or beyond the topic's bounds. The log is not
+                cleaned any more. Source: LogCleanerManager.markPartitionUncleanable.
         """
-        if self._cleaning is None and self._config.is_compacted:
-            self._cleaning = self._pass(now_ms)
         if self._cleaning is None:
+            if self._config.is_compacted and self._is_cleanable:
+                self._cleaning = self._pass(now_ms)
+            return self._cleaning is not None
+        under_way, self._cleaning = self._cleaning, None
+        try:
+            do_slice(under_way)
+        except StopIteration:
             return False
-        if next(self._cleaning, _DONE) is _DONE:
-            self._cleaning = None
-        return self._cleaning is not None
+        except WireFormatError:
+            self._is_cleanable = False
+            raise
+        self._cleaning = under_way
+        return True
 
-    def _pass(self, now_ms: int) -> Iterator[None] | None:
+    def _pass(self, now_ms: int) -> Steps[None] | None:
         """A pass of the cleaner, when one is due. Source: LogCleanerManager."""
         segments = self._store.segments()
         start = self.log_start_offset
@@ -282,7 +300,7 @@ class PartitionLog(LogWriter):
             return None
         return self._clean(cleaned_to, bound, now_ms)
 
-    def _clean(self, cleaned_to: int, bound: int, now_ms: int) -> Iterator[None]:
+    def _clean(self, cleaned_to: int, bound: int, now_ms: int) -> Steps[None]:
         cleaning = LogCleaning(self._store, self._config, bound, self._producers.ends(), now_ms)
         yield from cleaning.steps(cleaned_to, self.log_start_offset)
         self._cleaned_to = bound
@@ -313,12 +331,19 @@ class PartitionLog(LogWriter):
 
     def delete(self) -> None:
         """The partition is gone, with everything that was stored of it."""
+        self._stop_cleaning()
         self._store.delete()
 
     def close(self) -> None:
         """Leave everything as a later opening wants it."""
+        self._stop_cleaning()
         self._store.keep_producers(self.end_offset, self._producers.snapshot())
         self._store.close()
+
+    def _stop_cleaning(self) -> None:
+        """A pass that is under way ends here, and none begins after it."""
+        self._cleaning = None
+        self._is_cleanable = False
 
     # -- beginning -------------------------------------------------------------------------------
 

@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator
 
-from coordinator_sim.protocol.records import EndTransactionMarker
 from coordinator_sim.storage.log_values import BatchSpan
-from coordinator_sim.wire.log_batches import read_marker
 from coordinator_sim.wire.stored_batches import StoredBatch, next_batch
 
 
@@ -23,16 +21,6 @@ def span_of(batch: StoredBatch) -> BatchSpan:
         transactional=batch.transactional,
         control=batch.control,
     )
-
-
-def marker_of(batch: StoredBatch) -> EndTransactionMarker | None:
-    """The marker that a control batch is; None where cleaning emptied it, or for another type.
-
-    Raises:
-        WireFormatError: Its record does not parse.
-    """
-    records = batch.records()
-    return read_marker(records[0]) if records else None
 
 
 def batches_in(data: bytes) -> Iterator[StoredBatch]:

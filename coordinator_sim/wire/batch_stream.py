@@ -147,16 +147,18 @@ def encoded(
     *,
     max_bytes: int | None = None,
     keeps_offsets: bool = False,
+    base_timestamp_ms: int | None = None,
 ) -> Steps[bytes | None]:
     """A batch of these records.
 
     Plain entries of an old format are one batch each, and come one after another.
 
     Args:
-        batch: What there is beside the records; its base timestamp is that of the first one.
+        batch: What there is beside the records and the base timestamp.
         records: In order of offsets.
         max_bytes: Of the batch; None for no limit.
         keeps_offsets: Whether records keep their offsets, or are counted from the base offset.
+        base_timestamp_ms: Of a batch of magic 2; None for the timestamp of its first record.
 
     Returns:
         Nothing at all for no records. None where the batch becomes larger than allowed: no more of
@@ -174,13 +176,14 @@ def encoded(
         offset = record.offset if keeps_offsets else batch.base_offset + count
         if first is None:
             first, first_offset = record, offset
+            base_ms = record.timestamp_ms if base_timestamp_ms is None else base_timestamp_ms
         count += 1
         if batch.magic < CURRENT_MAGIC:
             inner = offset - first_offset if batch.magic == 1 and batch.compression else offset
             data = legacy_entry_bytes(record, batch.magic, attributes, offset=inner)
         else:
             base = batch.base_offset + record.offset - offset
-            data = record_bytes(record, base, first.timestamp_ms)
+            data = record_bytes(record, base, base_ms)
         parts.append(data)
         cost += _COST_OF_RECORD + len(data) // _BYTES_A_UNIT
         if cost >= _COST_OF_STEP:
@@ -196,7 +199,7 @@ def encoded(
         return b""
     made = writer.finish()
     if batch.magic == CURRENT_MAGIC:
-        made = framed(batch, made, count, first.timestamp_ms)
+        made = framed(batch, made, count, base_ms)
     elif batch.compression:
         made = wrapper_bytes(batch, offset, made)
     return made if max_bytes is None or len(made) <= max_bytes else None

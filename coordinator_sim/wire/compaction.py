@@ -1,24 +1,41 @@
 """What the log cleaner leaves of a log: one pass over the batches of one partition.
 
+Records are read one after another out of their batch, and written the same way into what is left of
+it: a pass holds its map of keys, one record and one batch's bytes. It is work in steps, see
+`wire.steps`.
+
 Source: kafka trunk, storage/.../internals/log: Cleaner (buildOffsetMap, cleanInto,
 shouldRetainRecord), CleanedTransactionMetadata; clients/.../common/record/MemoryRecords.filterTo.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from coordinator_sim.wire.compression import Compression
-from coordinator_sim.wire.log_batches import read_marker
-from coordinator_sim.wire.record_batches import CURRENT_MAGIC, NO_ID, RecordBatch
+from coordinator_sim.wire.batch_stream import encoded
+from coordinator_sim.wire.compression import DEFAULT_BOUNDS, Compression, ContentBounds
+from coordinator_sim.wire.log_batches import marker_of
+from coordinator_sim.wire.record_batches import (
+    CURRENT_MAGIC,
+    NO_ID,
+    RecordBatch,
+    encode_record_batch,
+)
 from coordinator_sim.wire.record_bytes import Record
+from coordinator_sim.wire.segments import SegmentReader
+from coordinator_sim.wire.steps import Steps, finished
+from coordinator_sim.wire.stored_batches import StoredBatch
 
 DELETE_RETENTION_MS: Final = 86_400_000
 """`delete.retention.ms` by default."""
 PRODUCER_EXPIRATION_MS: Final = 86_400_000
 """`producer.id.expiration.ms` by default."""
+_RECORDS_A_STEP: Final = 200
+_COST_OF_RECORD: Final = 5
+_COST_OF_PAUSE: Final = 250
+_COST_OF_BATCH: Final = 20
 
 
 class CleaningPass(Struct, frozen=True, kw_only=True):
@@ -33,6 +50,7 @@ class CleaningPass(Struct, frozen=True, kw_only=True):
         keep_legacy_tombstones: Whether tombstones of magic 0 and 1 stay; the cleaner decides by
             the age of their segment.
         producer_expiration_ms: How long after its last batch a producer's state is kept.
+        bounds: How much the content of one batch may be.
     """
 
     now_ms: int
@@ -40,6 +58,7 @@ class CleaningPass(Struct, frozen=True, kw_only=True):
     clean_to: int | None = None
     keep_legacy_tombstones: bool = True
     producer_expiration_ms: int = PRODUCER_EXPIRATION_MS
+    bounds: ContentBounds = DEFAULT_BOUNDS
 
 
 class _Producer:
@@ -54,7 +73,7 @@ class _Producer:
         self.open_from: int | None = None
         """Where its open transaction starts."""
 
-    def saw(self, batch: RecordBatch) -> None:
+    def saw(self, batch: StoredBatch) -> None:
         """Take its next batch in. A new epoch forgets the sequences of the old one."""
         if batch.producer_epoch != self.epoch:
             self.epoch = batch.producer_epoch
@@ -102,12 +121,12 @@ class _Transactions:
         self.kept: list[AbortedStart] = []
         """Those that ended and of which a batch was seen, in order of their markers."""
 
-    def on_control_batch(self, batch: RecordBatch) -> bool:
+    def on_control_batch(self, batch: StoredBatch) -> bool:
         """Take a marker in; whether nothing of its transaction is left."""
         self._consume_up_to(batch.last_offset)
-        if not batch.records:
+        if not batch.count:
             return True
-        marker = read_marker(batch.records[0])
+        marker = marker_of(batch)
         if marker is None:
             return False
         if marker.committed:
@@ -121,7 +140,7 @@ class _Transactions:
         self.kept.append(ended)
         return False
 
-    def on_batch(self, batch: RecordBatch) -> bool:
+    def on_batch(self, batch: StoredBatch) -> bool:
         """Take data in; whether its transaction was aborted."""
         self._consume_up_to(batch.last_offset)
         if not batch.transactional:
@@ -150,20 +169,21 @@ def compacted(batches: Sequence[RecordBatch], cleaning: CleaningPass) -> list[Re
         batches: The whole log of one partition, decoded.
         cleaning: How and when.
     """
-    producers, aborted = _producers_of(batches)
-    bound = _upper_bound(batches, producers, cleaning.clean_to)
-    cleanable = [batch for batch in batches if batch.last_offset < bound]
-    keys = LastOffsets(aborted)
+    stored = [one for batch in batches for one in SegmentReader(encode_record_batch(batch))]
+    producers, aborted = _producers_of(stored)
+    bound = _upper_bound(stored, producers, cleaning.clean_to)
+    cleanable = [batch for batch in stored if batch.last_offset < bound]
+    keys = LastOffsets(aborted, bounds=cleaning.bounds)
     for batch in cleanable:
-        keys.add(batch)
+        finished(keys.add(batch))
     active = {
         producer_id: ProducerEnd(producer.epoch, producer.last_data_offset)
         for producer_id, producer in producers.items()
         if producer.is_active(cleaning)
     }
     cleaner = BatchCleaner(cleaning, bound, keys.offsets, aborted, active)
-    cleaned = [left for batch in cleanable if (left := cleaner.clean(batch)) is not None]
-    return cleaned + list(batches[len(cleanable) :])
+    cleaned = [left for batch in cleanable if (left := finished(cleaner.clean(batch))) is not None]
+    return [batch.decoded() for batch in cleaned + stored[len(cleanable) :]]
 
 
 class LastOffsets:
@@ -172,25 +192,43 @@ class LastOffsets:
     Args:
         aborted: Transactions that end among the batches that will be added.
         from_offset: Records before it are clean already.
+        bounds: Of the content of one batch.
     """
 
-    __slots__ = ("_from_offset", "_transactions", "offsets")
+    __slots__ = ("_bounds", "_from_offset", "_transactions", "offsets")
 
-    def __init__(self, aborted: Iterable[AbortedStart], from_offset: int = 0) -> None:
+    def __init__(
+        self,
+        aborted: Iterable[AbortedStart],
+        from_offset: int = 0,
+        bounds: ContentBounds = DEFAULT_BOUNDS,
+    ) -> None:
         self.offsets: dict[bytes, int] = {}
         self._from_offset = from_offset
+        self._bounds = bounds
         self._transactions = _Transactions(aborted)
 
-    def add(self, batch: RecordBatch) -> None:
-        """Take in the next batch of those that are not clean yet."""
+    def add(self, batch: StoredBatch) -> Steps[None]:
+        """Take in the next batch of those that are not clean yet.
+
+        Raises:
+            ContentTooLarge: Its content is beyond the bounds.
+            WireFormatError: Its records do not parse.
+        """
+        yield _COST_OF_BATCH
         if batch.control:
             self._transactions.on_control_batch(batch)
-        elif not self._transactions.on_batch(batch):
-            self.offsets.update(
-                (record.key, record.offset)
-                for record in batch.records
-                if record.key is not None and record.offset >= self._from_offset
-            )
+            return
+        if self._transactions.on_batch(batch):
+            return
+        offsets, from_offset = self.offsets, self._from_offset
+        for number, record in enumerate(batch.streamed(self._bounds), 1):
+            if record is None:
+                yield _COST_OF_PAUSE
+            elif record.key is not None and record.offset >= from_offset:
+                offsets[record.key] = record.offset
+            if number % _RECORDS_A_STEP == 0:
+                yield _RECORDS_A_STEP * _COST_OF_RECORD
 
 
 class BatchCleaner:
@@ -228,104 +266,143 @@ class BatchCleaner:
         """
         return self._transactions.kept
 
-    def clean(self, batch: RecordBatch) -> RecordBatch | None:
-        """What stays of the next batch: the very same where nothing goes, None where all does."""
+    def clean(self, batch: StoredBatch) -> Steps[StoredBatch | None]:
+        """What stays of the next batch: the very same where nothing goes, None where all does.
+
+        Raises:
+            ContentTooLarge: Its content is beyond the bounds.
+            WireFormatError: Its records do not parse.
+        """
+        yield _COST_OF_BATCH
         if batch.control:
             discardable = self._transactions.on_control_batch(batch)
         else:
             discardable = self._transactions.on_batch(batch)
-        kept = batch.next_offset == self._bound or _holds_last_of(batch, self._active)
-        return _cleaned(
-            batch, self._last_offsets, self._cleaning, discardable=discardable, kept=kept
+        horizon_ms = batch.delete_horizon_ms
+        is_due = horizon_ms is not None and horizon_ms <= self._cleaning.now_ms
+        left = _Left()
+        stays = self._rule_for(batch, is_due=is_due)
+        if not discardable or (batch.control and not is_due):
+            yield from left.count(batch.streamed(self._cleaning.bounds), stays)
+        if not left.kept_count:
+            kept = batch.next_offset == self._bound or _holds_last_of(batch, self._active)
+            return _emptied(batch) if kept and batch.magic >= CURRENT_MAGIC else None
+        starts_horizon = (
+            batch.magic >= CURRENT_MAGIC
+            and horizon_ms is None
+            and (left.has_tombstone or (discardable and batch.control))
+        )
+        if left.kept_count == left.all_count and not starts_horizon:
+            return batch
+        if starts_horizon:
+            horizon_ms = self._cleaning.now_ms + self._cleaning.delete_retention_ms
+        kept_records = (
+            record
+            for record in batch.streamed(self._cleaning.bounds)
+            if record is None or stays(record)
+        )
+        return (yield from _rebuilt(batch, left, kept_records, horizon_ms))
+
+    def _rule_for(self, batch: StoredBatch, *, is_due: bool) -> Callable[[Record], bool]:
+        """Which records of a batch stay. Source: Cleaner.shouldRetainRecord.
+
+        Args:
+            batch: That the records are of.
+            is_due: Whether its delete horizon is over.
+        """
+        if batch.control:
+            return lambda _: True
+        last_offset_of = self._last_offsets.get
+        keeps_tombstones = (
+            not is_due if batch.magic >= CURRENT_MAGIC else self._cleaning.keep_legacy_tombstones
+        )
+        return lambda record: (
+            record.key is not None
+            and record.offset >= last_offset_of(record.key, NO_ID)
+            and (record.value is not None or keeps_tombstones)
         )
 
 
-def _cleaned(
-    batch: RecordBatch,
-    last_offsets: dict[bytes, int],
-    cleaning: CleaningPass,
-    *,
-    discardable: bool,
-    kept: bool,
-) -> RecordBatch | None:
-    """One batch after the pass; None where nothing of it stays.
+class _Left:
+    """Counters of the records that stay of one batch.
 
-    Args:
-        batch: As it was.
-        last_offsets: Of each key, the offset of the record that stays.
-        cleaning: How and when.
-        discardable: Its transaction was aborted, or nothing of its marker's transaction is left.
-        kept: At least the header stays. Source: BatchRetention.RETAIN_EMPTY.
+    Attributes:
+        all_count: Records before the pass.
+        kept_count: Those that stay.
+        has_tombstone: Whether one of them has no value.
+        first_offset: Of the first one that stays.
+        last_offset: Of the last one that stays.
+        latest_ms: Their largest timestamp.
     """
-    horizon_ms = batch.delete_horizon_ms
-    is_due = horizon_ms is not None and horizon_ms <= cleaning.now_ms
-    discarded = discardable and (is_due or not batch.control)
-    retained = () if discarded else _retained(batch, last_offsets, cleaning, is_due=is_due)
-    if not retained:
-        return _emptied(batch) if kept and batch.magic >= CURRENT_MAGIC else None
-    has_tombstone = any(record.value is None for record in retained)
-    starts_horizon = (
-        batch.magic >= CURRENT_MAGIC
-        and horizon_ms is None
-        and (has_tombstone or (discardable and batch.control))
-    )
-    if len(retained) == len(batch.records) and not starts_horizon:
-        return batch
-    return _rebuilt(
-        batch,
-        retained,
-        cleaning.now_ms + cleaning.delete_retention_ms if starts_horizon else horizon_ms,
+
+    __slots__ = (
+        "all_count",
+        "first_offset",
+        "has_tombstone",
+        "kept_count",
+        "last_offset",
+        "latest_ms",
     )
 
+    def __init__(self) -> None:
+        self.all_count = self.kept_count = 0
+        self.has_tombstone = False
+        self.first_offset = self.last_offset = NO_ID
+        self.latest_ms = -(2**63)
 
-def _retained(
-    batch: RecordBatch, last_offsets: dict[bytes, int], cleaning: CleaningPass, *, is_due: bool
-) -> tuple[Record, ...]:
-    """The records that stay. Source: Cleaner.shouldRetainRecord."""
-    if batch.control:
-        return batch.records
-    keeps_tombstones = (
-        not is_due if batch.magic >= CURRENT_MAGIC else cleaning.keep_legacy_tombstones
-    )
-    return tuple(
-        record
-        for record in batch.records
-        if record.key is not None
-        and record.offset >= last_offsets.get(record.key, NO_ID)
-        and (record.value is not None or keeps_tombstones)
-    )
+    def count(
+        self, records: Iterator[Record | None], stays: Callable[[Record], bool]
+    ) -> Steps[None]:
+        """Go over all records of the batch, one after another."""
+        for record in records:
+            if record is None:
+                yield _COST_OF_PAUSE
+                continue
+            self.all_count += 1
+            if self.all_count % _RECORDS_A_STEP == 0:
+                yield _RECORDS_A_STEP * _COST_OF_RECORD
+            if not stays(record):
+                continue
+            if not self.kept_count:
+                self.first_offset = record.offset
+            self.kept_count += 1
+            self.last_offset = record.offset
+            self.latest_ms = max(self.latest_ms, record.timestamp_ms)
+            self.has_tombstone = self.has_tombstone or record.value is None
 
 
 def _rebuilt(
-    batch: RecordBatch, retained: tuple[Record, ...], horizon_ms: int | None
-) -> RecordBatch:
+    batch: StoredBatch, left: _Left, records: Iterator[Record | None], horizon_ms: int | None
+) -> Steps[StoredBatch]:
     """The batch with these records alone. Source: MemoryRecords.buildRetainedRecordsInto."""
+    header = batch.without_records()
     is_legacy = batch.magic < CURRENT_MAGIC
-    latest_ms = max(record.timestamp_ms for record in retained)
-    return replace(
-        batch,
-        base_offset=retained[0].offset if is_legacy else batch.base_offset,
-        last_offset=retained[-1].offset if is_legacy else batch.last_offset,
-        records=retained,
-        base_timestamp_ms=retained[0].timestamp_ms if horizon_ms is None else horizon_ms,
-        max_timestamp_ms=latest_ms,
+    about = replace(
+        header,
+        base_offset=left.first_offset if is_legacy else header.base_offset,
+        last_offset=left.last_offset if is_legacy else header.last_offset,
+        max_timestamp_ms=left.latest_ms,
         has_delete_horizon=horizon_ms is not None,
     )
+    made = yield from encoded(about, records, keeps_offsets=True, base_timestamp_ms=horizon_ms)
+    data = made or b""
+    return StoredBatch(data, 0, len(data), about.base_offset)
 
 
-def _emptied(batch: RecordBatch) -> RecordBatch:
+def _emptied(batch: StoredBatch) -> StoredBatch:
     """The header alone. Source: DefaultRecordBatch.writeEmptyHeader."""
-    return replace(
-        batch,
-        records=(),
+    header = replace(
+        batch.without_records(),
         base_timestamp_ms=NO_ID,
         has_delete_horizon=False,
         compression=Compression.NONE,
     )
+    data = encode_record_batch(header)
+    return StoredBatch(data, 0, len(data))
 
 
 def _upper_bound(
-    batches: Sequence[RecordBatch], producers: dict[int, _Producer], clean_to: int | None
+    batches: Sequence[StoredBatch], producers: dict[int, _Producer], clean_to: int | None
 ) -> int:
     """The offset from which on nothing is cleaned: at the latest the first open transaction."""
     end = batches[-1].next_offset if batches else 0
@@ -334,7 +411,7 @@ def _upper_bound(
     return min(bounds)
 
 
-def _holds_last_of(batch: RecordBatch, active: Mapping[int, ProducerEnd]) -> bool:
+def _holds_last_of(batch: StoredBatch, active: Mapping[int, ProducerEnd]) -> bool:
     """Whether a known producer's last sequence, or else its last epoch, is in this batch."""
     producer = active.get(batch.producer_id)
     if producer is None:
@@ -345,7 +422,7 @@ def _holds_last_of(batch: RecordBatch, active: Mapping[int, ProducerEnd]) -> boo
 
 
 def _producers_of(
-    batches: Iterable[RecordBatch],
+    batches: Iterable[StoredBatch],
 ) -> tuple[dict[int, _Producer], list[AbortedStart]]:
     """The producers of a log, and the transactions that they aborted."""
     producers: dict[int, _Producer] = {}
@@ -359,7 +436,7 @@ def _producers_of(
             if batch.transactional and producer.open_from is None:
                 producer.open_from = batch.base_offset
             continue
-        marker = read_marker(batch.records[0]) if batch.records else None
+        marker = marker_of(batch)
         if marker is not None and not marker.committed and producer.open_from is not None:
             aborted.append(AbortedStart(batch.producer_id, producer.open_from))
         producer.open_from = None

@@ -239,6 +239,18 @@ def read_marker(record: Record) -> EndTransactionMarker | None:
     return EndTransactionMarker(committed=kind == _COMMIT, coordinator_epoch=epoch)
 
 
+def marker_of(batch: StoredBatch) -> EndTransactionMarker | None:
+    """The marker that a control batch is; None where cleaning emptied it, or for another type.
+
+    Its first record alone is read.
+
+    Raises:
+        WireFormatError: That record does not parse.
+    """
+    first = next((record for record in batch.streamed() if record is not None), None)
+    return None if first is None else read_marker(first)
+
+
 def _control_batch(batch: RecordBatch, partition: int) -> LogBatch:
     marker = read_marker(batch.records[0]) if batch.records else None
     return LogBatch(

@@ -61,6 +61,7 @@ class StoredBatch:
         data: The whole log.
         position: Where the batch starts.
         size: Its bytes, offset and length fields included.
+        base_offset: Of a legacy wrapper's first record, where it is known without decompressing.
     """
 
     __slots__ = (
@@ -87,7 +88,13 @@ class StoredBatch:
     last_offset: int
     max_timestamp_ms: int
 
-    def __init__(self, data: bytes | memoryview, position: int, size: int) -> None:
+    def __init__(
+        self,
+        data: bytes | memoryview,
+        position: int,
+        size: int,
+        base_offset: int | None = None,
+    ) -> None:
         self._data = data
         self.position = position
         self.size = size
@@ -95,7 +102,7 @@ class StoredBatch:
         self.leader_epoch = self.producer_id = self.producer_epoch = self.base_sequence = NO_ID
         self.count: int | None = None
         """Records, as the header says; None before magic 2."""
-        self._base_offset: int | None = None
+        self._base_offset = base_offset
         if self.magic >= CURRENT_MAGIC:
             self._read_header()
         else:
@@ -135,9 +142,10 @@ class StoredBatch:
 
     @property
     def base_offset(self) -> int:
-        """Of the first record; a legacy wrapper must be decompressed to know it."""
+        """Of the first record; a legacy wrapper must be decompressed to know it, once."""
         if self._base_offset is None:
-            self._base_offset = self.records()[0].offset
+            first = next(record for record in self.streamed() if record is not None)
+            self._base_offset = first.offset
         return self._base_offset
 
     @property
@@ -323,8 +331,11 @@ class StoredBatch:
         for entry in self.streamed_entries(bounds):
             if entry is None or not self.codec:
                 yield None if entry is None else entry.record
-            else:
-                yield self._unwrapped(entry.record, last_inner)
+                continue
+            record = self._unwrapped(entry.record, last_inner)
+            if self._base_offset is None:
+                self._base_offset = record.offset
+            yield record
 
     def _unwrapped(self, record: Record, last_inner: int) -> Record:
         """An inner record with its place in the log. Source: DeepRecordsIterator.makeNext."""

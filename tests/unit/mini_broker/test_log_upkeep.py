@@ -28,7 +28,13 @@ class World:
         self.settings = LogSettings(self.configs, self.image, PROFILES[profile])
         self.logs = PartitionLogs(self.image, lambda *_: MemoryStore(), self.settings.of)
         self.failed: list[Place] = []
-        self.upkeep = LogUpkeep(self.logs, self.configs, lambda place, _: self.failed.append(place))
+        self.troubles: list[str] = []
+        self.upkeep = LogUpkeep(
+            self.logs,
+            self.configs,
+            lambda place, _: self.failed.append(place),
+            self.troubles.append,
+        )
         self.image.apply(TopicCreated("t", bytes(16), ((1,),)))
 
     def log(self) -> PartitionLog:
@@ -144,3 +150,45 @@ def test_the_cleaner_can_be_turned_off() -> None:
     size = world.log().size_bytes
     world.run_until(NOW_MS + FIVE_MINUTES_MS)
     assert world.log().size_bytes == size
+
+
+def test_a_log_that_cannot_be_cleaned_is_told_once() -> None:
+    """A damaged batch stays as it is, and so does the log; nobody resigns."""
+    world = World()
+    world.set_topic(
+        cleanup_policy="compact", internal_segment_bytes="1000", min_cleanable_dirty_ratio="0.1"
+    )
+    world.upkeep.expire(Instants(NOW_MS, NOW_MS))
+    for _ in range(60):
+        world.send()
+    batches = world.log()._store._segments[0].batches  # type: ignore[attr-defined]
+    batches[0] = batches[0][:-60] + b"\x7f" * 60
+    size = world.log().size_bytes
+    world.run_until(NOW_MS + 3 * FIVE_MINUTES_MS)
+    (trouble,) = world.troubles
+    told = "t-0 is not compacted any more, so that superseded records stay: record batch: "
+    assert trouble.startswith(told)
+    assert world.log().size_bytes == size
+    assert not world.failed
+
+
+def test_only_one_slice_is_done_at_a_time() -> None:
+    """A turn finds out which logs are to be cleaned; none of them is touched in it."""
+    world = World()
+    world.set_topic(
+        cleanup_policy="compact", internal_segment_bytes="1000", min_cleanable_dirty_ratio="0.1"
+    )
+    world.upkeep.expire(Instants(NOW_MS, NOW_MS))
+    for _ in range(60):
+        world.send()
+    size = world.log().size_bytes
+    world.upkeep.next_group_deadline_ms()
+    turn_ms = NOW_MS + FIVE_MINUTES_MS
+    world.upkeep.expire(Instants(turn_ms, turn_ms))
+    assert world.upkeep.next_group_deadline_ms() == turn_ms
+    assert world.log().size_bytes == size
+    log = world.log()
+    world.logs.topic_deleted("t", bytes(16), 1, Instants(turn_ms, turn_ms))
+    world.upkeep.expire(Instants(turn_ms, turn_ms))
+    assert not log.clean_some(turn_ms)
+    assert not world.failed
