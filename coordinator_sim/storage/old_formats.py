@@ -28,7 +28,7 @@ from coordinator_sim.storage.arrivals import (
 )
 from coordinator_sim.storage.log_values import BatchSpan, Prepared, Refused
 from coordinator_sim.storage.spans import batches_in, span_of
-from coordinator_sim.wire.batch_stream import encoded
+from coordinator_sim.wire.batch_stream import chosen, encoded
 from coordinator_sim.wire.compression import (
     NO_BOUNDS,
     Compression,
@@ -346,6 +346,10 @@ def _span(batch: StoredBatch, base_offset: int) -> BatchSpan:
     )
 
 
+def _is_from(offset: int, record: Record) -> bool:
+    return record.offset >= offset
+
+
 def down_converted(data: bytes, max_magic: int, first_offset: int) -> Steps[bytes | None]:
     """Batches for a reader that knows no newer format; None where one is compressed with zstd.
 
@@ -366,12 +370,8 @@ def down_converted(data: bytes, max_magic: int, first_offset: int) -> Steps[byte
         if stored.magic <= max_magic:
             parts.append(bytes(stored.raw()))
             continue
-        is_plain = stored.codec == Compression.NONE
-        records = (
-            record
-            for record in stored.streamed(NO_BOUNDS)
-            if record is None or not is_plain or record.offset >= first_offset
-        )
+        begins_at = first_offset if stored.codec == Compression.NONE else 0
+        records = chosen(stored.streamed(NO_BOUNDS), partial(_is_from, begins_at))
         batch = replace(stored.without_records(), magic=max_magic)
         parts.append((yield from encoded(batch, records, keeps_offsets=True)) or b"")
     return b"".join(parts)

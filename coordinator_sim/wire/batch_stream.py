@@ -7,7 +7,7 @@ Source: kafka trunk, clients/.../common/record: DefaultRecordBatch (streamingIte
 AbstractLegacyRecordBatch.DeepRecordsIterator, MemoryRecordsBuilder.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from coordinator_sim.errors import WireFormatError
@@ -33,6 +33,7 @@ from coordinator_sim.wire.steps import Steps
 
 _COST_OF_PAUSE: Final = 250
 """Of a piece that was read: for most codecs as long as it is."""
+_PASSED_A_PAUSE: Final = 100
 _COST_OF_STEP: Final = 1_000
 """Of the records that are compressed at a time."""
 _COST_OF_RECORD: Final = 8
@@ -93,18 +94,25 @@ def streamed_records(
     """
     content = _Gathering(chunks)
     reader = RecordReader(b"", base_offset, base_timestamp_ms, append_time_ms)
-    for _ in range(count):
-        while missing := reader.missing_bytes():
+    left = count
+    while left > 0:
+        try:
+            record = reader.next_record()
+        except (IndexError, WireFormatError) as error:
+            # Nearly all records are whole: whether this one is not, is asked afterwards.
+            missing = reader.missing_bytes()
+            if not missing and isinstance(error, WireFormatError):
+                raise
+            if not missing:
+                raise WireFormatError("record batch: the records end too soon", 0) from error
             size = len(content.data) - reader.position + missing
             for is_more in content.gather(reader.position, size):
                 if not is_more:
-                    raise WireFormatError("record batch: the records end too soon", 0)
+                    raise WireFormatError("record batch: the records end too soon", 0) from error
                 yield None
             reader.go_on_in(content.data)
-        try:
-            record = reader.next_record()
-        except IndexError as error:
-            raise WireFormatError("record batch: the records end too soon", 0) from error
+            continue
+        left -= 1
         yield record
     for is_more in content.gather(reader.position, 1):
         if is_more:
@@ -139,6 +147,20 @@ def streamed_entries(chunks: Iterator[bytes]) -> Iterator[LegacyEntry | None]:
         if is_over:
             # It is cut short, and says so.
             read_legacy_entry(content.data, position)
+
+
+def chosen(
+    records: Iterator[Record | None], is_wanted: Callable[[Record], bool]
+) -> Iterator[Record | None]:
+    """The records that are wanted; None too where many were passed over."""
+    passed = 0
+    for record in records:
+        if record is None or is_wanted(record):
+            yield record
+            continue
+        passed += 1
+        if passed % _PASSED_A_PAUSE == 0:
+            yield None
 
 
 def encoded(

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from coordinator_sim.wire.batch_stream import encoded
+from coordinator_sim.wire.batch_stream import chosen, encoded
 from coordinator_sim.wire.compression import DEFAULT_BOUNDS, Compression, ContentBounds
 from coordinator_sim.wire.log_batches import marker_of
 from coordinator_sim.wire.record_batches import (
@@ -296,11 +296,7 @@ class BatchCleaner:
             return batch
         if starts_horizon:
             horizon_ms = self._cleaning.now_ms + self._cleaning.delete_retention_ms
-        kept_records = (
-            record
-            for record in batch.streamed(self._cleaning.bounds)
-            if record is None or stays(record)
-        )
+        kept_records = chosen(batch.streamed(self._cleaning.bounds), stays)
         return (yield from _rebuilt(batch, left, kept_records, horizon_ms))
 
     def _rule_for(self, batch: StoredBatch, *, is_due: bool) -> Callable[[Record], bool]:

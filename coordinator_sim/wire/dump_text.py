@@ -33,7 +33,7 @@ from coordinator_sim.wire.classic_types import ClassicReader
 from coordinator_sim.wire.log_batches import control_type, read_marker
 from coordinator_sim.wire.offsets_records import decode_record
 from coordinator_sim.wire.record_batches import CURRENT_MAGIC, TimestampType
-from coordinator_sim.wire.record_bytes import Record
+from coordinator_sim.wire.record_bytes import LegacyEntry, Record
 from coordinator_sim.wire.segments import SegmentReader, base_offset_of
 from coordinator_sim.wire.stored_batches import StoredBatch
 
@@ -104,27 +104,30 @@ def batch_line(batch: StoredBatch) -> str:
 
 
 def record_lines(batch: StoredBatch) -> Iterator[str]:
-    """One line a record; one line saying why, where they do not parse."""
+    """One line a record; where they do not parse any further, one line saying why."""
     try:
-        records = batch.records()
         # Legacy records say their own CRC.
-        legacy = batch.legacy_entries() if batch.magic < CURRENT_MAGIC else []
+        is_legacy = batch.magic < CURRENT_MAGIC
+        entries = (entry for entry in batch.streamed_entries() if entry is not None)
+        for record in batch.streamed():
+            if record is not None:
+                yield _record_line(batch, record, next(entries) if is_legacy else None)
     except WireFormatError as error:
         yield f"| records do not parse: {error}"
-        return
-    for index, record in enumerate(records):
-        line = (
-            f"| offset: {record.offset} {_timestamp(batch, record.timestamp_ms)} "
-            f"keySize: {_size(record.key)} valueSize: {_size(record.value)}"
-        )
-        if legacy:
-            entry = legacy[index]
-            line += f" isValid: {_bool(entry.is_valid)} crc: {entry.crc}"
-        else:
-            sequence = _sequence(batch.base_sequence, record.offset - batch.base_offset)
-            headers = ",".join(key for key, _ in record.headers)
-            line += f" sequence: {sequence} headerKeys: [{headers}]"
-        yield line + (_control_text(record) if batch.control else _contents(record))
+
+
+def _record_line(batch: StoredBatch, record: Record, entry: LegacyEntry | None) -> str:
+    line = (
+        f"| offset: {record.offset} {_timestamp(batch, record.timestamp_ms)} "
+        f"keySize: {_size(record.key)} valueSize: {_size(record.value)}"
+    )
+    if entry is not None:
+        line += f" isValid: {_bool(entry.is_valid)} crc: {entry.crc}"
+    else:
+        sequence = _sequence(batch.base_sequence, record.offset - batch.base_offset)
+        headers = ",".join(key for key, _ in record.headers)
+        line += f" sequence: {sequence} headerKeys: [{headers}]"
+    return line + (_control_text(record) if batch.control else _contents(record))
 
 
 def _control_text(record: Record) -> str:

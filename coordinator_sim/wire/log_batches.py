@@ -38,6 +38,8 @@ _CONTROL_KEY: Final = struct.Struct(">hh")
 _MARKER_VALUE: Final = struct.Struct(">hi")
 _ABORT: Final = 0
 _COMMIT: Final = 1
+MAX_PIECE: Final = 10_000
+"""Records that are handed to a coordinator at a time, at most: some megabytes."""
 
 
 class BatchForm(Struct, frozen=True, kw_only=True):
@@ -159,6 +161,8 @@ def log_batches_of(
 ) -> Iterator[LogBatch]:
     """One stored batch as the coordinator's plain data, in pieces without gaps.
 
+    A piece has at most `MAX_PIECE` records, and no more of them are in memory at a time.
+
     Args:
         stored: As it lies in the log.
         partition: Of `__consumer_offsets`.
@@ -167,19 +171,18 @@ def log_batches_of(
     Raises:
         WireFormatError: A record is none of the offsets log, or of an unknown version.
     """
-    batch = stored.decoded()
-    if batch.control:
-        yield _control_batch(batch, partition)
+    if stored.control:
+        yield _control_batch(stored, partition)
         return
-    reached = batch.base_offset
-    for piece in _without_gaps(batch.records):
+    reached = NO_ID
+    for piece in _without_gaps(stored.streamed()):
         reached = piece[-1].offset + 1
-        yield _piece(batch, piece, partition, keys)
-    if reached < batch.next_offset:
+        yield _piece(stored, piece, partition, keys)
+    if reached < stored.next_offset:
         yield LogBatch(
             partition=partition,
-            base_offset=batch.next_offset,
-            timestamp_ms=batch.max_timestamp_ms,
+            base_offset=stored.next_offset,
+            timestamp_ms=stored.max_timestamp_ms,
             records=(),
         )
 
@@ -251,8 +254,8 @@ def marker_of(batch: StoredBatch) -> EndTransactionMarker | None:
     return None if first is None else read_marker(first)
 
 
-def _control_batch(batch: RecordBatch, partition: int) -> LogBatch:
-    marker = read_marker(batch.records[0]) if batch.records else None
+def _control_batch(batch: StoredBatch, partition: int) -> LogBatch:
+    marker = marker_of(batch)
     return LogBatch(
         partition=partition,
         base_offset=batch.last_offset,
@@ -267,8 +270,8 @@ def _control_batch(batch: RecordBatch, partition: int) -> LogBatch:
 
 
 def _piece(
-    batch: RecordBatch,
-    records: tuple[Record, ...],
+    batch: StoredBatch,
+    records: list[Record],
     partition: int,
     keys: dict[bytes, LogKey] | None,
 ) -> LogBatch:
@@ -291,10 +294,20 @@ def _key_of(record: Record) -> bytes:
     return record.key
 
 
-def _without_gaps(records: tuple[Record, ...]) -> Iterator[tuple[Record, ...]]:
-    """Runs of records whose offsets follow each other."""
-    start = 0
-    for index in range(1, len(records) + 1):
-        if index == len(records) or records[index].offset != records[index - 1].offset + 1:
-            yield records[start:index]
-            start = index
+def _without_gaps(records: Iterator[Record | None]) -> Iterator[list[Record]]:
+    """Runs of records whose offsets follow each other, long ones in pieces."""
+    run: list[Record] = []
+    following = full = NO_ID
+    for record in records:
+        if record is None:
+            continue
+        offset = record.offset
+        if offset != following or offset == full:
+            if run:
+                yield run
+            run = []
+            full = offset + MAX_PIECE
+        run.append(record)
+        following = offset + 1
+    if run:
+        yield run

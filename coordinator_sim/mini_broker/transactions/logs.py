@@ -143,8 +143,8 @@ def _entries_of(chunk: bytes) -> Iterator[LogEntry]:
     while (batch := next_batch(chunk, position)) is not None:
         position += batch.size
         if not batch.control:
-            for record in batch.records():
-                if record.key is not None:
+            for record in batch.streamed():
+                if record is not None and record.key is not None:
                     yield record.key, record.value
 
 

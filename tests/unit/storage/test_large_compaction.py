@@ -1,6 +1,8 @@
 """The cleaner over very large batches: in slices, with next to nothing in memory."""
 
+import sys
 from collections.abc import Callable
+from types import FrameType
 
 import pytest
 
@@ -99,6 +101,23 @@ def test_a_pass_is_cut_in_steps_of_even_size() -> None:
     assert sums[0] > 5_000
     assert sums[1] <= 2 * sums[0] + 100
     assert sums[2] <= 2 * sums[1] + 100
+
+
+def test_no_slice_is_longer_than_it_says() -> None:
+    """Calls within a slice, whether records stay, go or are rebuilt: some thousands."""
+    log = log_of(two_segments(20_000, Compression.ZSTD))
+    counts = [0]
+
+    def count(_frame: FrameType, event: str, _argument: object) -> None:
+        counts[-1] += event == "call"
+
+    sys.setprofile(count)
+    try:
+        clean(log, lambda: counts.append(0))
+    finally:
+        sys.setprofile(None)
+    assert max(counts) < 30_000
+    assert sum(counts) > 100_000
 
 
 def test_a_log_may_change_between_slices() -> None:

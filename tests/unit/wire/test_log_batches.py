@@ -19,6 +19,7 @@ from coordinator_sim.protocol.records import (
 )
 from coordinator_sim.wire.compression import Compression
 from coordinator_sim.wire.log_batches import BatchForm, decode_batches, encode_batch, encode_log
+from coordinator_sim.wire.offsets_records import encode_key
 from coordinator_sim.wire.record_batches import batch_of, encode_record_batch
 from coordinator_sim.wire.record_bytes import Record
 from coordinator_sim.wire.segments import CorruptSegmentError, SegmentReader, roll_segments
@@ -225,3 +226,14 @@ def test_real_segments_are_read_and_written_back_byte_for_byte() -> None:
         )
         assert written == data, path.name
     assert len(paths) == 8
+
+
+def test_many_records_are_handed_out_in_pieces() -> None:
+    """A batch of 25,000 tombstones in some hundred bytes: no more than 10,000 at a time."""
+    key = encode_key(GroupMetadataKey("g"))
+    records = tuple(
+        Record(offset=offset, timestamp_ms=5, key=key, value=None) for offset in range(25_000)
+    )
+    data = encode_record_batch(batch_of(records, compression=Compression.ZSTD))
+    sizes = [(piece.base_offset, len(piece.records)) for piece in decode_batches(data, 0)]
+    assert sizes == [(0, 10_000), (10_000, 10_000), (20_000, 5_000)]
