@@ -42,8 +42,10 @@ class HostedPartitions:
         endpoint: See `FindEndpoint`.
         storage_failed: See `StorageFailed`.
         wanted_in_sync: See `WantedInSync`.
+        trouble: Hears in one line of a batch that is refused for the server's own bounds.
 
     Attributes:
+        trouble: Likewise.
         append_failure: What every append fails with, on purpose; NONE as a rule.
     """
 
@@ -54,6 +56,7 @@ class HostedPartitions:
         "_wanted_in_sync",
         "append_failure",
         "image",
+        "trouble",
     )
 
     def __init__(
@@ -64,12 +67,14 @@ class HostedPartitions:
         endpoint: FindEndpoint,
         storage_failed: StorageFailed,
         wanted_in_sync: WantedInSync,
+        trouble: Callable[[str], None],
     ) -> None:
         self.image = image
         self._find_log = find_log
         self._endpoint = endpoint
         self._storage_failed = storage_failed
         self._wanted_in_sync = wanted_in_sync
+        self.trouble = trouble
         self.append_failure = ErrorCode.NONE
 
     def hosted(self, broker_id: int, place: Place) -> PartitionLog | ErrorCode:

@@ -302,6 +302,8 @@ class ProduceApi:
         outcome = self._partitions.attempt(place, append)
         if isinstance(outcome, ErrorCode):
             return Appended(error=outcome)
+        if outcome.error is ErrorCode.MESSAGE_TOO_LARGE and outcome.message:
+            self._partitions.trouble(f"Produce refused: {outcome.message}")
         if outcome.error is ErrorCode.INVALID_RECORD and not self._rules.names_invalid_records:
             return replace(outcome, error=ErrorCode.CORRUPT_MESSAGE)
         return outcome

@@ -270,6 +270,7 @@ class ServedCluster:
             endpoint=self.endpoint,
             storage_failed=self._storage_failed,
             wanted_in_sync=log_settings.wanted_in_sync,
+            trouble=self._trouble,
         )
 
     def _data_apis(self) -> DataApis:

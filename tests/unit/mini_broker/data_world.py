@@ -56,6 +56,7 @@ class DataWorld:
     Attributes:
         answers: Late answers by token.
         closed: Tokens whose connections were closed.
+        troubles: Lines for the server's log.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class DataWorld:
         self.answers: dict[int, Data | None] = {}
         self.closed: list[int] = []
         self.failed: list[tuple[str, int]] = []
+        self.troubles: list[str] = []
         self.now_ms = START_MS
         self._token = 0
         self._ids = 0
@@ -85,6 +87,7 @@ class DataWorld:
             endpoint=lambda broker_id, _: Endpoint("host", 9090 + broker_id),
             storage_failed=lambda place, _: self.failed.append(place),
             wanted_in_sync=self._wanted_in_sync,
+            trouble=self.troubles.append,
         )
         self.apis = DataApis(
             partitions,
