@@ -94,7 +94,6 @@ class LogCleaning:
             delete_retention_ms=config.delete_retention_ms,
             clean_to=bound,
             producer_expiration_ms=config.producer_id_expiration_ms,
-            bounds=config.bounds.content,
         )
 
     def steps(self, cleaned_to: int, log_start_offset: int) -> Steps[None]:
@@ -105,7 +104,6 @@ class LogCleaning:
             log_start_offset: Of the log: what was aborted before it is not looked at.
 
         Raises:
-            ContentTooLarge: The content of a batch is beyond the topic's bounds.
             WireFormatError: The records of a batch do not parse.
         """
         segments = [one for one in self._store.segments()[:-1] if one.next_offset <= self._bound]
@@ -120,7 +118,6 @@ class LogCleaning:
         keys = LastOffsets(
             (begun for begun, entry in self._aborted.items() if entry.last_offset >= dirty_from),
             dirty_from,
-            self._pass.bounds,
         )
         for data in self._chunks(dirty_from, self._bound):
             for batch in batches_in(data):

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.wire.batch_stream import chosen, encoded
-from coordinator_sim.wire.compression import DEFAULT_BOUNDS, Compression, ContentBounds
+from coordinator_sim.wire.compression import NO_BOUNDS, Compression
 from coordinator_sim.wire.log_batches import marker_of
 from coordinator_sim.wire.record_batches import (
     CURRENT_MAGIC,
@@ -50,7 +50,6 @@ class CleaningPass(Struct, frozen=True, kw_only=True):
         keep_legacy_tombstones: Whether tombstones of magic 0 and 1 stay; the cleaner decides by
             the age of their segment.
         producer_expiration_ms: How long after its last batch a producer's state is kept.
-        bounds: How much the content of one batch may be.
     """
 
     now_ms: int
@@ -58,7 +57,6 @@ class CleaningPass(Struct, frozen=True, kw_only=True):
     clean_to: int | None = None
     keep_legacy_tombstones: bool = True
     producer_expiration_ms: int = PRODUCER_EXPIRATION_MS
-    bounds: ContentBounds = DEFAULT_BOUNDS
 
 
 class _Producer:
@@ -173,7 +171,7 @@ def compacted(batches: Sequence[RecordBatch], cleaning: CleaningPass) -> list[Re
     producers, aborted = _producers_of(stored)
     bound = _upper_bound(stored, producers, cleaning.clean_to)
     cleanable = [batch for batch in stored if batch.last_offset < bound]
-    keys = LastOffsets(aborted, bounds=cleaning.bounds)
+    keys = LastOffsets(aborted)
     for batch in cleanable:
         finished(keys.add(batch))
     active = {
@@ -192,27 +190,23 @@ class LastOffsets:
     Args:
         aborted: Transactions that end among the batches that will be added.
         from_offset: Records before it are clean already.
-        bounds: Of the content of one batch.
     """
 
-    __slots__ = ("_bounds", "_from_offset", "_transactions", "offsets")
+    __slots__ = ("_from_offset", "_transactions", "offsets")
 
     def __init__(
         self,
         aborted: Iterable[AbortedStart],
         from_offset: int = 0,
-        bounds: ContentBounds = DEFAULT_BOUNDS,
     ) -> None:
         self.offsets: dict[bytes, int] = {}
         self._from_offset = from_offset
-        self._bounds = bounds
         self._transactions = _Transactions(aborted)
 
     def add(self, batch: StoredBatch) -> Steps[None]:
         """Take in the next batch of those that are not clean yet.
 
         Raises:
-            ContentTooLarge: Its content is beyond the bounds.
             WireFormatError: Its records do not parse.
         """
         yield _COST_OF_BATCH
@@ -222,7 +216,7 @@ class LastOffsets:
         if self._transactions.on_batch(batch):
             return
         offsets, from_offset = self.offsets, self._from_offset
-        for number, record in enumerate(batch.streamed(self._bounds), 1):
+        for number, record in enumerate(batch.streamed(NO_BOUNDS), 1):
             if record is None:
                 yield _COST_OF_PAUSE
             elif record.key is not None and record.offset >= from_offset:
@@ -270,7 +264,6 @@ class BatchCleaner:
         """What stays of the next batch: the very same where nothing goes, None where all does.
 
         Raises:
-            ContentTooLarge: Its content is beyond the bounds.
             WireFormatError: Its records do not parse.
         """
         yield _COST_OF_BATCH
@@ -283,7 +276,7 @@ class BatchCleaner:
         left = _Left()
         stays = self._rule_for(batch, is_due=is_due)
         if not discardable or (batch.control and not is_due):
-            yield from left.count(batch.streamed(self._cleaning.bounds), stays)
+            yield from left.count(batch.streamed(NO_BOUNDS), stays)
         if not left.kept_count:
             kept = batch.next_offset == self._bound or _holds_last_of(batch, self._active)
             return _emptied(batch) if kept and batch.magic >= CURRENT_MAGIC else None
@@ -296,7 +289,7 @@ class BatchCleaner:
             return batch
         if starts_horizon:
             horizon_ms = self._cleaning.now_ms + self._cleaning.delete_retention_ms
-        kept_records = chosen(batch.streamed(self._cleaning.bounds), stays)
+        kept_records = chosen(batch.streamed(NO_BOUNDS), stays)
         return (yield from _rebuilt(batch, left, kept_records, horizon_ms))
 
     def _rule_for(self, batch: StoredBatch, *, is_due: bool) -> Callable[[Record], bool]:

@@ -31,7 +31,7 @@ class CountingStore(TableStore):
     def keep(self, name: str, table: "DataFrame") -> "DataFrame":
         """Run the table's plan and look at its metrics."""
         rows = table.collect()
-        plan = table._jdf.queryExecution().executedPlan()  # noqa: SLF001 - shown nowhere else
+        plan = table._jdf.queryExecution().executedPlan()
         self.most_rows[name] = most_rows(plan)
         self.rows[name] = len(rows)
         return self._session.createDataFrame(rows, table.schema)
