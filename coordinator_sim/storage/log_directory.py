@@ -18,18 +18,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim.storage.checkpoint_writer import CheckpointWriter
 from coordinator_sim.storage.checkpoints import (
     CLEAN_SHUTDOWN,
-    HIGH_WATERMARKS,
     LOCK,
-    LOG_STARTS,
     META_PROPERTIES,
-    RECOVERY_POINTS,
     MetaProperties,
     clean_shutdown_bytes,
     id_text,
     meta_properties_bytes,
-    offsets_checkpoint_bytes,
 )
 from coordinator_sim.storage.contract import SegmentSettings
 from coordinator_sim.storage.file_store import FileStore
@@ -166,6 +163,7 @@ class LogDirectory:
             report=self.report,
             accepts_loss=self._settings.accept_loss,
         )
+        self._checkpoints = CheckpointWriter(self._path, self._files, self._left)
         self._inventory = InventoryWriter(self._path, self._files, self.meta, self._checks)
         self.report.elapsed_ms = self._settings.elapsed_ms() - began_ms
         self._require_ids()
@@ -260,6 +258,8 @@ class LogDirectory:
         known = self.partitions.get(place)
         if known is not None and topic_id is not None and known != topic_id:
             self.put_aside(topic, partition)
+        if place not in self.partitions:
+            self._checkpoints.make_room(place, self.partitions)
         opening = replace(self._checks.opening(place, settings), topic_id=topic_id)
         store, recovery = open_store(opening, self._open_files)
         self.report.add(recovery)
@@ -311,8 +311,6 @@ class LogDirectory:
     def _renamed(self, topic: str, partition: int, suffix: str) -> str:
         place = (topic, partition)
         topic_id = self.partitions.pop(place, None) or b""
-        self._left.recovery_points.pop(place, None)
-        self._left.log_starts.pop(place, None)
         self._left.ends.pop(place, None)
         self._checks.forget(place)
         self.is_stale = True
@@ -442,16 +440,7 @@ class LogDirectory:
         Raises:
             OSError: A checkpoint could not be written; the old one is there.
         """
-        left = self._left
-        for place, entry in self._checks.known.items():
-            left.ends[place] = entry.end_offset
-        for place, store in self._stores.items():
-            left.recovery_points[place] = store.flushed_offset
-            left.ends[place] = store.next_offset
-        ends = {place: end for place, end in left.ends.items() if place in self.partitions}
-        self._write(RECOVERY_POINTS, offsets_checkpoint_bytes(left.recovery_points))
-        self._write(LOG_STARTS, offsets_checkpoint_bytes(left.log_starts))
-        self._write(HIGH_WATERMARKS, offsets_checkpoint_bytes(ends))
+        self._checkpoints.write(self._checks.known.values(), self._stores, self.partitions)
 
     def close(self, broker_epoch: int = -1) -> None:
         """Leave in order: flush everything and say so, for a quick opening.
@@ -492,7 +481,7 @@ class LogDirectory:
         """Keep a log's start: with a checksum first, and then where Kafka looks for it."""
         self._left.log_starts[place] = offset
         self._keep_inventory({place: self._stores[place]})
-        self._write(LOG_STARTS, offsets_checkpoint_bytes(self._left.log_starts))
+        self._checkpoints.keep_log_start(place, offset)
 
     def _write(self, name: str, data: bytes) -> None:
         self._files.replace(f"{self._path}/{name}", data)

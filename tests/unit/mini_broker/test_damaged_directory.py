@@ -248,6 +248,30 @@ def test_what_was_deleted_on_purpose_is_not_missed(tmp_path: Path) -> None:
     assert b"new" in world.records("again")
 
 
+def test_a_topic_that_is_made_again_keeps_nothing_of_the_one_before(tmp_path: Path) -> None:
+    """Where the deleted topic's log began and how far it was flushed says nothing of the new one.
+
+    Two partitions whose checkpoints a kill leaves as they were cost one writing each.
+    """
+    world = KeptWorld(tmp_path)
+    for _ in range(2):
+        world.create("t")
+        for _ in range(20):
+            world.produce("t", b"old")
+        entry = {"name": "t", "partitions": [{"partitionIndex": 0, "offset": 20}]}
+        world.call(ApiKey.DELETE_RECORDS, 2, {"topics": [entry], "timeoutMs": 1_000})
+        world.leave()
+        world.call(ApiKey.DELETE_TOPICS, 6, {"topics": [{"name": "t"}], "timeoutMs": 1_000})
+        world.create("t")
+        for _ in range(30):
+            world.produce("t", b"new")
+        world.kill()
+        assert world.records("t").count(b"new") == 30
+        checkpoint = tmp_path / "recovery-point-offset-checkpoint"
+        assert "t 0 " not in checkpoint.read_text()
+        world.call(ApiKey.DELETE_TOPICS, 6, {"topics": [{"name": "t"}], "timeoutMs": 1_000})
+
+
 def test_what_the_cleaner_removed_is_not_missed(tmp_path: Path) -> None:
     """Segments that were merged since the inventory was written are no loss after a kill."""
     world = KeptWorld(tmp_path)

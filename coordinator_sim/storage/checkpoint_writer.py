@@ -1,0 +1,100 @@
+"""Writes the checkpoints of a log directory: how far, from where and to where partitions reach.
+
+They name partitions by topic and number alone. So a partition that is gone has to be gone from them
+before another one gets its name.
+"""
+
+from collections.abc import Container, Iterable, Mapping
+
+from coordinator_sim.storage.checkpoints import (
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    TopicPartitionOffsets,
+    offsets_checkpoint_bytes,
+)
+from coordinator_sim.storage.file_store import FileStore
+from coordinator_sim.storage.files import Files
+from coordinator_sim.storage.inventory import PartitionEntry
+from coordinator_sim.storage.left_files import LeftFiles
+
+Place = tuple[str, int]
+"""Topic and partition."""
+
+
+class CheckpointWriter:
+    """The three checkpoints of one directory.
+
+    Args:
+        path: Of the directory.
+        files: The file system.
+        left: What the checkpoints say now; kept up to date.
+    """
+
+    def __init__(self, path: str, files: Files, left: LeftFiles) -> None:
+        self._path = path
+        self._files = files
+        self._left = left
+
+    def keep_log_start(self, place: Place, offset: int) -> None:
+        """Keep where a partition begins from now on.
+
+        Raises:
+            OSError: The checkpoint could not be written; the old one is there.
+        """
+        self._left.log_starts[place] = offset
+        self._write(LOG_STARTS, self._left.log_starts)
+
+    def make_room(self, place: Place, there: Container[Place]) -> None:
+        """Let nothing be said of a partition that is made now, nor of others that are gone.
+
+        All of these at once: a topic of many partitions that is made again costs one writing.
+
+        Args:
+            place: Has no folder yet.
+            there: The partitions that have one.
+
+        Raises:
+            OSError: A checkpoint could not be written; the old one is there.
+        """
+        left = self._left
+        for name, offsets in (
+            (LOG_STARTS, left.log_starts),
+            (RECOVERY_POINTS, left.recovery_points),
+        ):
+            if place in offsets:
+                for gone in [each for each in offsets if each not in there]:
+                    del offsets[gone]
+                self._write(name, offsets)
+
+    def write(
+        self,
+        known: Iterable[PartitionEntry],
+        stores: Mapping[Place, FileStore],
+        there: Container[Place],
+    ) -> None:
+        """Write all of them.
+
+        Args:
+            known: Partitions that nobody may have opened.
+            stores: Those that were opened, flushed.
+            there: The partitions that have a folder.
+
+        Raises:
+            OSError: A checkpoint could not be written; the old one is there.
+        """
+        left = self._left
+        for entry in known:
+            left.ends[entry.topic, entry.partition] = entry.end_offset
+        for place, store in stores.items():
+            left.recovery_points[place] = store.flushed_offset
+            left.ends[place] = store.next_offset
+        for name, offsets in (
+            (RECOVERY_POINTS, left.recovery_points),
+            (LOG_STARTS, left.log_starts),
+            (HIGH_WATERMARKS, left.ends),
+        ):
+            self._write(name, {place: at for place, at in offsets.items() if place in there})
+
+    def _write(self, name: str, offsets: TopicPartitionOffsets) -> None:
+        self._files.replace(f"{self._path}/{name}", offsets_checkpoint_bytes(offsets))
