@@ -96,7 +96,8 @@ class ClusterImage:
         """Let one change take effect.
 
         Raises:
-            InvariantViolation: it is about a topic that there is not, or is there already.
+            InvariantViolation: it is about a topic or a partition that there is not, or that is
+                there already; nothing of it took effect.
         """
         _APPLIED[type(change)](self, change)
         if type(change) is not OffsetNodeWritten:
@@ -172,8 +173,17 @@ def _change_configs(image: ClusterImage, change: ConfigsChanged) -> None:
         del image.configs[place]
 
 
+def _partition(image: ClusterImage, change: LeaderElected | ReplicasAssigned) -> PartitionState:
+    state = image.partition(change.topic, change.partition)
+    if state is None:
+        raise InvariantViolation(
+            f"a change of {change.topic}-{change.partition}, which there is not"
+        )
+    return state
+
+
 def _elect(image: ClusterImage, change: LeaderElected) -> None:
-    partition = image.topic(change.topic).partitions[change.partition]
+    partition = _partition(image, change)
     partition.leader_id = change.leader_id
     partition.leader_epoch = change.leader_epoch
     if change.isr is not None:
@@ -181,7 +191,7 @@ def _elect(image: ClusterImage, change: LeaderElected) -> None:
 
 
 def _assign(image: ClusterImage, change: ReplicasAssigned) -> None:
-    partition = image.topic(change.topic).partitions[change.partition]
+    partition = _partition(image, change)
     partition.replicas = change.replicas
     partition.isr = change.replicas
 

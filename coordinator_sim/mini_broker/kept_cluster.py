@@ -11,7 +11,7 @@ from msgspec import structs
 from msgspec.msgpack import Decoder
 
 from coordinator_sim.broker.topics import topic_id_for
-from coordinator_sim.errors import ConfigError
+from coordinator_sim.errors import ConfigError, InvariantViolation
 from coordinator_sim.mini_broker.changes import (
     Change,
     LeaderElected,
@@ -73,31 +73,37 @@ class KeptCluster:
         self.image = ClusterImage()
         self.storage_failed: Callable[[Place, OSError], None] | None = None
         self.trouble: Callable[[str], None] | None = None
-        directory.change_count = lambda: self.image.version - len(self._late)
         self._journal, changes = directory.journal(_CHANGES)
         gone: dict[bytes, None] = {}
-        for change in changes:
-            if isinstance(change, TopicCreated):
-                _check_name(change.name)
-            if isinstance(change, TopicDeleted):
-                gone[self.image.topic(change.name).topic_id] = None
-            self.image.apply(change)
-        self._miss_changes()
+        has_misfits = self._apply(changes, gone)
         is_complete = changes and not directory.report.losses
         found = [] if is_complete else self._found_topics(gone)
         for created in found:
             self.image.apply(created)
         directory.go_on(self._partitions(), gone)
+        if has_misfits:
+            directory.rewrite(self._journal, changes_of(self.image), keeps_old=True)
+            return
         for created in found:
             self._journal.append(created)
 
-    def _miss_changes(self) -> None:
-        """A journal that ends too soon has lost changes, though each of its frames is whole."""
-        directory, count = self._directory, self.image.version
-        if count < directory.known_change_count and not directory.report.losses:
-            directory.lose_metadata(
-                f"holds {count} changes, and {directory.known_change_count} were acknowledged"
+    def _apply(self, changes: list[Change], gone: dict[bytes, None]) -> bool:
+        """Let the journal take effect; whether some of it contradicts what stands before it."""
+        misfits: list[InvariantViolation] = []
+        for change in changes:
+            if isinstance(change, TopicCreated):
+                _check_name(change.name)
+            try:
+                if isinstance(change, TopicDeleted):
+                    gone[self.image.topic(change.name).topic_id] = None
+                self.image.apply(change)
+            except InvariantViolation as error:
+                misfits.append(error)
+        if misfits:
+            self._directory.lose_metadata(
+                f"contradicts itself {len(misfits)} times, first: {misfits[0]}"
             )
+        return bool(misfits)
 
     def _partitions(self) -> dict[Place, bytes]:
         return {
@@ -156,7 +162,7 @@ class KeptCluster:
         self._directory.is_stale = True
         try:
             if self._journal.is_grown:
-                self._journal.rewrite(changes_of(self.image))
+                self._directory.rewrite(self._journal, changes_of(self.image))
                 self._late.clear()
             while self._late:
                 self._journal.append(self._late[0])

@@ -18,6 +18,7 @@ from msgspec import Struct
 from coordinator_sim.errors import DataError
 from coordinator_sim.storage.checkpoints import MetaProperties
 from coordinator_sim.storage.files import Files
+from coordinator_sim.storage.journal import JournalExtent
 
 INVENTORY: Final = "log-inventory"
 _MAGIC: Final = b"CSMI"
@@ -69,13 +70,13 @@ class Inventory(Struct, frozen=True, kw_only=True):
         meta: The content of `meta.properties`.
         mark: The bytes of the mark of a clean shutdown that was written with this inventory; empty
             while the directory is served.
-        metadata_version: Changes that the journal of metadata holds.
+        journal: What the journal of metadata holds, at least; None where that is not known.
         partitions: In any order.
     """
 
     meta: MetaProperties
     mark: bytes = b""
-    metadata_version: int = 0
+    journal: JournalExtent | None = None
     partitions: tuple[PartitionEntry, ...] = ()
 
 

@@ -14,6 +14,7 @@ from coordinator_sim.storage.inventory import (
     inventory_bytes,
     segment_entries,
 )
+from coordinator_sim.storage.journal import JournalExtent
 from coordinator_sim.storage.losses import WHOLE_TOPICS
 from coordinator_sim.storage.partition_folder import log_sizes
 
@@ -39,13 +40,13 @@ class InventoryWriter:
         self._meta = meta
         self._checks = checks
 
-    def keep(self, topic_ids: TopicIds, grown: Stores, change_count: int) -> None:
+    def keep(self, topic_ids: TopicIds, grown: Stores, journal: JournalExtent | None) -> None:
         """Write what the partitions hold at least.
 
         Args:
             topic_ids: All partitions.
             grown: Those that hold more than was written before.
-            change_count: Of the journal of metadata.
+            journal: What the journal of metadata holds; None where it may come to hold less.
 
         Raises:
             OSError: The medium refuses it; the old inventory is there.
@@ -58,22 +59,24 @@ class InventoryWriter:
             )
             start, end = store.log_start_offset, store.next_offset
             known[place] = PartitionEntry(*place, topic_ids.get(place), start, end, segments)
-        self._write(b"", (known[place] for place in topic_ids if place in known), change_count)
+        self._write(b"", (known[place] for place in topic_ids if place in known), journal)
 
-    def seal(self, topic_ids: TopicIds, stores: Stores, change_count: int, mark: bytes) -> None:
+    def seal(
+        self, topic_ids: TopicIds, stores: Stores, journal: JournalExtent | None, mark: bytes
+    ) -> None:
         """Write what the partitions hold exactly; nobody writes to them any more.
 
         Args:
             topic_ids: All partitions.
             stores: Those that were opened, closed again.
-            change_count: Of the journal of metadata.
+            journal: What the journal of metadata holds.
             mark: The mark of the clean shutdown, which is written next.
 
         Raises:
             OSError: A partition cannot be read, or the medium refuses the inventory.
         """
         found = (self._exact(place, topic_ids[place], stores.get(place)) for place in topic_ids)
-        self._write(mark, found, change_count)
+        self._write(mark, found, journal)
 
     def _exact(
         self, place: Place, topic_id: bytes | None, store: FileStore | None
@@ -89,11 +92,13 @@ class InventoryWriter:
         segments = segment_entries(folder, log_sizes(folder), self._files, whole=is_whole)
         return PartitionEntry(*place, topic_id, start, end, segments)
 
-    def _write(self, mark: bytes, partitions: Iterable[PartitionEntry], change_count: int) -> None:
+    def _write(
+        self, mark: bytes, partitions: Iterable[PartitionEntry], journal: JournalExtent | None
+    ) -> None:
         inventory = Inventory(
             meta=self._meta,
             mark=mark,
-            metadata_version=change_count,
+            journal=journal,
             partitions=tuple(partitions),
         )
         self._files.replace(

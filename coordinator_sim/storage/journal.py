@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from coordinator_sim.errors import DataError
 from coordinator_sim.storage.files import Files
+from coordinator_sim.storage.recovery_report import SegmentCut
 
 T = TypeVar("T")
 
@@ -34,6 +35,18 @@ _RESYNC_BYTES: Final = 1 << 16
 _RESYNC_ENTRY_BYTES: Final = 4096
 """Where an entry behind damage is looked for, and how long it may be: those of metadata are short,
 and the search stays under 0.1 s."""
+
+
+class JournalExtent(Struct, frozen=True, array_like=True):
+    """How much a journal holds, so that another reading tells whether that is still there.
+
+    Args:
+        size_bytes: From the beginning of the file.
+        crc: CRC-32C of these bytes, with the header as this version writes it.
+    """
+
+    size_bytes: int
+    crc: int
 
 
 class JournalDamage(Struct, frozen=True, kw_only=True):
@@ -63,9 +76,11 @@ class Journal(Generic[T]):
 
     Attributes:
         damage: What was wrong when it was read; None when it was whole.
+        difference: What it lacks of the extent that it was read with; None when it has all.
     """
 
     __slots__ = (
+        "_crc",
         "_decoder",
         "_encoder",
         "_fd",
@@ -75,6 +90,7 @@ class Journal(Generic[T]):
         "_size",
         "_sync",
         "damage",
+        "difference",
     )
 
     def __init__(
@@ -84,17 +100,44 @@ class Journal(Generic[T]):
         self._decoder = decoder
         self._encoder = msgspec.msgpack.Encoder()
         self.damage: JournalDamage | None = None
+        self.difference: str | None = None
+        self._crc = crc32c.crc32c(_header())
         self._fd: int | None = None
         self._size = self._rewritten = _HEADER.size
 
-    def read(self) -> list[T]:
-        """All entries, once; nothing is changed, `damage` tells what is wrong.
+    def read(self, known: JournalExtent | None = None) -> list[T]:
+        """All entries, once; nothing is changed, `damage` and `difference` tell what is wrong.
+
+        Args:
+            known: What the journal held for certain.
 
         Raises:
             DataError: The file was written by a newer version.
             OSError: It cannot be read.
         """
         data = self._files.read_whole(self._path)
+        entries = self._entries_of(data)
+        content = (data or b"")[_HEADER.size : self._size]
+        self._crc = crc32c.crc32c(content, self._crc)
+        if known is not None:
+            self.difference = self._difference(content, known)
+        return entries
+
+    def _difference(self, content: bytes, known: JournalExtent) -> str | None:
+        """What a journal lacks of that extent.
+
+        Args:
+            content: All good entries.
+            known: The extent.
+        """
+        if self._size < known.size_bytes:
+            return f"ends at byte {self._size}, and {known.size_bytes} bytes were acknowledged"
+        before = crc32c.crc32c(content[: known.size_bytes - _HEADER.size], crc32c.crc32c(_header()))
+        if before != known.crc:
+            return f"holds other changes in its first {known.size_bytes} bytes than acknowledged"
+        return None
+
+    def _entries_of(self, data: bytes | None) -> list[T]:
         if not data:
             if data is not None:
                 self.damage = JournalDamage(
@@ -131,21 +174,29 @@ class Journal(Generic[T]):
         )
         return [self._decoded(payload) for payload in payloads]
 
-    def begin(self) -> str:
+    def begin(self) -> SegmentCut | None:
         """Make the file ready for appends; what is damaged is cut off.
 
         Returns:
-            The file that the bytes that were cut off are kept in; empty where they are a write
-            that was never answered, or there are none.
+            What was cut off, and kept unless it is a write that was never answered; None where
+            there is nothing.
 
         Raises:
             OSError: It cannot be mended.
         """
-        kept_as = ""
-        damage = self.damage
-        if damage is not None and damage.left_bytes and not damage.is_torn:
-            data = self._files.read_whole(self._path) or b""
-            kept_as = self._files.keep_aside(self._path, data[damage.position :])
+        damage, cut = self.damage, None
+        if damage is not None and damage.left_bytes:
+            kept_as = ""
+            if not damage.is_torn:
+                data = self._files.read_whole(self._path) or b""
+                kept_as = self._files.keep_aside(self._path, data[damage.position :])
+            cut = SegmentCut(
+                path=self._path,
+                position=damage.position,
+                cut_bytes=damage.left_bytes,
+                reason=damage.reason,
+                kept_as=kept_as,
+            )
         if self._size < _HEADER.size:
             self._files.replace(self._path, _header())
             self._size = _HEADER.size
@@ -154,7 +205,12 @@ class Journal(Generic[T]):
             self._files.truncate(fd, self._size)
             self._files.write_all(fd, _header(), 0)
         self._rewritten = self._size
-        return kept_as
+        return cut
+
+    @property
+    def extent(self) -> JournalExtent:
+        """What it holds."""
+        return JournalExtent(max(self._size, _HEADER.size), self._crc)
 
     def _decoded(self, payload: bytes) -> T:
         try:
@@ -181,6 +237,7 @@ class Journal(Generic[T]):
             self._forget_tail(fd)
             raise
         self._size += len(frame)
+        self._crc = crc32c.crc32c(frame, self._crc)
 
     def _forget_tail(self, fd: int) -> None:
         try:
@@ -202,6 +259,7 @@ class Journal(Generic[T]):
         data = _header() + b"".join(_frame(self._encoder.encode(entry)) for entry in entries)
         self._files.replace(self._path, data, sync=True)
         self._size = self._rewritten = len(data)
+        self._crc = crc32c.crc32c(data)
         self.close()  # The next append opens the new file.
 
     def flush(self) -> None:

@@ -9,7 +9,7 @@ core/.../server/KafkaRaftServer.scala (meta.properties).
 
 import errno
 import os
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -33,11 +33,11 @@ from coordinator_sim.storage.file_store import FileStore
 from coordinator_sim.storage.files import OPEN_FILES, Files, OpenFiles, put_aside_name
 from coordinator_sim.storage.folder_checks import FolderChecks, Place, find_folders
 from coordinator_sim.storage.inventory_writer import InventoryWriter
-from coordinator_sim.storage.journal import Journal
+from coordinator_sim.storage.journal import Journal, JournalExtent
 from coordinator_sim.storage.left_files import read_left_files
 from coordinator_sim.storage.losses import Loss, refusal
 from coordinator_sim.storage.partition_folder import open_store
-from coordinator_sim.storage.recovery_report import RecoveryReport, SegmentCut
+from coordinator_sim.storage.recovery_report import RecoveryReport
 
 METADATA_JOURNAL: Final = "metadata.log"
 _LEFT: Final = "-delete"
@@ -89,7 +89,6 @@ class LogDirectory:
         partitions: (topic, partition) -> the topic's id, None where a folder does not say.
         report: What opening found and did.
         on_report: Takes lines about partitions that are opened, and mended, later.
-        change_count: Tells how many changes of metadata the journal holds.
         is_stale: Whether `keep_inventory` has something to write.
 
     Raises:
@@ -110,7 +109,6 @@ class LogDirectory:
         self.partitions: dict[Place, bytes | None] = {}
         self.report = RecoveryReport(path=self._path)
         self.on_report: Callable[[list[str]], None] = lambda _lines: None
-        self.change_count: Callable[[], int] = lambda: 0
         self.is_stale = False
         try:
             self._files.make_folder(self._path)
@@ -230,11 +228,6 @@ class LogDirectory:
             self.keep_inventory()
         self._files.remove(f"{self._path}/{CLEAN_SHUTDOWN}")
 
-    @property
-    def known_change_count(self) -> int:
-        """Changes of metadata that the journal holds, at least."""
-        return 0 if self._left.inventory is None else self._left.inventory.metadata_version
-
     # -- partitions ------------------------------------------------------------------------------
 
     def store(
@@ -333,9 +326,10 @@ class LogDirectory:
             OSError: It cannot be read or mended.
         """
         path = f"{self._path}/{METADATA_JOURNAL}"
+        known = None if self._left.inventory is None else self._left.inventory.journal
         journal = Journal(path, decoder, self._files, sync=self._settings.sync_always)
         try:
-            entries = journal.read()
+            entries = journal.read(known)
         except DataError as error:
             raise ConfigError(str(error)) from error
         self._journals.append(journal)  # type: ignore[arg-type] # flushed and closed alone
@@ -344,20 +338,15 @@ class LogDirectory:
             self.report.mended.append(f"{path}: {damage.reason}; its beginning is written anew")
         elif damage is not None and (self.report.was_clean or not damage.is_torn):
             self.lose_metadata(f"is damaged at byte {damage.position} ({damage.reason})")
-        elif damage is None and not Path(path).exists() and self.known_change_count:
+        elif known is not None and not Path(path).exists():
             self.lose_metadata("is gone")
+        elif journal.difference is not None:
+            self.lose_metadata(journal.difference)
+        elif self._left.is_sealed and known not in (None, journal.extent):
+            self.lose_metadata(f"goes on behind byte {known.size_bytes}, where it ended")
         if self._settings.accept_loss or not self.report.losses:
-            kept_as = journal.begin()
-            if damage is not None and damage.left_bytes:
-                self.report.cuts.append(
-                    SegmentCut(
-                        path=path,
-                        position=damage.position,
-                        cut_bytes=damage.left_bytes,
-                        reason=damage.reason,
-                        kept_as=kept_as,
-                    )
-                )
+            cut = journal.begin()
+            self.report.cuts += [] if cut is None else [cut]
         return journal, entries
 
     def lose_metadata(self, finding: str) -> None:
@@ -371,9 +360,32 @@ class LogDirectory:
             )
         )
 
+    def rewrite(
+        self, journal: Journal[T], entries: Iterable[T], *, keeps_old: bool = False
+    ) -> None:
+        """Let a journal hold these entries alone; the inventory forgets the others first.
+
+        Args:
+            journal: One of this directory.
+            entries: What it holds then.
+            keeps_old: Whether the old file stays beside it, as `.damaged`.
+
+        Raises:
+            OSError: The medium refuses it; the journal is as it was.
+        """
+        self._inventory.keep(self.partitions, {}, None)
+        self.is_stale = True
+        if keeps_old:
+            path = f"{self._path}/{METADATA_JOURNAL}"
+            self._files.keep_aside(path, self._files.read_whole(path))
+        journal.rewrite(entries)
+
+    def _extent(self) -> JournalExtent | None:
+        return self._journals[0].extent if self._journals else None
+
     def wipe(self) -> None:
         """Delete every partition, and let every journal be empty."""
-        self._inventory.keep({}, {}, 0)
+        self._inventory.keep({}, {}, None)
         for topic, partition in list(self.partitions):
             self.delete(topic, partition)
         for journal in self._journals:
@@ -391,7 +403,7 @@ class LogDirectory:
         self.is_stale = False
 
     def _keep_inventory(self, grown: dict[Place, FileStore]) -> None:
-        self._inventory.keep(self.partitions, grown, self.change_count())
+        self._inventory.keep(self.partitions, grown, self._extent())
         for place, store in list(grown.items()):
             self._grown.pop(place, None)
             store.hooks.grown = lambda place=place, store=store: self._grow(place, store)
@@ -461,7 +473,7 @@ class LogDirectory:
                 journal.flush()
             # A broker of Kafka writes no end of line: so the mark tells who left last.
             mark = clean_shutdown_bytes(broker_epoch) + b"\n"
-            self._inventory.seal(self.partitions, self._stores, self.change_count(), mark)
+            self._inventory.seal(self.partitions, self._stores, self._extent(), mark)
             self._write(CLEAN_SHUTDOWN, mark)
             self._files.sync_folder(self._path)
         finally:

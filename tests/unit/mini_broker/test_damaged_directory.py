@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.mini_broker.changes import ConfigsChanged
+from coordinator_sim.mini_broker.changes import ConfigsChanged, OffsetNodeWritten
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.kept_cluster import KeptCluster
 from coordinator_sim.protocol.api_keys import ApiKey
@@ -157,15 +157,76 @@ def test_changes_cut_off_between_two_frames_are_missed(clean: tuple[Path, Facts]
     """A journal whose frames are all whole, and which lacks the last, is told from a whole one."""
     path, _ = clean
     journal = path / "metadata.log"
-    data = journal.read_bytes()
-    position, starts = 8, []
-    while position < len(data):
-        starts.append(position)
-        position += 8 + int.from_bytes(data[position : position + 4], "big")
-    journal.write_bytes(data[: starts[-2]])
-    count = len(starts)
-    with pytest.raises(LossError, match=rf"holds {count - 2} changes, and {count} were ack"):
+    head, *frames = _frames_of(journal)
+    size = len(head + b"".join(frames))
+    journal.write_bytes(head + b"".join(frames[:-2]))
+    left = journal.stat().st_size
+    with pytest.raises(LossError, match=rf"ends at byte {left}, and {size} bytes were ack"):
         world_of(path)
+
+
+def test_lost_offsets_of_version_0_are_missed(tmp_path: Path) -> None:
+    """ZooKeeper's nodes are in the journal, and its end is told from theirs too."""
+    world = KeptWorld(tmp_path)
+    for number in range(3):
+        world.cluster.change(OffsetNodeWritten("/consumers/g/offsets/t/0", f"{number}"))
+    world.cluster.expire(LATER)
+    world.directory.abandon()
+    head, *frames = _frames_of(tmp_path / "metadata.log")
+    (tmp_path / "metadata.log").write_bytes(head + b"".join(frames[:-1]))
+    with pytest.raises(LossError, match=r"metadata\.log ends at byte"):
+        world.begin()
+
+
+@pytest.mark.parametrize("kind", ["swapped", "twice", "twice at the end", "reversed"])
+def test_changes_in_another_order_are_told(
+    filled: tuple[Path, Facts, bool], tmp_path: Path, kind: str
+) -> None:
+    """Whole frames that are not where they were: refused, and once accepted served for good."""
+    base, _, is_clean = filled
+    path = copied(base, tmp_path / "data")
+    journal = path / "metadata.log"
+    head, *frames = _frames_of(journal)
+    if kind == "swapped":
+        frames[0], frames[-1] = frames[-1], frames[0]
+    elif kind == "reversed":
+        frames.reverse()
+    else:
+        frames.insert(3 if kind == "twice" else len(frames), frames[-1])
+    journal.write_bytes(head + b"".join(frames))
+    if is_clean or kind != "twice at the end":
+        with pytest.raises(LossError, match=f"{journal} "):
+            world_of(path)
+        world = world_of(path, accept_loss=True)
+        world.accept_loss = False
+        world.kill()
+        assert world.produce("t", b"after")[0] == 0
+        world.leave()
+        assert world.troubles == []
+
+
+def test_a_journal_that_was_made_shorter_is_not_missed(tmp_path: Path) -> None:
+    """The inventory forgets the long journal before the short one takes its place."""
+    world = KeptWorld(tmp_path)
+    world.create("t")
+    text = "x" * 100_000
+    for number in range(16):
+        world.cluster.change(ConfigsChanged(2, "t", {"description": f"{number}{text}"}))
+        world.cluster.expire(LATER)
+    assert (tmp_path / "metadata.log").stat().st_size < 1 << 20
+    world.kill()
+    assert len(world.troubles) == 1
+
+
+def _frames_of(journal: Path) -> list[bytes]:
+    """The header, and each frame."""
+    data = journal.read_bytes()
+    found, position = [data[:8]], 8
+    while position < len(data):
+        end = position + 8 + int.from_bytes(data[position : position + 4], "big")
+        found.append(data[position:end])
+        position = end
+    return found
 
 
 @pytest.mark.parametrize(

@@ -148,11 +148,12 @@ def test_another_file_is_no_journal(tmp_path: Path) -> None:
     assert opened.damage is not None
     assert "no journal begins with b'somethin'" in opened.damage.reason
     assert file.read_bytes() == b"something else entirely"
-    kept_as = opened.begin()
+    cut = opened.begin()
     opened.append(Gone("a"))
     opened.close()
     assert journal(tmp_path)[1] == [Gone("a")]
-    assert Path(kept_as).read_bytes() == b"something else entirely"
+    assert cut is not None
+    assert Path(cut.kept_as).read_bytes() == b"something else entirely"
 
 
 def test_a_damaged_beginning_costs_no_entry(tmp_path: Path) -> None:
