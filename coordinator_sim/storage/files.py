@@ -208,3 +208,12 @@ def put_aside_name(folder: str, ending: str) -> str:
     """The name of a folder that is to be no partition's. Source: LocalLog.logDirNameWithSuffix."""
     head, _, name = folder.rpartition("/")
     return f"{head}/{name[: _MAX_NAME - len(ending)]}{ending}"
+
+
+def free_name(folder: str, tag: str, suffix: str) -> str:
+    """A name as of `put_aside_name` that nothing has; with a number where the first is taken."""
+    new, number = put_aside_name(folder, f"{tag}{suffix}"), 1
+    while Path(new).exists():
+        number += 1
+        new = put_aside_name(folder, f"{tag}.{number}{suffix}")
+    return new

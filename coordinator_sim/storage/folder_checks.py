@@ -32,8 +32,9 @@ from coordinator_sim.storage.recovery_report import RecoveryReport
 METADATA_TOPIC: Final = "__cluster_metadata"
 """A KRaft broker's own topic, in a format of its own: never one of ours."""
 _CLEANER_OFFSETS: Final = "cleaner-offset-checkpoint"
-_PARTITION: Final = re.compile(r"([A-Za-z0-9._-]{1,249})-(\d{1,9})")
-_LEFT: Final = "-delete"
+_PARTITION: Final = re.compile(r"([A-Za-z0-9._-]{1,249})-(0|[1-9]\d{0,8})")
+_DELETED: Final = re.compile(r"\S+\.([0-9a-f]{32})?(\.\d+)?-delete")
+"""Source: LocalLog.DeleteDirPattern. A folder with another name is somebody else's."""
 
 Place = tuple[str, int]
 """Topic and partition."""
@@ -70,7 +71,7 @@ def find_folders(path: str, files: Files) -> Folders:
     )
     for name in names:
         match = _PARTITION.fullmatch(name)
-        if name.endswith(_LEFT):
+        if _DELETED.fullmatch(name):
             files.remove_tree(f"{path}/{name}")
             folders.removed.append(f"{path}/{name}")
         elif match is not None and match[1] != METADATA_TOPIC:

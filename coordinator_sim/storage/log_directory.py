@@ -30,7 +30,7 @@ from coordinator_sim.storage.checkpoints import (
 )
 from coordinator_sim.storage.contract import SegmentSettings
 from coordinator_sim.storage.file_store import FileStore
-from coordinator_sim.storage.files import OPEN_FILES, Files, OpenFiles, put_aside_name
+from coordinator_sim.storage.files import OPEN_FILES, Files, OpenFiles, free_name
 from coordinator_sim.storage.folder_checks import FolderChecks, Place, find_folders
 from coordinator_sim.storage.inventory_writer import InventoryWriter
 from coordinator_sim.storage.journal import Journal, JournalExtent
@@ -308,8 +308,7 @@ class LogDirectory:
         self._checks.forget(place)
         self.is_stale = True
         folder = f"{self._path}/{topic}-{partition}"
-        new = put_aside_name(folder, f".{topic_id.hex()}{suffix}")
-        self._files.remove_tree(new)
+        new = free_name(folder, f".{topic_id.hex()}", suffix)
         self._files.rename(folder, new)
         return new
 
@@ -413,10 +412,15 @@ class LogDirectory:
         self.is_stale = True
 
     def _segments_go(self, topic: str) -> None:
-        """The cleaner is about to replace segments of a topic."""
-        if self._checks.forget_segments(topic):
-            others = {place: each for place, each in self._grown.items() if place[0] != topic}
-            self._keep_inventory(others)
+        """The cleaner is about to replace segments of a topic: the inventory forgets them first."""
+        known = dict(self._checks.known)
+        if not self._checks.forget_segments(topic):
+            return
+        try:
+            self._keep_inventory({at: each for at, each in self._grown.items() if at[0] != topic})
+        except OSError:
+            self._checks.known.update(known)
+            raise
 
     # -- flushing and leaving --------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """A log directory: whose it is, what it holds, and what became of it since."""
 
+import errno
 import fcntl
 import json
 import os
@@ -10,6 +11,7 @@ import pytest
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.storage.contract import SegmentSettings
 from coordinator_sim.storage.log_directory import DirectorySettings, LogDirectory
+from tests.faulty_files import Fault, FaultyFiles
 from tests.unit.storage.segment_worlds import contents, encoded, put
 
 TOPIC_ID = bytes(range(16))
@@ -132,10 +134,11 @@ def test_a_deleted_partition_leaves_nothing(tmp_path: Path) -> None:
     assert first.partitions == {}
     first.close()
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
-    (tmp_path / "orders-1.0001-delete").mkdir()
+    left = tmp_path / f"orders-1.{TOPIC_ID.hex()}-delete"
+    left.mkdir()
     again = directory(tmp_path)
     assert again.partitions == {}
-    assert not (tmp_path / "orders-1.0001-delete").exists()
+    assert not left.exists()
     again.close()
 
 
@@ -215,3 +218,50 @@ def test_flush_ms_is_honoured(tmp_path: Path) -> None:
     first.flush_due(1_100)
     assert (store.flushed_offset, store.flush_deadline_ms()) == (1, None)
     first.close()
+
+
+def test_folders_of_others_stay(tmp_path: Path) -> None:
+    """A name that ends as those of deletions do, and a second number of a partition."""
+    first = directory(tmp_path)
+    first.store("t", 0, bytes(16))
+    first.abandon()
+    for name in ("backup-delete", "t-00", "t-0.00.bak-delete"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine").write_text("kept")
+    (tmp_path / f"t-1.{bytes(16).hex()}-delete").mkdir()
+    opened = directory(tmp_path)
+    opened.go_on()
+    assert list(opened.partitions) == [("t", 0)]
+    assert opened.report.removed == [f"{tmp_path}/t-1.{bytes(16).hex()}-delete"]
+    assert len(list(tmp_path.glob("*/mine"))) == 3
+
+
+def test_what_is_put_aside_replaces_nothing(tmp_path: Path) -> None:
+    """Partitions whose names are cut, and one that comes back, have each a name of their own."""
+    opened = directory(tmp_path)
+    for partition in (0, 1, 0):
+        opened.store("a" * 249, partition, bytes(16)).let_go()
+        opened.put_aside("a" * 249, partition)
+    assert len(set(opened.report.strays)) == len(list(tmp_path.glob("*-stray"))) == 3
+
+
+def test_an_inventory_that_cannot_forget_is_asked_again(tmp_path: Path) -> None:
+    """Each cleaning of a topic waits until the inventory names its segments no more."""
+    files = FaultyFiles()
+    how = DirectorySettings(path=str(tmp_path), node_id=1, new_id=lambda: bytes(16))
+    opened = LogDirectory(how, files)
+    opened.go_on()
+    stores = [opened.store("t", partition, bytes(16)) for partition in (0, 1)]
+    for store in stores:
+        put(store, 0, count=3)
+        store.roll(3)
+    opened.keep_inventory()
+    files.faults.append(Fault(verb="write", errno=errno.ENOSPC, path="log-inventory", times=2))
+    for store in stores:
+        with pytest.raises(OSError, match="log-inventory"):
+            store.replace([0], b"", ())
+    stores[0].replace([0], b"", ())
+    opened.abandon()
+    again = directory(tmp_path)
+    again.go_on()
+    assert again.report.losses == []
