@@ -1,6 +1,7 @@
 """Finding and opening the log files that a user names: folders, rotated and compressed files."""
 
 import gzip
+import re
 import stat
 import zlib
 from collections.abc import Callable, Iterator
@@ -17,6 +18,17 @@ _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 _SAMPLE_BYTES: Final = 8_192
 _BINARY_SHARE: Final = 0.02
 """Share of control characters above which a file is no text; a log has next to none."""
+_OTHER_TEXT: Final = (
+    (
+        re.compile(rb"\[[^\]\n]*,\d+\]::|[^\s\[]\S*::(?:GroupMetadata\(|NULL)|\{\"key\":"),
+        "what a formatter of kafka-console-consumer prints",
+    ),
+    (
+        re.compile(rb"Dumping \S+\.log|Log starting offset: |Starting offset: |baseOffset: \d"),
+        "what kafka-dump-log prints",
+    ),
+)
+"""How the first line of text begins that tells of groups and is no log."""
 _REPORT_LINES: Final = 2_000
 LINE_LIMIT: Final = 1_000_000
 """Bytes of a line that are read (characters in UTF-16); what is longer is cut there."""
@@ -77,6 +89,13 @@ def why_unreadable(path: Path) -> str | None:
     controls = sum(1 for byte in sample if byte < ord(" ") and byte not in b"\t\n\r\x1b\x00")
     if sample.count(0) + controls > len(sample) * _BINARY_SHARE:
         return "is binary, not a text log; name the broker's server.log"
+    begins = sample.lstrip(b"\xef\xbb\xbf \t\r\n")
+    for pattern, kind in _OTHER_TEXT:
+        if pattern.match(begins):
+            return (
+                f"is {kind}, which is not read; name the broker's server.log, or look at the "
+                "segments themselves with: coordinator-sim log dump"
+            )
     return None
 
 

@@ -30,13 +30,22 @@ from coordinator_sim.ingest.instants import InstantReader
 from coordinator_sim.ingest.line_clock import LineClock
 from coordinator_sim.ingest.messages import find
 from coordinator_sim.ingest.summary import IngestSummary
-from coordinator_sim.ingest.text import clean, is_open, is_stack_trace, pattern_of
+from coordinator_sim.ingest.text import clean, is_exception, is_open, is_stack_trace, pattern_of
 from coordinator_sim.trace.events import Event, RebalanceReason, Source, TimeKind, TraceEvent
 
 _BROKER_ID: Final = re.compile(
     r"\[Group ?(?:Coordinator|Metadata ?Manager)"
     r"(?: (?:id=|brokerId=|on Broker )?(\d+)(?: topic=\S+ partition=(\d+))?)?"
 )
+_LOADS: Final = re.compile(
+    r"(?:Scheduling (?:un)?loading of |Finished (?:un)?loading |Started unloading |"
+    r"Loading offsets |Error loading offsets |Failed to load metadata ).*__consumer_offsets"
+    r"|(?:Elected|Resigned) as the group coordinator for partition "
+)
+"""Lines of a coordinator that no other part of a broker writes, whatever stands around them."""
+_FAILURES: Final = frozenset({Event.LOAD_FAILED, Event.STORE_FAILED})
+"""Their reason may be the exception in the line below."""
+_ERROR_LENGTH: Final = 1_000
 _BROKER_LOGGERS: Final = ("kafka.coordinator.group.", "kafka.coordinator.Group")
 _JOIN_LIMIT: Final = 4
 """Further lines that one message may be wrapped over, at 80 columns a long one takes five."""
@@ -85,6 +94,7 @@ def has_token(line: str) -> bool:
         or "old generation" in line
         or "DistributedHerder" in line
         or "Loaded member" in line
+        or ("__consumer_offsets" in line and ("oading" in line or "to load" in line))
     )
 
 
@@ -127,6 +137,7 @@ class BrokerLog:
         self._seen_tail = False
         self._departures: dict[str, TraceEvent] = {}
         self._timeless: list[TraceEvent] = []
+        self._failed: TraceEvent | None = None
         self._held: list[TraceEvent] = []
         self._ready: list[TraceEvent] = []
 
@@ -135,12 +146,17 @@ class BrokerLog:
         summary = self.summary
         for number, line in enumerate(lines, 1):
             summary.lines += 1
+            if self._failed is not None:
+                self._settle_failure(line)
             if self._unfinished is not None or has_token(line):
                 self._take(number, line)
-                if self._ready:
-                    yield from self._drain()
+                if self._failed is not None and is_exception(line):
+                    self._settle_failure(line)
+            if self._ready:
+                yield from self._drain()
             self._previous = line
         self._give_up_joining()
+        self._settle_failure("")
         self._release_timeless(0)
         self._release_held()
         summary.version_ranges = self._fingerprint.ranges
@@ -347,7 +363,22 @@ class BrokerLog:
         elif event.ts_us < self._last_ts_us or (is_inferred and event.ts_err_us):
             self.summary.clock_regressions += 1
         self._last_ts_us = event.ts_us
-        self._release(self._with_cause(event))
+        self._settle_failure("")
+        if event.event in _FAILURES and "error" not in event.attrs:
+            self._failed = event
+        else:
+            self._release(self._with_cause(event))
+
+    def _settle_failure(self, line: str) -> None:
+        """Hand out the failure that waits, with the exception that the line below it tells."""
+        event, self._failed = self._failed, None
+        if event is None:
+            return
+        if is_exception(line):
+            self.summary.continuations += 1
+            attrs = event.attrs | {"error": line.strip()[:_ERROR_LENGTH]}
+            event = msgspec.structs.replace(event, attrs=attrs)
+        self._release(event)
 
     def _release_timeless(self, ts_us: int) -> None:
         """Lines without a time before the first line with one take that one's."""
@@ -409,7 +440,7 @@ def _is_brokers(envelope: Envelope) -> bool:
         return True
     if "[Group Metadata Manager" in message or message.startswith("Loaded member Member"):
         return True
-    if any(name in envelope.logger for name in _BROKER_LOGGERS):
+    if any(name in envelope.logger for name in _BROKER_LOGGERS) or _LOADS.match(message):
         return True
     return envelope.instant is None and "with old generation" in message
 

@@ -193,13 +193,16 @@ def _fill_cause(
     columns["reason"] = cause.reason
     columns["reason_text"] = cause.text
     columns["client_reason"] = cause.client_reason
-    columns["group_instance_id"] = cause.group_instance_id
-    member_id = cause.member_id
-    if line.truncated and member_id is not None and text.endswith(member_id):
-        member_id = None
-    columns["member_id"] = member_id
+    columns["group_instance_id"] = _whole(cause.group_instance_id, text, line)
+    member_id = columns["member_id"] = _whole(cause.member_id, text, line)
     if cause.reason is RebalanceReason.MEMBER_LEFT and member_id is None and "(" in cause.text:
         attrs["member_ids"] = cause.text.partition("(")[2].partition(")")[0]
+
+
+def _whole(name: str | None, text: str, line: Line) -> str | None:
+    """A name of a reason, unless the end of a cut line may have shortened it."""
+    is_cut = line.truncated and name is not None and text.endswith(name)
+    return None if is_cut else name
 
 
 def error_of(text: str) -> ErrorCode | None:

@@ -16,6 +16,7 @@ _STACK: Final = re.compile(
     r"^\s+at |^\s*Caused by:|^\s*Suppressed:|^\s+\.\.\. \d+ (?:more|common)"
     r"|^[\w.$]+(?:Exception|Error)(?::|$)"
 )
+_EXCEPTION: Final = re.compile(r"^[\w.$]+(?:Exception|Error)(?::|\s*$)")
 _DIGITS: Final = re.compile(r"\d+")
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _NAMED: Final = re.compile(r"((?:[Gg]roup|[Mm]ember|GroupId|MemberId)[ =])[^\s\])]+")
@@ -41,6 +42,11 @@ def clean(line: str) -> str:
 def is_stack_trace(line: str) -> bool:
     """Whether a line continues an exception that the line before it reported."""
     return _STACK.match(line) is not None
+
+
+def is_exception(line: str) -> bool:
+    """Whether a line begins an exception: its class, and mostly what it says."""
+    return _EXCEPTION.match(line) is not None
 
 
 def is_open(text: str) -> bool:

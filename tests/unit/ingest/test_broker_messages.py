@@ -572,3 +572,71 @@ def test_odd_group_ids_survive(group: str) -> None:
     assert (event.group_id, event.generation) == (group, 4)
     assert (event.reason, event.member_id) == (RebalanceReason.MEMBER_JOINED, "c (1)")
     assert event.state_to is GroupState.PREPARING_REBALANCE
+
+
+@pytest.mark.parametrize("cut", ["Some(inst", "Some(", "No", "nul", "inst-1"])
+def test_an_instance_id_that_is_cut_makes_no_static_member(cut: str) -> None:
+    """Half of `None` is no instance, and half of an instance id names nobody."""
+    (event,) = events_of(
+        *(
+            "[2024-05-06 12:00:01,250] INFO [GroupCoordinator 1]: Preparing to rebalance group g "
+            "in state PreparingRebalance with old generation 3 (__consumer_offsets-5) (reason: "
+            f"Adding new member a-1 with group instance id {cut}"
+        ).splitlines()
+    )
+    assert (event.reason, event.member_id) == (RebalanceReason.MEMBER_JOINED, "a-1")
+    assert event.group_instance_id is None
+
+
+@pytest.mark.parametrize("tail", ["", " (kafka.coordinator.group.GroupMetadataManager)"])
+def test_the_exception_below_a_failure_is_its_error(tail: str) -> None:
+    """Brokers up to 3.9 log why loading failed as an exception in the next line alone."""
+    failed, done = events_of(
+        *(
+            "[2024-05-06 12:00:01,250] ERROR [GroupMetadataManager brokerId=1] Error loading "
+            f"offsets from __consumer_offsets-5{tail}\n"
+            "org.apache.kafka.common.errors.KafkaStorageException: Disk error\n"
+            "\tat kafka.log.Log.read(Log.scala:1)\n"
+            "[2024-05-06 12:00:02,250] INFO [GroupMetadataManager brokerId=1] Finished loading "
+            "offsets and group metadata from __consumer_offsets-5 in 7 milliseconds"
+        ).splitlines()
+    )
+    assert (failed.event, done.event) == (Event.LOAD_FAILED, Event.LOAD_DONE)
+    assert failed.attrs["error"].endswith("KafkaStorageException: Disk error")
+    assert "error" not in done.attrs
+
+
+def test_failures_in_a_row_keep_their_own_errors() -> None:
+    """An exception belongs to the line right above it."""
+    line = (
+        "[2024-05-06 12:00:01,250] ERROR [GroupMetadataManager brokerId=1] Error loading offsets "
+    )
+    logger = " (kafka.coordinator.group.GroupMetadataManager)"
+    events = events_of(
+        *(
+            f"{line}from __consumer_offsets-1{logger}\n{line}from __consumer_offsets-2{logger}\n"
+            f"java.lang.IllegalStateException\n{line}from __consumer_offsets-3{logger}"
+        ).splitlines()
+    )
+    assert [event.offsets_partition for event in events] == [1, 2, 3]
+    assert [event.attrs.get("error") for event in events] == [
+        None,
+        "java.lang.IllegalStateException",
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("message", "event"),
+    [
+        ("Scheduling loading of metadata from __consumer_offsets-5 with epoch 3", "LOAD_START"),
+        ("Finished loading offsets from __consumer_offsets-5 in 7 milliseconds", "LOAD_DONE"),
+        ("Failed to load metadata from __consumer_offsets-5 with epoch 3", "LOAD_FAILED"),
+        ("Finished unloading __consumer_offsets-5. Removed 3 cached offsets", "UNLOAD_DONE"),
+        ("Elected as the group coordinator for partition 5 in epoch 3", "COORD_ELECTED"),
+    ],
+)
+def test_a_load_or_unload_line_alone_is_a_coordinators(message: str, event: str) -> None:
+    """No prefix and no logger are needed to know who wrote it."""
+    (told,) = events_of(f"[2024-05-06 12:00:01,250] INFO {message}")
+    assert (told.event.value, told.offsets_partition) == (event, 5)

@@ -209,6 +209,32 @@ def test_numbers_of_any_length_are_read(tmp_path: Path) -> None:
     assert [event.generation for event in events] == [None, None, 6, 6, 7]
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("[shop,orders,0]::OffsetAndMetadata(offset=5, metadata=)\n", "kafka-console-consumer"),
+        ("shop::GroupMetadata(groupId=shop, generation=3)\n", "kafka-console-consumer"),
+        ('{"key":{"version":1,"data":{"group":"shop"}},"value":null}', "kafka-console-consumer"),
+        ("Dumping /logs/__consumer_offsets-1/0000.log\nLog starting offset: 0\n", "kafka-dump-log"),
+        ("\nStarting offset: 0\nbaseOffset: 0 lastOffset: 0 count: 1\n", "kafka-dump-log"),
+    ],
+)
+def test_text_of_the_offsets_topic_is_named_as_not_read(
+    tmp_path: Path, text: str, kind: str
+) -> None:
+    """In a folder beside a log, the log is read and the other is told, not swallowed."""
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "server.log").write_text(line(0, "Stabilized group shop generation 7"))
+    other = tmp_path / "logs" / "topic.txt"
+    other.write_text(text)
+    code, stdout, stderr = run(tmp_path / "logs", "--out", tmp_path / "out", "--json")
+    assert code == 1
+    assert stderr.startswith(f"error: {other}: is what ")
+    assert kind in stderr
+    assert "not read" in json.loads(stdout)["bad_files"][0]["problem"]
+    assert [event.generation for event in read_run(tmp_path / "out").events()] == [7]
+
+
 def test_misuse_is_told_with_the_fix(tmp_path: Path) -> None:
     """Unknown zone, missing path, folder without logs, directory that holds other things."""
     log = tmp_path / "server.log"
