@@ -1,10 +1,9 @@
 """A broker's log directory: one owner at a time, a folder a partition, checkpoints, the journal.
 
-A directory that was left in order opens without a look at its partitions; each is opened when it
-is asked for. One that was not is recovered first, every partition, and what was cut is reported.
+Every start compares the directory with its inventory. Partitions of one that was left in order are
+opened when they are asked for; otherwise all are recovered first, and what was cut is reported.
 
-Source: kafka trunk, core/.../log/LogManager.scala: lockLogDirs, loadLogs, shutdown;
-core/.../server/KafkaRaftServer.scala (meta.properties).
+Source: kafka trunk, LogManager.scala (lockLogDirs, loadLogs, shutdown), KafkaRaftServer.scala.
 """
 
 import errno
@@ -422,8 +421,6 @@ class LogDirectory:
             self._checks.known.update(known)
             raise
 
-    # -- flushing and leaving --------------------------------------------------------------------
-
     def flush_due(self, now_ms: int) -> list[tuple[tuple[str, int], OSError]]:
         """Flush the partitions whose `flush.ms` is over.
 
@@ -493,7 +490,7 @@ class LogDirectory:
         self._journals.clear()
         self._unlock()
 
-    def _keep_log_start(self, place: tuple[str, int], offset: int) -> None:
+    def _keep_log_start(self, place: Place, offset: int) -> None:
         """Keep a log's start: with a checksum first, and then where Kafka looks for it."""
         self._left.log_starts[place] = offset
         self._keep_inventory({place: self._stores[place]})
