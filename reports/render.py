@@ -89,6 +89,11 @@ def render_page(rows: ReportRows) -> str:
         quality=_quality_of_worlds(rows.quality),
         comparisons=_comparisons(rows.comparison),
         has_assignments=any(row["moved"] is not None for row in rows.comparison),
+        missing=[
+            f"{row['group_id']} ({_run_name(row)}): {row['missing_assignments']}"
+            for row in rows.groups
+            if row["missing_assignments"] is not None
+        ],
         causes=causes,
         cause_groups=sum(row["is_first"] for row in causes),
         durations=sorted(rows.durations, key=lambda row: _PHASES.index(row["phase"])),

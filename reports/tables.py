@@ -87,6 +87,7 @@ def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFram
             summary.Derived(
                 runs=runs,
                 rebalances=held,
+                generations=told,
                 moves=moved,
                 imbalance=balanced,
                 unowned=unowned,

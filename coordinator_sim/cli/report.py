@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from reports.jobs import ReportSummary
 
+_NAMED_PARTIAL = 5
 LISTED_GROUPS = 30
 """Groups that the terminal shows, those with most rebalances; the Parquet table has all."""
 
@@ -134,11 +135,21 @@ def _reasons_of(group: dict[str, Any], reasons: list[dict[str, Any]]) -> list[di
 def print_churn(summary: "ReportSummary", console: "Console") -> None:
     """Print what each assignor moved and what it cost, one table per kind of group and scenario."""
     known = [row for row in summary.comparison if row["moved"] is not None]
-    if not known:
+    partial = [row for row in summary.groups if row["missing_assignments"] is not None]
+    for row in partial[:_NAMED_PARTIAL]:
+        console.print(
+            f"churn of {row['group_id']}: n/a, {row['missing_assignments']}",
+            highlight=False,
+            markup=False,
+        )
+    if len(partial) > _NAMED_PARTIAL:
+        console.print(f"and of {len(partial) - _NAMED_PARTIAL:,} more groups", highlight=False)
+    if not known and not partial:
         console.print(
             "No trace holds assignments (broker logs never do), so churn is not known.",
             highlight=False,
         )
+    if not known:
         return
     for scenario in dict.fromkeys((row["protocol_type"], row["scenario"]) for row in known):
         rows = [row for row in known if (row["protocol_type"], row["scenario"]) == scenario]

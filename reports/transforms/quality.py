@@ -169,6 +169,11 @@ def stopped_quality(source: Column, has_assignments: Column) -> Column:
     )
 
 
+def determines_assignments(source: Column) -> Column:
+    """Whether a source that tells assignments tells those of every generation it shows."""
+    return source.isin(*_EXACT_SOURCES)
+
+
 def worst(qualities: Column) -> Column:
     """The weakest of an array of qualities."""
     return (

@@ -31,6 +31,9 @@ SPREAD: Final = (
     *(*TIMES, "stopped_s", "double_owned_s"),
 )
 """Columns that the comparison tells the median, the least and the most of."""
+_OF_ASSIGNMENTS: Final = (*MOVE_COUNTS, *INTERRUPTIONS, *TIMES, "double_owned_s", "ideal_kept")
+_RATIOS: Final = ("stickiness", "relative_stickiness", "spread", "cv", "gini", "resource_count")
+MISSING: Final = "missing_assignments"
 COMPARISON_KEY: Final = (C.PROTOCOL_TYPE, "scenario", "assignor")
 _US_PER_S: Final = 1_000_000
 
@@ -41,6 +44,7 @@ class Derived:
 
     runs: "DataFrame"
     rebalances: "DataFrame"
+    generations: "DataFrame"
     moves: "DataFrame"
     imbalance: "DataFrame"
     unowned: "DataFrame"
@@ -62,11 +66,13 @@ def group_summary(tables: Derived) -> "DataFrame":
     resource was given up and owned again, `restarted_in_place` of these by the same member;
     `availability`; and one quality column
     per family of metrics: `timing_quality`, `assignment_quality`, `ownership_quality`,
-    `stopped_quality`.
+    `stopped_quality`. Where the assignments of only some generations are known, what rests on them
+    is null and `missing_assignments` says so; else `missing_assignments` is null.
     """
     rows = _rebalance_counts(tables.rebalances)
     for part in (
         _protocols(tables.dense),
+        _coverage(tables.generations, tables.dense),
         _move_sums(tables.moves),
         _balance(tables.imbalance),
         _unowned_sums(tables.unowned),
@@ -103,6 +109,35 @@ def _protocols(dense: "DataFrame") -> "DataFrame":
         ).alias(C.PROTOCOL_NAME),
         F.count("*").alias("assigned_generations"),
     )
+
+
+def _coverage(told: "DataFrame", dense: "DataFrame") -> "DataFrame":
+    """How many generations were assigned, and of how many the assignment of each member is known.
+
+    Beside a broker's log, the log of one client tells of the generations that this client led.
+    """
+    given = dense.select(*C.GENERATION_KEY, F.size(C.MEMBER_IDS).alias("given_members"))
+    is_whole = F.col("given_members") >= F.coalesce(C.MEMBERS, "given_members")
+    return (
+        told.where("stored")
+        .select(*C.GENERATION_KEY, C.MEMBERS)
+        .join(given, list(C.GENERATION_KEY), "left")
+        .groupBy(*C.GROUP_KEY)
+        .agg(
+            F.count("*").alias("stored_generations"),
+            F.count_if(is_whole).alias("whole_generations"),
+        )
+    )
+
+
+def _missing_assignments() -> "Column":
+    """Which assignments a group lacks that has some; null where it has all, or none."""
+    has_some = F.col("assigned_generations") > 0
+    lacks_some = F.col("whole_generations") < F.col("stored_generations")
+    told = F.format_string(
+        "assignments of %d of %d generations are known", "whole_generations", "stored_generations"
+    )
+    return F.when(has_some & lacks_some & ~Q.determines_assignments(F.col("source")), told)
 
 
 def _move_sums(rows: "DataFrame") -> "DataFrame":
@@ -156,8 +191,10 @@ def _interruptions(owned: "DataFrame") -> "DataFrame":
 
 
 def _with_quality(rows: "DataFrame") -> "DataFrame":
-    """Adds qualities; times that no gap was found in are 0, those nobody can know stay null."""
-    has = F.coalesce(F.col("assigned_generations"), F.lit(0)) > 0
+    """Adds qualities; times that no gap was found in are 0, those nobody can know are null."""
+    rows = rows.withColumn(MISSING, _missing_assignments())
+    assigned = F.coalesce(F.col("assigned_generations"), F.lit(0)) > 0
+    has = assigned & F.col(MISSING).isNull()
     source = F.col("source")
     timed = F.coalesce("is_exact", F.expr("true"))
     bound = F.when(
@@ -178,9 +215,13 @@ def _with_quality(rows: "DataFrame") -> "DataFrame":
     )
     for name in (*TIMES, "double_owned_s"):
         labelled = labelled.withColumn(name, F.when(has, F.coalesce(name, F.lit(0.0))))
+    rest = (*MOVE_COUNTS, *INTERRUPTIONS, "ideal_kept", *_RATIOS)
+    labelled = labelled.withColumns({name: F.when(has, F.col(name)) for name in rest})
     possible = F.col("resource_count") * F.col("observed_s")
     available = F.when(has, 1 - F.try_divide(F.col("unowned_s"), possible))
-    return labelled.withColumn("availability", available).drop("told_protocol_name", "is_exact")
+    return labelled.withColumn("availability", available).drop(
+        "told_protocol_name", "is_exact", "stored_generations", "whole_generations"
+    )
 
 
 def churn_comparison(groups: "DataFrame") -> "DataFrame":
@@ -192,9 +233,15 @@ def churn_comparison(groups: "DataFrame") -> "DataFrame":
     Input: group summaries.
     Output: key (protocol_type, scenario, assignor): `runs`, `groups`; counts and times as the
     mean over runs and, for `SPREAD`, as `*_median`, `*_low` and `*_high` over runs; ratios over
-    the sums of all runs, imbalance as the mean over groups; null where no group knows; qualities
-    are the weakest of the groups'.
+    the sums of all runs, imbalance as the mean over groups; null where no group knows, or one
+    lacks some assignments; qualities are the weakest of the groups'.
     """
+    is_whole = F.bool_and(F.col(MISSING).isNull())
+
+    def known(name: str) -> "Column":
+        total = F.sum(name)
+        return (F.when(is_whole, total) if name in _OF_ASSIGNMENTS else total).alias(name)
+
     qualities = (
         "timing_quality",
         "assignment_quality",
@@ -202,7 +249,7 @@ def churn_comparison(groups: "DataFrame") -> "DataFrame":
         "stopped_quality",
     )
     run_sums = groups.groupBy(*COMPARISON_KEY, C.TRACE_ID).agg(
-        *(F.sum(name).alias(name) for name in (*SPREAD, "open_rebalances", "ideal_kept"))
+        *(known(name) for name in (*SPREAD, "open_rebalances", "ideal_kept"))
     )
     spreads = run_sums.groupBy(*COMPARISON_KEY).agg(
         F.count("*").alias("runs"),
@@ -214,8 +261,10 @@ def churn_comparison(groups: "DataFrame") -> "DataFrame":
     possible = F.col("resource_count") * F.col("observed_s")
     rows = groups.groupBy(*COMPARISON_KEY).agg(
         F.count("*").alias("groups"),
-        *(F.avg(name).alias(name) for name in ("spread", "cv", "gini")),
-        (1 - F.try_divide(F.sum("unowned_s"), F.sum(possible))).alias("availability"),
+        *(F.when(is_whole, F.avg(name)).alias(name) for name in ("spread", "cv", "gini")),
+        F.when(is_whole, 1 - F.try_divide(F.sum("unowned_s"), F.sum(possible))).alias(
+            "availability"
+        ),
         *(Q.worst(F.collect_set(name)).alias(name) for name in qualities),
     )
     return _ratios(rows.join(spreads, list(COMPARISON_KEY)))

@@ -141,6 +141,41 @@ def test_report_of_a_simulated_run_and_a_broker_log(tmp_path: Path, spark: "Spar
 
 
 @pytest.mark.spark
+def test_assignments_of_some_generations_alone_give_no_zeros(
+    tmp_path: Path, spark: "SparkSession"
+) -> None:
+    """Beside a broker's log lies the log of one client, which led two of three generations.
+
+    Nothing moved between these two, as far as anybody can see: that is not known to be nothing.
+    """
+    del spark
+    log = RunInfo(
+        trace_id="log-1",
+        source=Source.BROKER_LOG,
+        cluster_id="production",
+        version="0",
+        profile="ingested",
+    )
+    owners = {"a": [0, 1], "b": [2]}
+    told = [
+        *round_of(1, 0, owners),
+        *(one for one in round_of(2, 10, owners) if one.event is not Event.ASSIGNED),
+        *round_of(3, 20, owners),
+    ]
+    write(tmp_path / "log", log, told, "parquet")
+    summary = build_report([tmp_path / "log"], tmp_path / "out")
+    (group,) = summary.groups
+    assert group["missing_assignments"] == "assignments of 2 of 3 generations are known"
+    for row in (group, *summary.comparison):
+        unknown = ("moved", "stickiness", "spread", "unowned_s", "interrupted", "availability")
+        assert [row[name] for name in unknown] == [None] * len(unknown)
+        assert (row["assignment_quality"], row["ownership_quality"]) == ("n/a", "n/a")
+        assert (row["stopped_s"], row["stopped_quality"]) == (9.0, "bound")
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "(production): assignments of 2 of 3 generations are known" in page
+
+
+@pytest.mark.spark
 def test_what_is_cut_is_the_best_and_is_said(tmp_path: Path, spark: "SparkSession") -> None:
     """Five groups with one to five rebalances, and room for two of each: the worst are shown.
 
