@@ -217,8 +217,8 @@ KAFKA_BUGS: Final = (
         "KAFKA-6773",
         "The empty group id is let into JoinGroup.",
         _CORE + "coordinator",
-        "        if not request.group_id and not isinstance(request, self._nameless):\n",
-        "        if request.group_id is None:\n",
+        "        has_bad_name = not request.group_id and not isinstance(request, self._nameless)\n",
+        "        has_bad_name = request.group_id is None\n",
         "JOIN-GROUP-ID as 4.4",
     ),
     Exhibit(
