@@ -381,6 +381,8 @@ _NOUNS: Final[dict[str, Noun]] = {
     "topic": _topic,
     "topicName": _topic,
     "topicNames": _topic,
+    "subscribedTopicNames": _topic,
+    "groupIds": _group,
     "topicId": _topic_id,
     "resourceName": _topic,
     "resourceNameFilter": _topic,
