@@ -51,6 +51,8 @@ _SMALL: Final[dict[str, bool | float | int | str | None]] = {
     "spark.sql.codegen.wholeStage": "false",
 }
 """For small data: a plan costs more than its run, and a job more than its rows."""
+_BRIEF_HEAP: Final = "1g"
+"""For a brief job: a heap grows to what it may before it is swept, and half of it is enough."""
 _BRIEF_JVM: Final = " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For a brief job: the optimising compiler took a third of its CPU, and never paid for itself."""
 
@@ -87,7 +89,8 @@ def spark_session(
         shuffle_partitions: Upper bound; adaptive execution merges small ones.
         adaptive: Whether plans may change while they run.
         small: The data is small: start and plan fast rather than run fast; one shuffle partition.
-        brief: A local JVM compiles fast rather than well; small data does so anyway.
+        brief: A local JVM compiles fast rather than well, as it does for small data anyway, and has
+            half the heap.
 
     Raises:
         MissingDependencyError: The `spark` extra or a Java runtime is absent.
@@ -103,6 +106,8 @@ def spark_session(
         builder = _builder(
             master, Path(scratch), shuffle_partitions, adaptive=adaptive, small=small
         )
+        if brief and _is_local(master):
+            builder = builder.config("spark.driver.memory", _BRIEF_HEAP)
         with _interrupt_held() as pressed:
             started = _start(builder, master, Path(scratch), brief=small or brief)
         with _quiet_interrupt():
