@@ -57,7 +57,8 @@ def run_command_line(app: typer.Typer, name: str) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_PROBLEMS_FOUND)
     except OSError as error:
-        _fail(f"{error.filename or 'the system'}: {error.strerror or error}", EXIT_MISUSE)
+        place = str(error.filename or "the system").replace("\n", "\\n")
+        _fail(f"{place}: {error.strerror or error}", EXIT_MISUSE)
     except BaseException as error:
         if not _is_interrupted(error):
             raise
@@ -84,7 +85,7 @@ def _fail(message: str, code: int) -> NoReturn:
     from coordinator_sim.cli.console import PrintableConsole
 
     console = PrintableConsole(stderr=True, highlight=False, soft_wrap=True)
-    console.print("error: " + message.replace("\n", "\\n"), markup=False)
+    console.print(f"error: {message}", markup=False)
     options = sys.argv[1 : sys.argv.index("--")] if "--" in sys.argv else sys.argv[1:]
     if "--json" in options:
         sys.stdout.write(json.dumps({"error": message}) + "\n")
