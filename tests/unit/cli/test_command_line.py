@@ -204,8 +204,7 @@ def test_long_work_draws_a_bar_on_a_terminal(
 ) -> None:
     """On stderr, so that stdout stays what a machine reads."""
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr("coordinator_sim.cli.progress.PATIENCE_S", -1.0)
-    with progress_bar("simulating", 10) as advance:
+    with progress_bar("simulating", 10, patience_s=-1.0) as advance:
         advance(5)
 
     drawn = capsys.readouterr()
