@@ -4,8 +4,14 @@
 `nightly`.
 """
 
+import signal
+
 import pytest
 from hypothesis import HealthCheck, settings
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # What a shell starts in the background ignores Ctrl-C, and so would the processes of tests.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A scenario takes as long as its virtual time is eventful, so no example has a deadline.
 settings.register_profile(

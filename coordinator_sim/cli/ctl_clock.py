@@ -90,39 +90,42 @@ class _Moving:
         self._context = context
         self._answer: Json = None
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._call, args=(path, body), daemon=True)
-        self._thread.start()
+        # Not the thread's own end: a `join` that Ctrl-C interrupts takes a thread for ended.
+        self._ended = threading.Event()
+        threading.Thread(target=self._call, args=(path, body), daemon=True).start()
 
     def _call(self, path: str, body: dict[str, Json]) -> None:
         try:
             self._answer = call(self._context, "POST", path, body, limit_s=None)
         except BaseException as error:  # noqa: BLE001 - it is raised where the answer is read
             self._error = error
+        finally:
+            self._ended.set()
 
     def watch(self) -> None:
         """Wait for the answer; on a terminal a bar shows how far the clock is."""
         from coordinator_sim.cli.progress import PATIENCE_S, progress_bar
 
-        self._thread.join(PATIENCE_S)
+        self._ended.wait(PATIENCE_S)
         advance = self._advance()
         if advance is None:
-            self._thread.join()
+            self._ended.wait()
             return
         start_ms, total_ms = advance["from_ms"], advance["target_ms"] - advance["from_ms"]
         with progress_bar("moving the clock", total_ms, patience_s=0) as tell:
             while (advance := self._advance()) is not None:
                 tell(advance["now_ms"] - start_ms)
-                self._thread.join(_LOOK_S)
+                self._ended.wait(_LOOK_S)
 
     def _advance(self) -> Json:
         """What is under way; None when the call is answered."""
-        if not self._thread.is_alive():
+        if self._ended.is_set():
             return None
         return call(self._context, "GET", "/v1/clock")["advance"]
 
     def call_off(self) -> None:
         """End the move where it is."""
-        if self._thread.is_alive():
+        if not self._ended.is_set():
             call(self._context, "POST", "/v1/clock/stop")
 
     def answer(self) -> Json:
@@ -131,7 +134,7 @@ class _Moving:
         Raises:
             Exception: what the call ended with.
         """
-        self._thread.join()
+        self._ended.wait()
         if self._error is not None:
             raise self._error
         return self._answer
