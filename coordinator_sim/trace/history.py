@@ -244,7 +244,7 @@ class _Cutter:
         if episode is None:
             return
         # What clients do late, and what a broker says of a partition, is of no incarnation.
-        is_own = line.event in COORDINATOR_EVENTS and line.group_id is not None
+        is_own = line.event in COORDINATOR_EVENTS and line.event not in ENDS_COORDINATOR
         if is_own and line.incarnation != episode.incarnation:
             self._end("a new incarnation of the group")
         elif line.event is Event.GROUP_LOADED:
