@@ -127,8 +127,9 @@ def _replay_episodes(
     told: list[TraceEvent] = []
     as_is: list[RunFigures] = []
     changed: list[RunFigures] = []
-    for episode, following in zip_longest(episodes, episodes[1:]):
-        plan = plan_episode(episode)
+    plans = [plan_episode(episode) for episode in episodes]
+    _share_initial_delay(plans)
+    for plan, following in zip_longest(plans, episodes[1:]):
         silences = {
             actor.name: actor.silent_ms
             for actor in plan.actors
@@ -137,7 +138,7 @@ def _replay_episodes(
         events = _drive(plan, profile, UNKNOWN)
         _judge(plan, events, fidelity)
         if not settings.is_empty:
-            until_ms = _until_ms(episode, following, settings)
+            until_ms = _until_ms(plan.episode, following, settings)
             plain = _drive(plan, profile, UNKNOWN, until_ms=until_ms)
             as_is.append(figures(plain, silences))
             events = _drive(plan, profile, settings, until_ms=until_ms)
@@ -154,6 +155,15 @@ def _replay_episodes(
             )
         )
     return told
+
+
+def _share_initial_delay(plans: list[GroupPlan]) -> None:
+    """Assume in episodes that tell no initial delay what the others of the group tell."""
+    told = (plan.assumed_initial_delay_ms for plan in plans)
+    known = next((delay_ms for delay_ms in told if delay_ms is not None), None)
+    for plan in plans:
+        if plan.assumed_initial_delay_ms is None:
+            plan.assumed_initial_delay_ms = known
 
 
 def _until_ms(episode: Episode, following: Episode | None, settings: Settings) -> int:

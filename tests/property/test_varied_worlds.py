@@ -141,15 +141,16 @@ def test_an_eager_group_is_made_to_stop() -> None:
 @pytest.mark.property
 @settings(deadline=None)
 @given(deploy=deploys(), variety=varieties(), seed=SEEDS)
-def test_cooperative_consumers_never_stop_more_than_eager_ones(
+def test_cooperative_consumers_stop_only_by_losing_who_had_the_work(
     deploy: Scenario, variety: Variety, seed: int
 ) -> None:
-    """With two partitions a member and one member away at a time, somebody always works."""
+    """No member that stays is made to stop everything.
+
+    A group whose work is all on one member stops when that one leaves, and a cooperative group may
+    come to that where an eager one does not: so sums of stopped time are not compared.
+    """
     world = with_variety(deploy, variety)
-    cooperative = played(world, "cooperative-sticky", seed)
-    assert not forced_stops(cooperative)
-    eager = cost(played(world, "sticky", seed))
-    assert cost(cooperative).stopped_us <= eager.stopped_us
+    assert not forced_stops(played(world, "cooperative-sticky", seed))
 
 
 @pytest.mark.property
