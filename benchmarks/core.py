@@ -12,19 +12,20 @@ from time import process_time
 from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.errors import InvariantViolation
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    HeartbeatRequest,
-    JoinGroupProtocol,
+from coordinator_sim.messages.heartbeat import HeartbeatRequest
+from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
+    JoinGroupRequestProtocol,
     JoinGroupResponse,
-    OffsetCommitPartition,
-    OffsetCommitRequest,
-    OffsetCommitTopic,
-    RequestContext,
-    SyncGroupAssignment,
-    SyncGroupRequest,
 )
+from coordinator_sim.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from coordinator_sim.protocol.context import RequestContext
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE
 from coordinator_sim.protocol.seeded_ids import SeededIds
 
@@ -34,7 +35,7 @@ JOINS = 20_000
 GROUP_SIZES = (10, 100, 1_000, 10_000)
 BARS = {"heartbeats": 500_000, "commits of 10 partitions": 100_000, "member joins": 60_000}
 
-_PROTOCOLS = (JoinGroupProtocol("range", b"s" * 32),)
+_PROTOCOLS = (JoinGroupRequestProtocol("range", b"s" * 32),)
 _SESSION_MS = 45_000
 _ADMITTED_MS = 6_000
 
@@ -97,7 +98,7 @@ def rebalance(coordinator: GroupCoordinator, groups: dict[str, list[str]]) -> in
     generation = responses[0].generation_id
     leaders = {response.leader for response in responses}
     for group_id, ids in groups.items():
-        assignments = tuple(SyncGroupAssignment(member_id, b"a" * 32) for member_id in ids)
+        assignments = tuple(SyncGroupRequestAssignment(member_id, b"a" * 32) for member_id in ids)
         for index, member_id in enumerate(ids):
             request = SyncGroupRequest(
                 group_id=group_id,
@@ -138,12 +139,12 @@ def heartbeats_per_second() -> float:
 def commits_per_second() -> float:
     """Commits of 10 partitions of one topic each, by a member of a Stable group."""
     coordinator, ids, generation = stable_group(10)
-    partitions = tuple(OffsetCommitPartition(index, 42) for index in range(10))
+    partitions = tuple(OffsetCommitRequestPartition(index, 42) for index in range(10))
     request = OffsetCommitRequest(
         group_id="g",
-        generation_id=generation,
+        generation_id_or_member_epoch=generation,
         member_id=ids[0],
-        topics=(OffsetCommitTopic("t", partitions),),
+        topics=(OffsetCommitRequestTopic("t", partitions=partitions),),
     )
     sender = context(1, 9)
     handle = coordinator.handle

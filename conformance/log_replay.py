@@ -12,13 +12,13 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.errors import InvariantViolation
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    OffsetFetchGroup,
+from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequest,
+    OffsetFetchRequestGroup,
     OffsetFetchResponse,
-    RequestContext,
 )
+from coordinator_sim.protocol.context import RequestContext
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.records import LogBatch
 from coordinator_sim.protocol.states import GroupState
@@ -164,13 +164,13 @@ def _offsets_of(
     coordinator: GroupCoordinator, group_id: str, now_ms: int, *, require_stable: bool
 ) -> dict[tuple[str, int], tuple[int, int, str | None, ErrorCode]]:
     """What a fetch of all offsets answers: offset, leader epoch, metadata, error."""
-    wanted = OffsetFetchGroup(group_id=group_id)
+    wanted = OffsetFetchRequestGroup(group_id=group_id, topics=None)
     request = OffsetFetchRequest(groups=(wanted,), require_stable=require_stable)
     context = RequestContext(token=_UNUSED_TOKEN, api_version=_FETCH_VERSION)
     return {
-        (topic.name, one.partition): (
-            one.offset,
-            one.leader_epoch,
+        (topic.name, one.partition_index): (
+            one.committed_offset,
+            one.committed_leader_epoch,
             one.metadata,
             one.error_code,
         )

@@ -5,15 +5,14 @@ Run it: python examples/drive_the_core.py
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    JoinGroupProtocol,
+from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
+    JoinGroupRequestProtocol,
     JoinGroupResponse,
-    RequestContext,
-    SyncGroupAssignment,
-    SyncGroupRequest,
 )
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from coordinator_sim.protocol.context import RequestContext
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.profiles import profile_named
 from coordinator_sim.protocol.seeded_ids import SeededIds
@@ -37,7 +36,7 @@ def join(member_id: str) -> JoinGroupRequest:
         rebalance_timeout_ms=60_000,
         member_id=member_id,
         protocol_type="consumer",
-        protocols=(JoinGroupProtocol("range", b"subscription"),),
+        protocols=(JoinGroupRequestProtocol("range", b"subscription"),),
     )
 
 
@@ -65,7 +64,7 @@ def main() -> None:
         joined = [r.response for r in result.replies if isinstance(r.response, JoinGroupResponse)]
 
     leader = joined[0].leader
-    assignments = tuple(SyncGroupAssignment(each, b"half of it") for each in member_ids)
+    assignments = tuple(SyncGroupRequestAssignment(each, b"half of it") for each in member_ids)
     for token, member_id in enumerate(sorted(member_ids, key=lambda each: each == leader)):
         sync = SyncGroupRequest(
             group_id=GROUP,

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from conformance.field_frames import read_request_frame, read_response_frame
 from coordinator_sim.errors import UnsupportedVersion, WireFormatError
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
@@ -21,7 +22,6 @@ from coordinator_sim.wire.consumer_protocol import (
     decode_assignment,
     decode_subscription,
 )
-from coordinator_sim.wire.frames import read_request_frame, read_response_frame
 
 Line = dict[str, Any]
 Fields = dict[str, Any]

@@ -17,13 +17,16 @@ from typing import Any, Final
 
 import msgspec
 
+from conformance.field_frames import read_response_frame, request_frame
 from conformance.real_kafka.kafka import Broker
 from conformance.real_kafka.zookeeper_kafka import ZooKeeperBroker
 from conformance.requirements import RELEASES
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.api_versions import LoweredVersions, RecordedVersions
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.frames import RequestHeader, read_response_frame, request_frame
+from coordinator_sim.wire.frames import (
+    RequestHeader,
+)
 
 FOLDER: Final = Path(__file__).parents[1] / "coordinator_sim" / "protocol" / "api_versions"
 BEFORE_KRAFT: Final = ("0.10.2", "2.8")

@@ -11,7 +11,7 @@ from typing import Final
 
 from conformance.real_kafka.kafka import BROKER_VERSION, OLD_BROKER_VERSION, run_java
 from coordinator_sim.errors import DataError
-from coordinator_sim.wire.schemas import SCHEMAS
+from coordinator_sim.messages.catalogue import API_NAMES
 
 REPO: Final = Path(__file__).parents[1]
 FOLDER: Final = REPO / "tests" / "data" / "schemas"
@@ -26,7 +26,7 @@ def message_schemas(version: str) -> str:
         MissingDependencyError: no JVM, or no jars.
     """
     source = REPO / "conformance" / "real_kafka" / "MessageSchemas.java"
-    done = run_java(version, str(source), *(schema.name for schema in SCHEMAS.values()))
+    done = run_java(version, str(source), *API_NAMES.values())
     if done.returncode:
         raise DataError(f"MessageSchemas of {version}: {done.stderr.strip()[-1000:]}")
     return done.stdout

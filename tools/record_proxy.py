@@ -26,10 +26,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TextIO
 
+from conformance.field_frames import response_frame
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.frames import RequestHeader, read_header, response_frame
+from coordinator_sim.wire.frames import (
+    RequestHeader,
+    read_header,
+)
 
 GROUP_APIS: Final = frozenset({*range(8, 17), 18, 42, 47, 68, 69, 88})
 """What is written down unless told otherwise: the APIs of groups, offsets, and ApiVersions."""

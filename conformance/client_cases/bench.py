@@ -30,35 +30,41 @@ from coordinator_sim.clients.effects import (
     RunCallback,
     Send,
 )
-from coordinator_sim.protocol.embedded import ConsumerAssignment
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    CoordinatorOfKey,
-    FetchedGroup,
-    FetchedOffset,
-    FetchedTopic,
+from coordinator_sim.messages.find_coordinator import (
+    Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupMember,
+)
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
     JoinGroupResponse,
+    JoinGroupResponseMember,
+)
+from coordinator_sim.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from coordinator_sim.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+from coordinator_sim.messages.requests import Request, Response
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from coordinator_sim.protocol.cluster_view import (
     MetadataRequest,
     MetadataResponse,
     Node,
-    OffsetCommitRequest,
-    OffsetCommitResponse,
-    OffsetCommitTopicResult,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-    PartitionError,
     PartitionMetadata,
-    SyncGroupRequest,
-    SyncGroupResponse,
     TopicMetadata,
 )
-from coordinator_sim.protocol.requests import Request, Response
+from coordinator_sim.protocol.embedded import ConsumerAssignment
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.consumer_protocol import encode_assignment
 
@@ -262,10 +268,14 @@ class PortBench(Generic[P]):
 
     def find(self, error: ErrorCode = ErrorCode.NONE) -> None:
         """Answer a FindCoordinator: it is the broker, or this error."""
-        found = CoordinatorOfKey(key=GROUP, error_code=error)
+        found = Coordinator(key=GROUP, error_code=error, node_id=-1, port=-1, error_message=None)
         if error is ErrorCode.NONE:
-            found = CoordinatorOfKey(
-                key=GROUP, node_id=BROKER.node_id, host=BROKER.host, port=BROKER.port
+            found = Coordinator(
+                key=GROUP,
+                node_id=BROKER.node_id,
+                host=BROKER.host,
+                port=BROKER.port,
+                error_message=None,
             )
         self.answer(FindCoordinatorRequest, FindCoordinatorResponse(coordinators=(found,)))
 
@@ -278,7 +288,7 @@ class PortBench(Generic[P]):
 
     def refuse_join(self, error: ErrorCode, member_id: str = "") -> None:
         """Answer a JoinGroup with an error."""
-        response = JoinGroupResponse(error_code=error, member_id=member_id)
+        response = JoinGroupResponse(error_code=error, member_id=member_id, protocol_name=None)
         self.answer(JoinGroupRequest, response)
 
     def sync(self, assignment: bytes = b"", error: ErrorCode = ErrorCode.NONE) -> None:
@@ -387,11 +397,14 @@ class ConsumerBench(PortBench[ConsumerCoordinator]):
 
     def offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Answer an OffsetFetch; -1 for no committed offset."""
-        by_topic: dict[str, list[FetchedOffset]] = {}
+        by_topic: dict[str, list[OffsetFetchResponsePartitions]] = {}
         for (topic, partition), offset in offsets.items():
-            by_topic.setdefault(topic, []).append(FetchedOffset(partition, offset))
-        topics = tuple(FetchedTopic(name, tuple(each)) for name, each in by_topic.items())
-        group = FetchedGroup(group_id=GROUP, topics=topics)
+            by_topic.setdefault(topic, []).append(OffsetFetchResponsePartitions(partition, offset))
+        topics = tuple(
+            OffsetFetchResponseTopics(name, partitions=tuple(each))
+            for name, each in by_topic.items()
+        )
+        group = OffsetFetchResponseGroup(group_id=GROUP, topics=topics)
         self.answer(OffsetFetchRequest, OffsetFetchResponse(groups=(group,)))
 
     def lead(self, **fields: object) -> None:
@@ -399,7 +412,7 @@ class ConsumerBench(PortBench[ConsumerCoordinator]):
         asked = self.sent(JoinGroupRequest)[-1]
         name = str(fields.get("protocol_name", asked.protocols[0].name))
         metadata = next(each.metadata for each in asked.protocols if each.name == name)
-        alone = JoinGroupMember(MEMBER, None, metadata)
+        alone = JoinGroupResponseMember(MEMBER, None, metadata)
         told = {"protocol_name": name, "leader": MEMBER, "members": (alone,)}
         self.join(**{**told, **fields})
 
@@ -409,9 +422,12 @@ class ConsumerBench(PortBench[ConsumerCoordinator]):
             s.request for s in self._waiting if isinstance(s.request, OffsetCommitRequest)
         )
         results = tuple(
-            OffsetCommitTopicResult(
+            OffsetCommitResponseTopic(
                 topic.name,
-                tuple(PartitionError(each.partition, error) for each in topic.partitions),
+                partitions=tuple(
+                    OffsetCommitResponsePartition(each.partition_index, error)
+                    for each in topic.partitions
+                ),
             )
             for topic in request.topics
         )

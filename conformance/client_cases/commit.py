@@ -3,8 +3,9 @@
 from conformance.client_cases.bench import Bench, ConsumerBench
 from conformance.client_cases.case import client_case
 from coordinator_sim.clients.generation import MemberState
+from coordinator_sim.messages.join_group import JoinGroupRequest
+from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import JoinGroupRequest, OffsetCommitRequest
 from coordinator_sim.protocol.resources import TopicPartition
 
 _T0 = TopicPartition("t", 0)
@@ -106,7 +107,7 @@ def manual_assignment_commits_anonymously(bench: Bench) -> None:
     consumer.commit({_T0: 1}, sync=True)
     consumer.refuse_commit(ErrorCode.NONE)
     request = consumer.sent(OffsetCommitRequest)[0]
-    bench.expect("generation", request.generation_id, -1)
+    bench.expect("generation", request.generation_id_or_member_epoch, -1)
     bench.expect("member id", request.member_id, "")
     bench.expect("instance id", request.group_instance_id, None)
     bench.expect("outcome", _outcomes(consumer), [None])

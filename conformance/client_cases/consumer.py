@@ -14,16 +14,13 @@ from coordinator_sim.clients.consumer_leader import select_rebalance_protocol
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.messages.heartbeat import HeartbeatRequest
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponseMember
+from coordinator_sim.messages.offset_commit import OffsetCommitRequest
+from coordinator_sim.messages.sync_group import SyncGroupRequest
+from coordinator_sim.protocol.cluster_view import MetadataRequest
 from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    HeartbeatRequest,
-    JoinGroupMember,
-    JoinGroupRequest,
-    MetadataRequest,
-    OffsetCommitRequest,
-    SyncGroupRequest,
-)
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.consumer_protocol import decode_subscription, encode_subscription
 
@@ -221,7 +218,10 @@ def cooperative_assignor_must_not_move_what_is_owned(bench: Bench) -> None:
     """A cooperative assignor of one's own may not give away what another member still owns."""
     metadata = encode_subscription(Subscription(topics=("t",), owned_partitions=(_T0,)))
     other = encode_subscription(Subscription(topics=("t",)))
-    members = (JoinGroupMember(MEMBER, None, metadata), JoinGroupMember("n", None, other))
+    members = (
+        JoinGroupResponseMember(MEMBER, None, metadata),
+        JoinGroupResponseMember("n", None, other),
+    )
     for given, fine in (({"n": [_T0]}, False), ({MEMBER: [_T0], "n": [_T1]}, True), ({}, True)):
         assignor = _Chosen(RebalanceProtocol.COOPERATIVE, given=given)
         consumer = bench.consumer(assignors=(assignor,))

@@ -6,15 +6,12 @@ from conformance.client_cases.bench import BROKER, COORDINATOR, Bench
 from conformance.client_cases.case import client_case
 from coordinator_sim.clients.effects import CallbackKind, Connect
 from coordinator_sim.clients.generation import MemberState
+from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
+from coordinator_sim.messages.heartbeat import HeartbeatRequest
+from coordinator_sim.messages.join_group import JoinGroupRequest
+from coordinator_sim.messages.offset_commit import OffsetCommitRequest
+from coordinator_sim.protocol.cluster_view import MetadataRequest, Node
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    FindCoordinatorRequest,
-    HeartbeatRequest,
-    JoinGroupRequest,
-    MetadataRequest,
-    Node,
-    OffsetCommitRequest,
-)
 from coordinator_sim.protocol.resources import TopicPartition
 
 _T0 = TopicPartition("t", 0)

@@ -6,12 +6,10 @@ from conformance.client_cases.bench import COORDINATOR, MEMBER, Bench, ConsumerB
 from conformance.client_cases.case import client_case
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.generation import MemberState
+from coordinator_sim.messages.heartbeat import HeartbeatRequest
+from coordinator_sim.messages.join_group import JoinGroupRequest
+from coordinator_sim.messages.leave_group import LeaveGroupRequest
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    HeartbeatRequest,
-    JoinGroupRequest,
-    LeaveGroupRequest,
-)
 from coordinator_sim.protocol.resources import TopicPartition
 
 _T0 = TopicPartition("t", 0)

@@ -4,12 +4,10 @@ from conformance.client_cases.bench import MEMBER, Bench
 from conformance.client_cases.case import client_case
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.generation import MemberState
+from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
+from coordinator_sim.messages.join_group import JoinGroupRequest
+from coordinator_sim.messages.sync_group import SyncGroupRequest
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    FindCoordinatorRequest,
-    JoinGroupRequest,
-    SyncGroupRequest,
-)
 from coordinator_sim.protocol.resources import TopicPartition
 
 _T0 = TopicPartition("t", 0)

@@ -4,12 +4,12 @@ from conformance.client_cases.bench import MEMBER, Bench, ConsumerBench
 from conformance.client_cases.case import client_case
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.generation import MemberState
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
+from coordinator_sim.messages.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
-    LeftMember,
+    MemberResponse,
 )
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import TopicPartition
 
 _T0 = TopicPartition("t", 0)
@@ -84,7 +84,9 @@ def leave_is_not_retried(bench: Bench) -> None:
     consumer.do(consumer.port.unsubscribe(0))
     bench.expect("state", consumer.port.state, MemberState.UNJOINED)
     bench.expect("generation", consumer.port.generation_id, -1)
-    refused = LeftMember(member_id=MEMBER, error_code=ErrorCode.UNKNOWN_MEMBER_ID)
+    refused = MemberResponse(
+        member_id=MEMBER, error_code=ErrorCode.UNKNOWN_MEMBER_ID, group_instance_id=None
+    )
     consumer.answer(LeaveGroupRequest, LeaveGroupResponse(members=(refused,)))
     consumer.advance(60_000)
     bench.expect("left", _left(consumer), [(MEMBER, "the consumer unsubscribed from all topics")])

@@ -12,14 +12,10 @@ from coordinator_sim.assignors.contract import (
 )
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.generation import MemberState
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponseMember
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    JoinGroupMember,
-    JoinGroupRequest,
-    SyncGroupRequest,
-    SyncGroupResponse,
-)
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.consumer_protocol import (
     decode_assignment,
@@ -63,7 +59,7 @@ def leader_syncs_for_everyone(bench: Bench) -> None:
     consumer = bench.consumer()
     consumer.poll()
     metadata = encode_subscription(Subscription(topics=("t",)))
-    members = tuple(JoinGroupMember(name, None, metadata) for name in (MEMBER, "n"))
+    members = tuple(JoinGroupResponseMember(name, None, metadata) for name in (MEMBER, "n"))
     consumer.lead(members=members)
     told = {
         each.member_id: decode_assignment(each.assignment).partitions

@@ -16,14 +16,11 @@ from conformance.client_cases.case import client_case
 from coordinator_sim.clients.config import ConnectProtocolCompatibility, WorkerConfig
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.worker_coordinator import ConfigSnapshot, WorkerCoordinator
+from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponseMember
+from coordinator_sim.messages.sync_group import SyncGroupRequest
 from coordinator_sim.protocol.embedded import ConnectAssignment, ConnectError, WorkerMetadata
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    FindCoordinatorRequest,
-    JoinGroupMember,
-    JoinGroupRequest,
-    SyncGroupRequest,
-)
 from coordinator_sim.protocol.resources import ConnectorTaskId
 from coordinator_sim.wire.connect_protocol import (
     decode_connect_assignment,
@@ -49,7 +46,7 @@ class WorkerPortBench(PortBench[WorkerCoordinator]):
     def lead(self, *offsets: int, version: int = 2, **fields: object) -> None:
         """Answer the JoinGroup: the worker leads members that have read so far, itself first."""
         members = tuple(
-            JoinGroupMember(
+            JoinGroupResponseMember(
                 f"{MEMBER}{number or ''}",
                 None,
                 encode_worker_metadata(

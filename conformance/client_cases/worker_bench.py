@@ -51,27 +51,24 @@ from coordinator_sim.connect.stores.status_store import StatusStore
 from coordinator_sim.connect.stores.topic_log import InternalTopic
 from coordinator_sim.connect.thread import Pending
 from coordinator_sim.harness.topic_bench import TopicBench
-from coordinator_sim.protocol.embedded import ConnectAssignment, WorkerMetadata
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    CoordinatorOfKey,
+from coordinator_sim.messages.find_coordinator import (
+    Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupMember,
+)
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
     JoinGroupResponse,
-    LeaveGroupRequest,
-    LeaveGroupResponse,
-    MetadataRequest,
-    MetadataResponse,
-    Node,
-    SyncGroupRequest,
-    SyncGroupResponse,
+    JoinGroupResponseMember,
 )
-from coordinator_sim.protocol.requests import Request as GroupRequest
-from coordinator_sim.protocol.requests import Response
+from coordinator_sim.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from coordinator_sim.messages.requests import Request as GroupRequest
+from coordinator_sim.messages.requests import Response
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from coordinator_sim.protocol.cluster_view import MetadataRequest, MetadataResponse, Node
+from coordinator_sim.protocol.embedded import ConnectAssignment, WorkerMetadata
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import ConnectorTaskId, connector_resource
 from coordinator_sim.wire.connect_protocol import (
     encode_connect_assignment,
@@ -415,11 +412,12 @@ class HerderBench(TopicBench):
             case MetadataRequest():
                 return MetadataResponse(brokers=(BROKER,), topics=())
             case FindCoordinatorRequest():
-                found = CoordinatorOfKey(
+                found = Coordinator(
                     key=self.config.group_id,
                     node_id=BROKER.node_id,
                     host=BROKER.host,
                     port=BROKER.port,
+                    error_message=None,
                 )
                 return FindCoordinatorResponse(coordinators=(found,))
             case JoinGroupRequest():
@@ -434,7 +432,7 @@ class HerderBench(TopicBench):
 
     def _join(self, request: JoinGroupRequest, correlation_id: int) -> JoinGroupResponse | None:
         if self.join_error is not ErrorCode.NONE:
-            return JoinGroupResponse(error_code=self.join_error)
+            return JoinGroupResponse(error_code=self.join_error, protocol_name=None)
         if not self.leads and not self.assignments:
             self._waiting_joins.append(correlation_id)
             return None
@@ -449,7 +447,7 @@ class HerderBench(TopicBench):
             )
         own = request.protocols[0]
         version = _PROTOCOL_NAMES.index(own.name)
-        members = [JoinGroupMember(MEMBER, None, own.metadata)]
+        members = [JoinGroupResponseMember(MEMBER, None, own.metadata)]
         for name, metadata in self.others.items():
             offered = WorkerMetadata(
                 version=version,
@@ -457,7 +455,7 @@ class HerderBench(TopicBench):
                 config_offset=metadata.config_offset,
                 allocation=metadata.allocation,
             )
-            members.append(JoinGroupMember(name, None, encode_worker_metadata(offered)))
+            members.append(JoinGroupResponseMember(name, None, encode_worker_metadata(offered)))
         return JoinGroupResponse(
             generation_id=self._generation_id,
             protocol_name=own.name,

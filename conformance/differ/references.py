@@ -5,9 +5,9 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.messages.requests import group_api_named
 from coordinator_sim.protocol.api_versions import versions_of
 from coordinator_sim.protocol.profiles import PROFILES
-from coordinator_sim.wire.schemas import schema_named
 
 
 class Reference(Struct, frozen=True, kw_only=True):
@@ -77,7 +77,7 @@ _IN_THE_LOG: Final = {"OffsetCommit": 1, "OffsetFetch": 1}
 def _offered(profile: str) -> dict[str, tuple[int, int]]:
     """The group APIs of a broker, without the versions that keep offsets in ZooKeeper."""
     offered = versions_of(PROFILES[profile])
-    found = {api: offered.get(schema_named(api).api_key) for api in _COMMON}
+    found = {api: offered.get(group_api_named(api)) for api in _COMMON}
     return {
         api: (max(versions[0], _IN_THE_LOG.get(api, 0)), versions[1])
         for api, versions in found.items()

@@ -85,7 +85,10 @@ KAFKA_BUGS: Final = (
         _CORE + "static_members",
         (
             "    complete_join_of(\n"
-            "        runtime, group, old, JoinGroupResponse(error_code=fenced, member_id=old.member_id)\n"
+            "        runtime,\n"
+            "        group,\n"
+            "        old,\n"
+            "        JoinGroupResponse(error_code=fenced, member_id=old.member_id, protocol_name=None),\n"
             "    )\n"
         ),
         "    old.awaiting_join = None\n",
@@ -245,10 +248,14 @@ KAFKA_BUGS: Final = (
         "An offset whose metadata is too long is stored with the others.",
         _CORE + "offset_records",
         (
-            "                outcomes.append(PartitionError(index, ErrorCode.OFFSET_METADATA_TOO_LARGE))\n"
+            "                    OffsetCommitResponsePartition(index, ErrorCode.OFFSET_METADATA_TOO_LARGE)\n"
+            "                )\n"
             "                continue\n"
         ),
-        "                outcomes.append(PartitionError(index, ErrorCode.OFFSET_METADATA_TOO_LARGE))\n",
+        (
+            "                    OffsetCommitResponsePartition(index, ErrorCode.OFFSET_METADATA_TOO_LARGE)\n"
+            "                )\n"
+        ),
         "LOG-NEW-SYNC as 4.4",
     ),
     Exhibit(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any, Final, Protocol
 
+from conformance.field_frames import Fields
 from conformance.real_kafka.data_questions import (
     TOPICS,
     IdOf,
@@ -14,8 +15,8 @@ from conformance.real_kafka.data_questions import (
     questions,
 )
 from coordinator_sim.errors import DataError
+from coordinator_sim.messages.schema import ZERO_UUID
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.wire.schema import ZERO_UUID, Data
 from coordinator_sim.wire.stored_batches import next_batch
 
 ASKED: Final = (
@@ -48,7 +49,7 @@ _BOUNDS: Final = re.compile(r"within \[-?\d+, -?\d+\]")
 class Transport(Protocol):
     """A connection to a broker."""
 
-    def call(self, api: ApiKey, version: int, fields: Data) -> Data:
+    def call(self, api: ApiKey, version: int, fields: Fields) -> Fields:
         """The answer to a request."""
         ...
 
@@ -88,7 +89,7 @@ def _prepared(transport: Transport, versions: Versions) -> dict[str, bytes]:
         }
         for name, (partitions, configs) in TOPICS.items()
     ]
-    fields: Data = {"topics": topics, "timeoutMs": 10_000, "validateOnly": False}
+    fields: Fields = {"topics": topics, "timeoutMs": 10_000, "validateOnly": False}
     for _ in range(_PATIENCE):
         answer = transport.call(ApiKey.CREATE_TOPICS, versions[ApiKey.CREATE_TOPICS][0], fields)
         wrong = [each for each in answer["topics"] if each["errorCode"] not in (0, 36)]
@@ -107,7 +108,7 @@ def _prepared(transport: Transport, versions: Versions) -> dict[str, bytes]:
     return {each["name"]: each["topicId"] for each in told} if newest >= _IDS_SINCE else {}
 
 
-def _is_led(topic: Data) -> bool:
+def _is_led(topic: Fields) -> bool:
     return not topic["errorCode"] and all(each["leaderId"] >= 0 for each in topic["partitions"])
 
 

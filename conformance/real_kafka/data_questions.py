@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from conformance.field_frames import Fields
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.wire.compression import Compression
 from coordinator_sim.wire.record_batches import RecordBatch, encode_record_batch
 from coordinator_sim.wire.record_bytes import Record
-from coordinator_sim.wire.schema import Data
 
 TOPICS: Final[dict[str, tuple[int, dict[str, str]]]] = {
     "plain": (2, {}),
@@ -55,7 +55,7 @@ class Question(Struct, frozen=True):
     label: str
     api: ApiKey
     version: int
-    fields: Data
+    fields: Fields
 
 
 def batch(*values: bytes, magic: int, **settings: Any) -> bytes:  # noqa: ANN401 - any field
@@ -95,7 +95,7 @@ def _of(versions: Versions, api: ApiKey) -> range:
 # -- Produce ---------------------------------------------------------------------------------
 
 
-def _produced(topic: str, records: bytes, partition: int = 0, **fields: object) -> Data:
+def _produced(topic: str, records: bytes, partition: int = 0, **fields: object) -> Fields:
     data = [{"index": partition, "records": records}]
     named = {"name": topic, "topicId": IdOf(topic), "partitionData": data}
     return {"acks": 1, "timeoutMs": 5_000, "topicData": [named], **fields}
@@ -108,7 +108,7 @@ def _produce(versions: Versions) -> Iterator[Question]:
             yield Question(label, ApiKey.PRODUCE, version, fields)
 
 
-def _written(magic: int) -> Iterator[tuple[str, Data]]:
+def _written(magic: int) -> Iterator[tuple[str, Fields]]:
     one, two = batch(b"a", magic=magic), batch(b"a", b"b", magic=magic)
     yield "two records", _produced("plain", two)
     yield "acks of all", _produced("plain", one, acks=-1)
@@ -134,7 +134,7 @@ def _written(magic: int) -> Iterator[tuple[str, Data]]:
         yield from _written_in_batches(one)
 
 
-def _written_in_batches(one: bytes) -> Iterator[tuple[str, Data]]:
+def _written_in_batches(one: bytes) -> Iterator[tuple[str, Fields]]:
     yield "two batches", _produced("plain", one + one)
     yield "a size of 3", _produced("plain", bytes(8) + b"\0\0\0\3abcdefgh")
     yield "format 7", _produced("plain", one[:16] + b"\7" + one[17:])
@@ -174,13 +174,13 @@ def _numbered(versions: Versions) -> Iterator[Question]:
 # -- Fetch -----------------------------------------------------------------------------------
 
 
-def _fetched(topic: str, *partitions: Data, **fields: object) -> Data:
+def _fetched(topic: str, *partitions: Fields, **fields: object) -> Fields:
     named = {"topic": topic, "topicId": IdOf(topic), "partitions": list(partitions)}
     topics = [named] if partitions else []
     return {"maxWaitMs": 0, "minBytes": 1, "topics": topics, **fields}
 
 
-def _at(offset: int = 0, partition: int = 0, **fields: int) -> Data:
+def _at(offset: int = 0, partition: int = 0, **fields: int) -> Fields:
     return {"partition": partition, "fetchOffset": offset, "partitionMaxBytes": _BIG, **fields}
 
 
@@ -190,7 +190,7 @@ def _fetch(versions: Versions) -> Iterator[Question]:
             yield Question(label, ApiKey.FETCH, version, fields)
 
 
-def _read(version: int) -> Iterator[tuple[str, Data]]:
+def _read(version: int) -> Iterator[tuple[str, Fields]]:
     yield "from the start", _fetched("plain", _at(), _at(0, 1))
     yield "inside a batch", _fetched("plain", _at(1))
     yield "compacted", _fetched("compacted", _at())
@@ -214,7 +214,7 @@ def _sessions(versions: Versions) -> Iterator[Question]:
     for version in _of(versions, ApiKey.FETCH):
         if version < 7:  # noqa: PLR2004 - since then there are sessions
             continue
-        steps: list[tuple[str, int, Data]] = [
+        steps: list[tuple[str, int, Fields]] = [
             ("founded", 0, _fetched("plain", _at(), _at(0, 1))),
             ("unchanged", 1, _fetched("plain")),
             ("moved on", 2, _fetched("plain", _at(2))),
@@ -227,11 +227,11 @@ def _sessions(versions: Versions) -> Iterator[Question]:
             ("still unknown", 1, _fetched("absent")),
         ]
         for label, epoch, fields in steps:
-            session: Data = {"sessionId": SessionOf() if epoch else 0, "sessionEpoch": epoch}
+            session: Fields = {"sessionId": SessionOf() if epoch else 0, "sessionEpoch": epoch}
             yield Question(f"session {label}", ApiKey.FETCH, version, {**fields, **session})
 
 
-def _gone(partition: int) -> list[Data]:
+def _gone(partition: int) -> list[Fields]:
     return [{"topic": "plain", "topicId": IdOf("plain"), "partitions": [partition]}]
 
 
@@ -279,7 +279,7 @@ def _delete(versions: Versions) -> Iterator[Question]:
             yield Question("after that", ApiKey.FETCH, version, _fetched("plain", _at(offset)))
 
 
-def _described() -> Iterator[tuple[ApiKey, Data]]:
+def _described() -> Iterator[tuple[ApiKey, Fields]]:
     for name in ("numbered", "absent", "a b", "", ".."):
         topics = [{"name": name, "partitionIndexes": [0, 5]}]
         yield ApiKey.DESCRIBE_PRODUCERS, {"topics": topics}

@@ -12,27 +12,32 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.errors import DataError
 from coordinator_sim.harness.group_driver import answer
 from coordinator_sim.harness.harness import Harness
-from coordinator_sim.protocol.admin_messages import OffsetDeleteRequest, OffsetDeleteTopic
-from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
-from coordinator_sim.protocol.messages import (
-    JoinGroupProtocol,
+from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
+    JoinGroupRequestProtocol,
     JoinGroupResponse,
-    OffsetCommitPartition,
-    OffsetCommitRequest,
-    OffsetCommitTopic,
-    OffsetFetchGroup,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-    SyncGroupAssignment,
-    SyncGroupRequest,
 )
+from coordinator_sim.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from coordinator_sim.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from coordinator_sim.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponse,
+)
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
+from coordinator_sim.protocol.completion import CompleteTransaction
+from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
 from coordinator_sim.protocol.records import LogBatch
 from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.protocol.transaction_messages import (
-    CompleteTransaction,
-    TxnOffsetCommitRequest,
-)
 from coordinator_sim.wire.consumer_protocol import encode_assignment, encode_subscription
 from coordinator_sim.wire.log_batches import DEFAULT_FORM, BatchForm, encode_log
 from coordinator_sim.wire.log_directory import partition_folder, write_log
@@ -87,15 +92,15 @@ def our_broker(start_ms: int) -> Harness:
 
 def fetched_from(harness: Harness, groups: Sequence[str]) -> list[StoredOffset]:
     """All offsets of these groups, as a client of ours fetches them; sorted."""
-    wanted = tuple(OffsetFetchGroup(group_id=group_id) for group_id in groups)
+    wanted = tuple(OffsetFetchRequestGroup(group_id=group_id, topics=None) for group_id in groups)
     step = harness.call(OffsetFetchRequest(groups=wanted), api_version=8)
     return sorted(
         StoredOffset(
             group.group_id,
             topic.name,
-            found.partition,
-            found.offset,
-            found.leader_epoch,
+            found.partition_index,
+            found.committed_offset,
+            found.committed_leader_epoch,
             found.metadata or "",
         )
         for group in answer(step, OffsetFetchResponse).groups
@@ -140,7 +145,7 @@ def commit(
     """Commit offsets of `TOPIC` by partition."""
     request = OffsetCommitRequest(
         group_id=group_id,
-        generation_id=generation_id,
+        generation_id_or_member_epoch=generation_id,
         member_id=member_id,
         topics=(_topic(offsets),),
     )
@@ -150,7 +155,8 @@ def commit(
 def erase(harness: Harness, group_id: str, partition: int) -> None:
     """Delete one offset of `TOPIC`."""
     request = OffsetDeleteRequest(
-        group_id=group_id, topics=(OffsetDeleteTopic(TOPIC, (partition,)),)
+        group_id=group_id,
+        topics=(OffsetDeleteRequestTopic(TOPIC, (OffsetDeleteRequestPartition(partition),)),),
     )
     harness.call(request, api_version=0)
 
@@ -228,12 +234,12 @@ def dump_by_kafka(files: Sequence[Path]) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
-def _topic(offsets: dict[int, int]) -> OffsetCommitTopic:
+def _topic(offsets: dict[int, int]) -> OffsetCommitRequestTopic:
     partitions = tuple(
-        OffsetCommitPartition(partition, offset, 0, f"at {offset}")
+        OffsetCommitRequestPartition(partition, offset, 0, committed_metadata=f"at {offset}")
         for partition, offset in offsets.items()
     )
-    return OffsetCommitTopic(TOPIC, partitions)
+    return OffsetCommitRequestTopic(TOPIC, partitions=partitions)
 
 
 def _transaction(
@@ -259,7 +265,7 @@ def _stable(harness: Harness, group_id: str, clients: tuple[str, str]) -> tuple[
     rejoined = _join(harness, group_id, clients[0], first)
     owned = {first: (0, 1), second: (2,)}
     assignments = tuple(
-        SyncGroupAssignment(
+        SyncGroupRequestAssignment(
             member_id,
             encode_assignment(
                 ConsumerAssignment(partitions=tuple(TopicPartition(TOPIC, p) for p in partitions))
@@ -294,8 +300,12 @@ def _join(harness: Harness, group_id: str, client_id: str, member_id: str) -> Jo
         rebalance_timeout_ms=_SESSION_TIMEOUT_MS,
         member_id=member_id,
         protocol_type="consumer",
-        protocols=(JoinGroupProtocol("range", subscription),),
+        protocols=(JoinGroupRequestProtocol("range", subscription),),
     )
     step = harness.call(request, api_version=9, client_id=client_id)
     response = step.response
-    return response if isinstance(response, JoinGroupResponse) else JoinGroupResponse()
+    return (
+        response
+        if isinstance(response, JoinGroupResponse)
+        else JoinGroupResponse(protocol_name=None)
+    )

@@ -10,11 +10,11 @@ from typing import Final
 
 from msgspec import Struct
 
+from conformance.field_frames import Fields
 from conformance.real_kafka.data_answers import Transport
 from coordinator_sim.errors import DataError
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.schema import Data
 
 TOPICS: Final = {"t": 8, "other-topic": 3, "gone": 1}
 """Names and numbers of partitions; the last one is deleted, and created again."""
@@ -34,7 +34,7 @@ class Question(Struct, frozen=True):
     label: str
     api: ApiKey
     version: int
-    fields: Data
+    fields: Fields
 
 
 def answered(transport: Transport) -> Iterator[str]:
@@ -60,7 +60,7 @@ def _told(transport: Transport, question: Question) -> str:
     return json.dumps(told, separators=(",", ":"))
 
 
-def _plain(api: ApiKey, answer: Data) -> object:
+def _plain(api: ApiKey, answer: Fields) -> object:
     """The outcomes in the order of the answer; of a listing the names alone."""
     if api is ApiKey.LIST_GROUPS:
         return sorted(each["groupId"] for each in answer["groups"])
@@ -90,16 +90,16 @@ def commit(
     label: str, version: int, group_id: str, *offsets: tuple[Place, int], metadata: str | None = ""
 ) -> Question:
     """An OffsetCommit of nobody, in the order given."""
-    topics: dict[str, list[Data]] = {}
+    topics: dict[str, list[Fields]] = {}
     for (topic, index), offset in offsets:
-        entry: Data = {
+        entry: Fields = {
             "partitionIndex": index,
             "committedOffset": offset,
             "commitTimestamp": -1,
             "committedMetadata": metadata,
         }
         topics.setdefault(topic, []).append(entry)
-    fields: Data = {
+    fields: Fields = {
         "groupId": group_id,
         "topics": [{"name": name, "partitions": entries} for name, entries in topics.items()],
     }
@@ -111,7 +111,7 @@ def fetch(label: str, version: int, group_id: str, *places: Place) -> Question:
     topics: dict[str, list[int]] = {}
     for topic, index in places:
         topics.setdefault(topic, []).append(index)
-    fields: Data = {
+    fields: Fields = {
         "groupId": group_id,
         "topics": [{"name": name, "partitionIndexes": each} for name, each in topics.items()],
     }
@@ -213,7 +213,7 @@ def _create(transport: Transport, name: str) -> None:
         "assignments": [],
         "configs": [],
     }
-    fields: Data = {"topics": [topic], "timeoutMs": 10_000, "validateOnly": False}
+    fields: Fields = {"topics": [topic], "timeoutMs": 10_000, "validateOnly": False}
     for _ in range(_PATIENCE):
         answer = transport.call(ApiKey.CREATE_TOPICS, 1, fields)
         if answer["topics"][0]["errorCode"] == ErrorCode.NONE:
@@ -229,7 +229,7 @@ def _create(transport: Transport, name: str) -> None:
 
 
 def _delete(transport: Transport, name: str) -> None:
-    fields: Data = {"topicNames": [name], "timeoutMs": 10_000}
+    fields: Fields = {"topicNames": [name], "timeoutMs": 10_000}
     transport.call(ApiKey.DELETE_TOPICS, 0, fields)
     for _ in range(_PATIENCE):
         told = transport.call(ApiKey.METADATA, 1, {"topics": None})["topics"]

@@ -4,10 +4,12 @@ import socket
 import time
 from typing import Final
 
+from conformance.field_frames import Fields, read_response_frame, request_frame
 from coordinator_sim.errors import DataError
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.wire.frames import RequestHeader, read_response_frame, request_frame
-from coordinator_sim.wire.schema import Data
+from coordinator_sim.wire.frames import (
+    RequestHeader,
+)
 
 _TIMEOUT_S: Final = 30
 
@@ -28,7 +30,7 @@ class RawClient:
         """Hang up."""
         self._socket.close()
 
-    def call(self, api: ApiKey, version: int, fields: Data) -> Data:
+    def call(self, api: ApiKey, version: int, fields: Fields) -> Fields:
         """The answer to a request.
 
         Raises:

@@ -4,11 +4,11 @@ import json
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
+from conformance.field_frames import Fields
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.wire.record_batches import RecordBatch, encode_record_batch
 from coordinator_sim.wire.record_bytes import Record
-from coordinator_sim.wire.schema import Data
 
 TOPIC: Final = "stories"
 PARTITIONS: Final = 3
@@ -38,7 +38,7 @@ Producer = tuple[int, int]
 class Transport(Protocol):
     """A connection to a broker."""
 
-    def call(self, api: ApiKey, version: int, fields: Data) -> Data:
+    def call(self, api: ApiKey, version: int, fields: Fields) -> Fields:
         """The answer to a request."""
         ...
 
@@ -63,7 +63,7 @@ class Session:
         self.versions = versions
         self.lines: list[str] = []
 
-    def call(self, api: ApiKey, version: int, **fields: Any) -> Data:  # noqa: ANN401 - any field
+    def call(self, api: ApiKey, version: int, **fields: Any) -> Fields:  # noqa: ANN401 - any field
         """Ask, and write down question and answer; versions that are not offered are left out."""
         if version > self.versions[api]:
             return {}
@@ -80,7 +80,7 @@ class Session:
         )
         return answer
 
-    def ask(self, api: ApiKey, version: int, **fields: Any) -> Data:  # noqa: ANN401 - any field
+    def ask(self, api: ApiKey, version: int, **fields: Any) -> Fields:  # noqa: ANN401 - any field
         """Ask, and write nothing down."""
         return self._transport.call(api, version, fields)
 
@@ -296,7 +296,7 @@ def _until_created(session: Session) -> None:
     raise AssertionError(f"{TOPIC} is not there")
 
 
-def _until_fine(session: Session, ask: Callable[[], Data]) -> None:
+def _until_fine(session: Session, ask: Callable[[], Fields]) -> None:
     for _ in range(PATIENCE):
         if ErrorCode(ask()["errorCode"]) not in _RETRIED:
             return

@@ -7,6 +7,7 @@ numbered anew and times are taken out must be the same. Stories use what one bro
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from conformance.field_frames import Fields
 from conformance.real_kafka.transaction_session import (
     PATIENCE,
     PAUSE_MS,
@@ -17,7 +18,6 @@ from conformance.real_kafka.transaction_session import (
     prepare,
 )
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.wire.schema import Data
 
 
 def identities(session: Session) -> None:
@@ -245,7 +245,7 @@ def implicit_offsets(session: Session) -> None:
 
 
 def _commit_offset(session: Session, producer: Producer, offset: int, version: int) -> None:
-    partition: Data = {
+    partition: Fields = {
         "partitionIndex": 0,
         "committedOffset": offset,
         "committedMetadata": "",
@@ -280,7 +280,7 @@ def inspection(session: Session) -> None:
     session.add("c", third, 1)
     session.end("c", third, committed=True)
     producer_ids = [first[0], second[0], third[0]]
-    filters: list[Data] = [
+    filters: list[Fields] = [
         {"stateFilters": [], "producerIdFilters": producer_ids},
         {"stateFilters": ["Ongoing"], "producerIdFilters": producer_ids},
         {"stateFilters": ["Ongoing", "Empty", "Nonsense"], "producerIdFilters": producer_ids},

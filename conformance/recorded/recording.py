@@ -15,10 +15,13 @@ from coordinator_sim.assignors.contract import (
 )
 from coordinator_sim.clients.effects import COORDINATOR_NODE_OFFSET
 from coordinator_sim.errors import DataError
+from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
+from coordinator_sim.messages.requests import Request, Response
+from coordinator_sim.messages.schema import ZERO_UUID
+from coordinator_sim.messages.sync_group import SyncGroupRequest
 from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.cluster_view import Node
 from coordinator_sim.protocol.embedded import ConsumerAssignment
-from coordinator_sim.protocol.messages import Node, OffsetFetchRequest, SyncGroupRequest
-from coordinator_sim.protocol.requests import Request, Response
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.consumer_protocol import decode_assignment
 from coordinator_sim.wire.frames import decode_request, decode_response
@@ -166,7 +169,7 @@ def _topic_ids(exchanges: Sequence[Exchange]) -> dict[str, bytes]:
         request = exchange.request
         if isinstance(request, OffsetFetchRequest):
             for topic in request.groups[0].topics or ():
-                if topic.topic_id is not None:
+                if topic.topic_id != ZERO_UUID:
                     return {TOPIC: topic.topic_id}
     return {}
 

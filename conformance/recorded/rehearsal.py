@@ -34,17 +34,13 @@ from coordinator_sim.clients.effects import (
     RunCallback,
     Send,
 )
+from coordinator_sim.messages.find_coordinator import Coordinator, FindCoordinatorResponse
+from coordinator_sim.messages.offset_commit import OffsetCommitRequest
+from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
+from coordinator_sim.messages.requests import Request, Response
+from coordinator_sim.messages.schema import ZERO_UUID
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.messages import (
-    CoordinatorOfKey,
-    FindCoordinatorResponse,
-    MetadataResponse,
-    OffsetCommitRequest,
-    OffsetFetchRequest,
-    PartitionMetadata,
-    TopicMetadata,
-)
-from coordinator_sim.protocol.requests import Request, Response
+from coordinator_sim.protocol.cluster_view import MetadataResponse, PartitionMetadata, TopicMetadata
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.frames import decode_request, encode_request
 
@@ -238,8 +234,12 @@ class Rehearsal:
                 correlation_id,
                 FindCoordinatorResponse(
                     coordinators=(
-                        CoordinatorOfKey(
-                            key="", node_id=NODE.node_id, host=NODE.host, port=NODE.port
+                        Coordinator(
+                            key="",
+                            node_id=NODE.node_id,
+                            host=NODE.host,
+                            port=NODE.port,
+                            error_message=None,
                         ),
                     )
                 ),
@@ -292,7 +292,8 @@ def _with_ids(request: Request, ids: dict[str, bytes]) -> Request:
     """The request with the ids of its topics, which only some clients know."""
     if isinstance(request, OffsetCommitRequest):
         topics = tuple(
-            msgspec.structs.replace(topic, topic_id=ids.get(topic.name)) for topic in request.topics
+            msgspec.structs.replace(topic, topic_id=ids.get(topic.name, ZERO_UUID))
+            for topic in request.topics
         )
         return msgspec.structs.replace(request, topics=topics)
     if isinstance(request, OffsetFetchRequest):
@@ -300,7 +301,7 @@ def _with_ids(request: Request, ids: dict[str, bytes]) -> Request:
             msgspec.structs.replace(
                 group,
                 topics=tuple(
-                    msgspec.structs.replace(topic, topic_id=ids.get(topic.name))
+                    msgspec.structs.replace(topic, topic_id=ids.get(topic.name, ZERO_UUID))
                     for topic in group.topics or ()
                 ),
             )
@@ -318,8 +319,8 @@ def _plain(request: Request) -> Request:
         msgspec.structs.replace(
             topic,
             partitions=tuple(
-                msgspec.structs.replace(partition, leader_epoch=-1)
-                for partition in sorted(topic.partitions, key=lambda p: p.partition)
+                msgspec.structs.replace(partition, committed_leader_epoch=-1)
+                for partition in sorted(topic.partitions, key=lambda p: p.partition_index)
             ),
         )
         for topic in request.topics

@@ -21,9 +21,9 @@ from conformance.targets.target import (
     World,
 )
 from coordinator_sim.errors import CoordinatorSimError
+from coordinator_sim.messages.requests import group_api_named
 from coordinator_sim.protocol.api_versions import versions_of
 from coordinator_sim.protocol.profiles import profile_named
-from coordinator_sim.wire.schemas import schema_named
 
 _SETTINGS: Final = {
     "delay": "group.initial.rebalance.delay.ms",
@@ -191,7 +191,7 @@ class Stage:
         """
         if "v" in options or self.at_version is None:
             return version_for(self.profile, api, int(options.get("v", wanted)))
-        low, high = versions_of(profile_named(self.profile))[schema_named(api).api_key]
+        low, high = versions_of(profile_named(self.profile))[group_api_named(api)]
         return max(low, min(self.at_version, high, most))
 
     def is_answered(self, outcome: Outcome) -> bool:

@@ -21,6 +21,7 @@ from conformance.targets.target import (
 from conformance.targets.tcp import Links
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.properties import configured
+from coordinator_sim.messages.requests import group_api_named
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.image import NO_LEADER
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
@@ -30,7 +31,6 @@ from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
 from coordinator_sim.protocol.profiles import profile_named
 from coordinator_sim.server.clocks import VirtualClock
 from coordinator_sim.server.kafka_server import KafkaServer, Listen
-from coordinator_sim.wire.schemas import schema_named
 
 START_MS: Final = 1_000_000
 _HOST: Final = "127.0.0.1"
@@ -100,7 +100,7 @@ class ServedTarget:
         Raises:
             Unsupported: the server does not offer the version.
         """
-        api = schema_named(call.api).api_key
+        api = group_api_named(call.api)
         span = self._cluster.versions.ranges.get(api)
         if span is None or not span[0] <= call.version <= span[1]:
             raise Unsupported(f"{self.name} does not offer version {call.version} of {call.api}")

@@ -22,8 +22,8 @@ from coordinator_sim.coordinator.group import Group
 from coordinator_sim.errors import IllegalTransition
 from coordinator_sim.harness.kafka_json import read_request, write_records, write_response
 from coordinator_sim.harness.lines import Lines
+from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import RequestContext
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
 from coordinator_sim.protocol.profiles import profile_named
 from coordinator_sim.protocol.records import LogBatch

@@ -16,22 +16,20 @@ from coordinator_sim.broker.view import ClusterView
 from coordinator_sim.broker.zookeeper_offsets import ZooKeeperOffsets
 from coordinator_sim.coordinator.contract import CoordinatorResult, Reply
 from coordinator_sim.coordinator.metrics import CoordinatorMetrics
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    FindCoordinatorRequest,
-    MetadataRequest,
-    RequestContext,
-)
-from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile
-from coordinator_sim.protocol.records import LogBatch
-from coordinator_sim.protocol.requests import GroupRequest, Request
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.protocol.transaction_messages import (
+from coordinator_sim.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
-    CompleteTransaction,
-    WriteTxnMarkersRequest,
 )
+from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
+from coordinator_sim.messages.requests import GroupRequest, Request
+from coordinator_sim.messages.write_txn_markers import WriteTxnMarkersRequest
+from coordinator_sim.protocol.cluster_view import MetadataRequest
+from coordinator_sim.protocol.completion import CompleteTransaction
+from coordinator_sim.protocol.context import RequestContext
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile
+from coordinator_sim.protocol.records import LogBatch
+from coordinator_sim.protocol.resources import TopicPartition
 
 _FENCED_UNDERSTOOD: Final = 2
 

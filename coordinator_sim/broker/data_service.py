@@ -13,6 +13,7 @@ from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
 from coordinator_sim.broker.record_log import RecordLog
 from coordinator_sim.broker.view import NO_LEADER
+from coordinator_sim.messages.write_txn_markers import WritableTxnMarker
 from coordinator_sim.protocol.data_messages import (
     CreateTopicRequest,
     CreateTopicResponse,
@@ -40,7 +41,6 @@ from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.records import EndTransactionMarker, LogBatch
 from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.protocol.transaction_messages import WritableMarker
 
 CLUSTER_ID: Final = "4L6g3nShT-eMCtK--X86sw"
 """The id of every simulated cluster."""
@@ -232,7 +232,7 @@ class DataService:
             self._write_markers(transactional_id, marker, now_ms)
         return EndTxnResponse(error)
 
-    def _write_markers(self, transactional_id: str, marker: WritableMarker, now_ms: int) -> None:
+    def _write_markers(self, transactional_id: str, marker: WritableTxnMarker, now_ms: int) -> None:
         """End the transaction in the logs of its partitions.
 
         DEVIATION: a transaction ends in all its logs at once, whoever leads them; Kafka's
@@ -240,10 +240,10 @@ class DataService:
         long as that takes.
         """
         outcomes: dict[TopicPartition, ErrorCode] = {}
-        for topic, partitions in marker.topics:
-            for partition in partitions:
-                log = self.log_of(topic, partition)
-                place = TopicPartition(topic, partition)
+        for topic in marker.topics:
+            for partition in topic.partition_indexes:
+                log = self.log_of(topic.name, partition)
+                place = TopicPartition(topic.name, partition)
                 outcomes[place] = ErrorCode.NONE
                 if log is not None:
                     log.append_marker(_batch(marker, partition, log.end_offset, now_ms))
@@ -258,7 +258,7 @@ def _typed(
     return cast("Callable[[int, DataRequest, int], DataResponse | None]", handler)
 
 
-def _batch(marker: WritableMarker, partition: int, base_offset: int, now_ms: int) -> LogBatch:
+def _batch(marker: WritableTxnMarker, partition: int, base_offset: int, now_ms: int) -> LogBatch:
     return LogBatch(
         partition=partition,
         base_offset=base_offset,
@@ -269,6 +269,6 @@ def _batch(marker: WritableMarker, partition: int, base_offset: int, now_ms: int
         transactional=True,
         control=True,
         marker=EndTransactionMarker(
-            committed=marker.committed, coordinator_epoch=marker.coordinator_epoch
+            committed=marker.transaction_result, coordinator_epoch=marker.coordinator_epoch
         ),
     )

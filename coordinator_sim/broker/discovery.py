@@ -9,14 +9,14 @@ from typing import Final
 from coordinator_sim.broker.authorizer import Operation, ResourceType
 from coordinator_sim.broker.passage import Access
 from coordinator_sim.broker.view import ClusterView
-from coordinator_sim.protocol.error_texts import error_message
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    CoordinatorOfKey,
+from coordinator_sim.messages.find_coordinator import (
+    Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
-    RequestContext,
 )
+from coordinator_sim.protocol.context import RequestContext
+from coordinator_sim.protocol.error_texts import error_message
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
 
 TRANSACTIONS_TOPIC: Final = "__transaction_state"
@@ -53,7 +53,9 @@ class Discovery:
 
         Share coordinators do not exist here, as on a broker without share groups.
         """
-        found = tuple(self._find(key, request.key_type, context) for key in request.keys)
+        found = tuple(
+            self._find(key, request.key_type, context) for key in request.coordinator_keys
+        )
         topic = _TOPICS.get(request.key_type)
         if topic is not None and any(
             entry.error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE for entry in found
@@ -62,22 +64,40 @@ class Discovery:
             self._view.create_internal_topic(topic)
         return FindCoordinatorResponse(coordinators=found)
 
-    def _find(self, key: str, key_type: int, context: RequestContext) -> CoordinatorOfKey:
+    def _find(self, key: str, key_type: int, context: RequestContext) -> Coordinator:
         topic = _TOPICS.get(key_type)
         if topic is None:
             # Kafka throws here, so every version is told the error's own text.
             refusal = ErrorCode.INVALID_REQUEST
-            return CoordinatorOfKey(
-                key=key, error_code=refusal, error_message=error_message(refusal)
+            return Coordinator(
+                key=key,
+                error_code=refusal,
+                error_message=error_message(refusal),
+                node_id=-1,
+                port=-1,
             )
         resource_type, refusal = _RIGHTS[key_type]
         if not self._access.allows(context, Operation.DESCRIBE, resource_type, key):
-            return CoordinatorOfKey(key=key, error_code=refusal)
+            return Coordinator(key=key, error_code=refusal, node_id=-1, port=-1, error_message=None)
         leaders = self._view.topics.get(topic)
         if not leaders:
-            return CoordinatorOfKey(key=key, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            return Coordinator(
+                key=key,
+                error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE,
+                node_id=-1,
+                port=-1,
+                error_message=None,
+            )
         leader_id = leaders[partition_for(key, len(leaders))].leader_id
         node = self._view.nodes.get(leader_id)
         if node is None or self._view.fenced[leader_id]:
-            return CoordinatorOfKey(key=key, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        return CoordinatorOfKey(key=key, node_id=node.node_id, host=node.host, port=node.port)
+            return Coordinator(
+                key=key,
+                error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE,
+                node_id=-1,
+                port=-1,
+                error_message=None,
+            )
+        return Coordinator(
+            key=key, node_id=node.node_id, host=node.host, port=node.port, error_message=None
+        )

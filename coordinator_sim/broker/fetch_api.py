@@ -16,20 +16,21 @@ from coordinator_sim.broker.offset_apis import COMMIT_TOPIC_IDS
 from coordinator_sim.broker.passage import Access, Passage, answered
 from coordinator_sim.broker.topics import Topics
 from coordinator_sim.broker.zookeeper_offsets import ZooKeeperOffsets
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    FetchedGroup,
-    FetchedOffset,
-    FetchedTopic,
-    OffsetFetchGroup,
+from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
     OffsetFetchResponse,
-    OffsetFetchTopic,
-    RequestContext,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
 )
+from coordinator_sim.messages.requests import Response
+from coordinator_sim.messages.schema import ZERO_UUID
+from coordinator_sim.protocol.context import RequestContext
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.offset_maps import OffsetMaps, asked_order
 from coordinator_sim.protocol.profiles import Profile
-from coordinator_sim.protocol.requests import Response
 from coordinator_sim.protocol.resources import TopicPartition
 
 _GROUP_ERROR: Final = 2
@@ -44,8 +45,8 @@ class CheckedGroup(Struct, frozen=True):
         refused: The group's refusal, or the refused topics of it.
     """
 
-    asked: OffsetFetchGroup | None
-    refused: FetchedGroup
+    asked: OffsetFetchRequestGroup | None
+    refused: OffsetFetchResponseGroup
 
 
 class FetchApi:
@@ -82,37 +83,45 @@ class FetchApi:
         passed = replace(request, groups=asked) if asked else None
         return Passage(passed, partial(self._finish, checked, context))
 
-    def _fetch_of_old(self, group: OffsetFetchGroup, context: RequestContext) -> FetchedGroup:
+    def _fetch_of_old(
+        self, group: OffsetFetchRequestGroup, context: RequestContext
+    ) -> OffsetFetchResponseGroup:
         """Version 0, whose offsets are in ZooKeeper; without one it is refused."""
         profile, maps, group_id = self._profile, self._profile.offset_maps, group.group_id
         error = self._group_error(group_id, context)
         if error is ErrorCode.NONE and not profile.uses_zookeeper:
             error = ErrorCode.UNSUPPORTED_VERSION
         if error is not ErrorCode.NONE:
-            refused = FetchedGroup(group_id=group_id, error_code=error)
+            refused = OffsetFetchResponseGroup(group_id=group_id, error_code=error)
             return refused_fetch(maps, refused, group.topics)
         places: dict[TopicPartition, ErrorCode] = {}
         denied: dict[TopicPartition, ErrorCode] = {}
         for topic in group.topics or ():
             error = self._topic_error(topic.name, context)
             of_topic = dict.fromkeys(
-                (TopicPartition(topic.name, p) for p in topic.partitions), error
+                (TopicPartition(topic.name, p) for p in topic.partition_indexes), error
             )
             (places if error is ErrorCode.NONE else denied).update(of_topic)
         places |= denied
         ordered = asked_order(maps, tuple(places), transactional=False)
         found = tuple(
-            FetchedTopic(place.topic, (self._old_offset(group_id, place, places[place]),))
+            OffsetFetchResponseTopics(
+                place.topic, partitions=(self._old_offset(group_id, place, places[place]),)
+            )
             for place in ordered
         )
-        return answered_fetch(maps, FetchedGroup(group_id=group_id, topics=found))
+        return answered_fetch(maps, OffsetFetchResponseGroup(group_id=group_id, topics=found))
 
-    def _old_offset(self, group_id: str, place: TopicPartition, error: ErrorCode) -> FetchedOffset:
+    def _old_offset(
+        self, group_id: str, place: TopicPartition, error: ErrorCode
+    ) -> OffsetFetchResponsePartitions:
         """What ZooKeeper has for a partition, where the sender may see it and there is one."""
         if error is ErrorCode.NONE and not self._exists(place):
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if error is not ErrorCode.NONE:
-            return FetchedOffset(place.partition, error_code=error)
+            return OffsetFetchResponsePartitions(
+                place.partition, error_code=error, committed_offset=-1
+            )
         return self._old_offsets.fetch(group_id, place, self._profile)
 
     def _exists(self, place: TopicPartition) -> bool:
@@ -130,16 +139,16 @@ class FetchApi:
         return ErrorCode.GROUP_AUTHORIZATION_FAILED
 
     def _check_group(
-        self, group: OffsetFetchGroup, context: RequestContext, *, by_id: bool
+        self, group: OffsetFetchRequestGroup, context: RequestContext, *, by_id: bool
     ) -> CheckedGroup:
         group_id = group.group_id
         error = self._group_error(group_id, context)
         if error is not ErrorCode.NONE:
-            return CheckedGroup(None, FetchedGroup(group_id=group_id, error_code=error))
+            return CheckedGroup(None, OffsetFetchResponseGroup(group_id=group_id, error_code=error))
         if group.topics is None:
-            return CheckedGroup(group, FetchedGroup(group_id=group_id))
-        kept: list[OffsetFetchTopic] = []
-        refused: list[FetchedTopic] = []
+            return CheckedGroup(group, OffsetFetchResponseGroup(group_id=group_id))
+        kept: list[OffsetFetchRequestTopics] = []
+        refused: list[OffsetFetchResponseTopics] = []
         for asked in group.topics:
             topic = self._named(asked) if by_id else asked
             error = ErrorCode.UNKNOWN_TOPIC_ID
@@ -150,9 +159,11 @@ class FetchApi:
             else:
                 refused.append(_refusal(topic, error))
         asked_group = replace(group, topics=tuple(kept))
-        return CheckedGroup(asked_group, FetchedGroup(group_id=group_id, topics=tuple(refused)))
+        return CheckedGroup(
+            asked_group, OffsetFetchResponseGroup(group_id=group_id, topics=tuple(refused))
+        )
 
-    def _named(self, topic: OffsetFetchTopic) -> OffsetFetchTopic:
+    def _named(self, topic: OffsetFetchRequestTopics) -> OffsetFetchRequestTopics:
         name = self._topics.name_of(topic.topic_id)
         return topic if name is None else replace(topic, name=name)
 
@@ -184,11 +195,11 @@ class FetchApi:
 
     def _finish_group(
         self,
-        asked: OffsetFetchGroup,
-        refused: FetchedGroup,
-        found: FetchedGroup,
+        asked: OffsetFetchRequestGroup,
+        refused: OffsetFetchResponseGroup,
+        found: OffsetFetchResponseGroup,
         context: RequestContext,
-    ) -> FetchedGroup:
+    ) -> OffsetFetchResponseGroup:
         if found.error_code is not ErrorCode.NONE:
             return found
         if asked.topics is None:
@@ -203,17 +214,19 @@ class FetchApi:
         return replace(found, topics=topics + refused.topics)
 
     def _visible(
-        self, topics: tuple[FetchedTopic, ...], context: RequestContext
-    ) -> tuple[FetchedTopic, ...]:
+        self, topics: tuple[OffsetFetchResponseTopics, ...], context: RequestContext
+    ) -> tuple[OffsetFetchResponseTopics, ...]:
         """Of all topics those that the sender may see, with ids where the version needs them."""
         by_id = context.api_version >= COMMIT_TOPIC_IDS
-        shown: list[FetchedTopic] = []
+        shown: list[OffsetFetchResponseTopics] = []
         for topic in topics:
             if self._topic_error(topic.name, context) is not ErrorCode.NONE:
                 continue
-            topic_id = topic.topic_id or self._topics.id_of(topic.name)
+            topic_id = topic.topic_id
+            if topic_id == ZERO_UUID:
+                topic_id = self._topics.id_of(topic.name) or ZERO_UUID
             # A topic without an id cannot be told, and so is left out.
-            if topic_id is not None or not by_id:
+            if topic_id != ZERO_UUID or not by_id:
                 shown.append(replace(topic, topic_id=topic_id))
         return tuple(shown)
 
@@ -229,6 +242,9 @@ def _rearranged(
     return OffsetFetchResponse(groups=tuple(answered_fetch(maps, group) for group in groups))
 
 
-def _refusal(topic: OffsetFetchTopic, error: ErrorCode) -> FetchedTopic:
-    outcomes = tuple(FetchedOffset(index, error_code=error) for index in topic.partitions)
-    return FetchedTopic(topic.name, outcomes, topic.topic_id)
+def _refusal(topic: OffsetFetchRequestTopics, error: ErrorCode) -> OffsetFetchResponseTopics:
+    outcomes = tuple(
+        OffsetFetchResponsePartitions(index, error_code=error, committed_offset=-1)
+        for index in topic.partition_indexes
+    )
+    return OffsetFetchResponseTopics(topic.name, partitions=outcomes, topic_id=topic.topic_id)

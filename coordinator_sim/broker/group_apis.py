@@ -25,35 +25,30 @@ from coordinator_sim.broker.passage import Access, Finish, Passage, answered
 from coordinator_sim.broker.topics import Topics
 from coordinator_sim.broker.zookeeper_offsets import ZooKeeperOffsets
 from coordinator_sim.coordinator.contract import CoordinatorResult, Reply
-from coordinator_sim.protocol.admin_messages import (
-    DeletedGroup,
+from coordinator_sim.messages.delete_groups import (
+    DeletableGroupResult,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
+)
+from coordinator_sim.messages.describe_groups import (
     DescribedGroup,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
-    ListGroupsRequest,
-    ListGroupsResponse,
-    OffsetDeleteRequest,
 )
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from coordinator_sim.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from coordinator_sim.messages.offset_commit import OffsetCommitRequest
+from coordinator_sim.messages.offset_delete import OffsetDeleteRequest
+from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
+from coordinator_sim.messages.requests import GroupRequest, Request, Response
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
+from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.iteration_order import old_scala_set_order
-from coordinator_sim.protocol.messages import (
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    LeaveGroupRequest,
-    LeaveGroupResponse,
-    OffsetCommitRequest,
-    OffsetFetchRequest,
-    RequestContext,
-    SyncGroupRequest,
-    SyncGroupResponse,
-)
 from coordinator_sim.protocol.profiles import Profile
-from coordinator_sim.protocol.requests import GroupRequest, Request, Response
-from coordinator_sim.protocol.transaction_messages import TxnOffsetCommitRequest
 
 _SYNC_NAMES_VERSION: Final = 5
 _OPERATIONS_VERSION: Final = 3
@@ -162,7 +157,7 @@ class GroupApis:
     def _join(self, request: JoinGroupRequest, context: RequestContext) -> Passage:
         error = self._member_error(request.group_id, request.group_instance_id, context)
         if error is not ErrorCode.NONE:
-            return answered(JoinGroupResponse(error_code=error))
+            return answered(JoinGroupResponse(error_code=error, protocol_name=None))
         return Passage(request)
 
     def _sync(self, request: SyncGroupRequest, context: RequestContext) -> Passage:
@@ -265,20 +260,22 @@ class GroupApis:
         """A name given twice counts once; groups that may not be deleted come last."""
         names = tuple(dict.fromkeys(request.groups_names))
         allowed: list[str] = []
-        refused: list[DeletedGroup] = []
+        refused: list[DeletableGroupResult] = []
         for name in names:
             if self._access.allows(context, Operation.DELETE, ResourceType.GROUP, name):
                 allowed.append(name)
             else:
                 error = ErrorCode.GROUP_AUTHORIZATION_FAILED
-                refused.append(DeletedGroup(group_id=name, error_code=error))
+                refused.append(DeletableGroupResult(group_id=name, error_code=error))
         passed = replace(request, groups_names=tuple(allowed))
         if not refused:
             return Passage(passed)
         return Passage(passed, partial(_finish_delete, tuple(refused)))
 
 
-def _finish_delete(refused: tuple[DeletedGroup, ...], response: Response | None) -> Response:
+def _finish_delete(
+    refused: tuple[DeletableGroupResult, ...], response: Response | None
+) -> Response:
     results = cast("DeleteGroupsResponse", response).results
     return DeleteGroupsResponse(results=results + refused)
 

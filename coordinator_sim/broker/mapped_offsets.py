@@ -10,20 +10,25 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from coordinator_sim.protocol.admin_messages import DeletedOffset, DeletedOffsetTopic
+from coordinator_sim.messages.offset_commit import (
+    OffsetCommitRequestTopic,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from coordinator_sim.messages.offset_delete import (
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from coordinator_sim.messages.offset_fetch import (
+    OffsetFetchRequestTopics,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
 from coordinator_sim.protocol.iteration_order import (
     java_hash_order,
     old_scala_set_order,
     topic_partition_hash,
-)
-from coordinator_sim.protocol.messages import (
-    FetchedGroup,
-    FetchedOffset,
-    FetchedTopic,
-    OffsetCommitTopic,
-    OffsetCommitTopicResult,
-    OffsetFetchTopic,
-    PartitionError,
 )
 from coordinator_sim.protocol.offset_maps import (
     OffsetMaps,
@@ -36,8 +41,10 @@ from coordinator_sim.protocol.resources import TopicPartition
 
 
 def requested(
-    maps: OffsetMaps, kept: tuple[OffsetCommitTopic, ...], asked: tuple[OffsetCommitTopic, ...]
-) -> tuple[OffsetCommitTopic, ...]:
+    maps: OffsetMaps,
+    kept: tuple[OffsetCommitRequestTopic, ...],
+    asked: tuple[OffsetCommitRequestTopic, ...],
+) -> tuple[OffsetCommitRequestTopic, ...]:
     """What is kept of a commit with a partition each, in the order of the maps; or as it is.
 
     Args:
@@ -48,64 +55,74 @@ def requested(
     if maps is not OffsetMaps.JAVA:
         return kept
     found = {
-        TopicPartition(topic.name, entry.partition): replace(topic, partitions=(entry,))
+        TopicPartition(topic.name, entry.partition_index): replace(topic, partitions=(entry,))
         for topic in kept
         for entry in topic.partitions
     }
     places = (
-        TopicPartition(topic.name, entry.partition) for topic in asked for entry in topic.partitions
+        TopicPartition(topic.name, entry.partition_index)
+        for topic in asked
+        for entry in topic.partitions
     )
     return tuple(found[place] for place in requested_order(maps, places) if place in found)
 
 
 def answered_commit(
     maps: OffsetMaps,
-    refused: Iterable[OffsetCommitTopicResult],
-    found: Iterable[OffsetCommitTopicResult],
+    refused: Iterable[OffsetCommitResponseTopic],
+    found: Iterable[OffsetCommitResponseTopic],
     *,
     transactional: bool,
-) -> tuple[OffsetCommitTopicResult, ...]:
+) -> tuple[OffsetCommitResponseTopic, ...]:
     """The outcomes of a commit: those refused here and those of the coordinator, together."""
     told = _by_place(found)
     denied = _by_place(refused)
     outcomes = told | denied
-    topics: dict[str, list[PartitionError]] = {}
+    topics: dict[str, list[OffsetCommitResponsePartition]] = {}
     for place in answered_order(maps, told, denied, transactional=transactional):
         topics.setdefault(place.topic, []).append(outcomes[place])
-    return tuple(OffsetCommitTopicResult(name, tuple(errors)) for name, errors in topics.items())
+    return tuple(
+        OffsetCommitResponseTopic(name, partitions=tuple(errors)) for name, errors in topics.items()
+    )
 
 
 def _by_place(
-    topics: Iterable[OffsetCommitTopicResult],
-) -> dict[TopicPartition, PartitionError]:
+    topics: Iterable[OffsetCommitResponseTopic],
+) -> dict[TopicPartition, OffsetCommitResponsePartition]:
     return {
-        TopicPartition(topic.name, outcome.partition): outcome
+        TopicPartition(topic.name, outcome.partition_index): outcome
         for topic in topics
         for outcome in topic.partitions
     }
 
 
 def refused_fetch(
-    maps: OffsetMaps, group: FetchedGroup, wanted: tuple[OffsetFetchTopic, ...] | None
-) -> FetchedGroup:
+    maps: OffsetMaps,
+    group: OffsetFetchResponseGroup,
+    wanted: tuple[OffsetFetchRequestTopics, ...] | None,
+) -> OffsetFetchResponseGroup:
     """A group's error on every partition asked for, as versions 0 and 1 tell it.
 
     Source: OffsetFetchRequest.getErrorResponse, which has a HashMap of partitions.
     """
     places = [
-        TopicPartition(topic.name, index) for topic in wanted or () for index in topic.partitions
+        TopicPartition(topic.name, index)
+        for topic in wanted or ()
+        for index in topic.partition_indexes
     ]
     found = {
-        place: FetchedOffset(place.partition, error_code=group.error_code)
+        place: OffsetFetchResponsePartitions(
+            place.partition, error_code=group.error_code, committed_offset=-1
+        )
         for place in java_hash_order(places, hash_of=topic_partition_hash)
     }
     return _gathered(maps, group, found)
 
 
-def answered_fetch(maps: OffsetMaps, group: FetchedGroup) -> FetchedGroup:
+def answered_fetch(maps: OffsetMaps, group: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
     """The offsets of a group as an answer lists them."""
     found = {
-        TopicPartition(topic.name, offset.partition): offset
+        TopicPartition(topic.name, offset.partition_index): offset
         for topic in group.topics
         for offset in topic.partitions
     }
@@ -116,24 +133,31 @@ def answered_fetch(maps: OffsetMaps, group: FetchedGroup) -> FetchedGroup:
 
 
 def _gathered(
-    maps: OffsetMaps, group: FetchedGroup, found: dict[TopicPartition, FetchedOffset]
-) -> FetchedGroup:
+    maps: OffsetMaps,
+    group: OffsetFetchResponseGroup,
+    found: dict[TopicPartition, OffsetFetchResponsePartitions],
+) -> OffsetFetchResponseGroup:
     """The group with these offsets, topic by topic."""
-    topics: dict[str, list[FetchedOffset]] = {}
+    topics: dict[str, list[OffsetFetchResponsePartitions]] = {}
     for place in by_topic(maps, found):
         topics.setdefault(place.topic, []).append(found[place])
-    told = tuple(FetchedTopic(name, tuple(offsets)) for name, offsets in topics.items())
+    told = tuple(
+        OffsetFetchResponseTopics(name, partitions=tuple(offsets))
+        for name, offsets in topics.items()
+    )
     return replace(group, topics=told)
 
 
-def answered_delete(topics: Iterable[DeletedOffsetTopic]) -> tuple[DeletedOffsetTopic, ...]:
+def answered_delete(
+    topics: Iterable[OffsetDeleteResponseTopic],
+) -> tuple[OffsetDeleteResponseTopic, ...]:
     """The outcomes of an OffsetDelete, refusals first, as an answer lists them."""
     found = {
-        TopicPartition(topic.name, outcome.partition): outcome
+        TopicPartition(topic.name, outcome.partition_index): outcome
         for topic in topics
         for outcome in topic.partitions
     }
-    answered: dict[str, list[DeletedOffset]] = {}
+    answered: dict[str, list[OffsetDeleteResponsePartition]] = {}
     for place in deleted_order(found):
         answered.setdefault(place.topic, []).append(found[place])
-    return tuple(DeletedOffsetTopic(name, tuple(told)) for name, told in answered.items())
+    return tuple(OffsetDeleteResponseTopic(name, tuple(told)) for name, told in answered.items())

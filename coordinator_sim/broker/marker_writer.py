@@ -13,23 +13,20 @@ from coordinator_sim.broker.authorizer import CLUSTER_NAME, Operation, ResourceT
 from coordinator_sim.broker.logs import DataLog
 from coordinator_sim.broker.passage import Access
 from coordinator_sim.coordinator.contract import CoordinatorResult, Reply
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    OffsetCommitTopicResult,
-    PartitionError,
-    RequestContext,
-)
-from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
-from coordinator_sim.protocol.records import EndTransactionMarker, LogBatch
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.protocol.transaction_messages import (
-    CompleteTransaction,
-    MarkerResult,
-    TransactionCompleted,
-    WritableMarker,
+from coordinator_sim.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+from coordinator_sim.protocol.completion import CompleteTransaction, TransactionCompleted
+from coordinator_sim.protocol.context import RequestContext
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
+from coordinator_sim.protocol.records import EndTransactionMarker, LogBatch
+from coordinator_sim.protocol.resources import TopicPartition
 
 _NOT_THERE: Final = frozenset(
     {
@@ -79,17 +76,24 @@ class MarkersUnderWay:
         """All outcomes, producer by producer and topic by topic."""
         return WriteTxnMarkersResponse(
             markers=tuple(
-                MarkerResult(producer_id=producer_id, topics=_by_topic(outcomes))
+                WritableTxnMarkerResult(producer_id=producer_id, topics=_by_topic(outcomes))
                 for producer_id, outcomes in self._found.items()
             )
         )
 
 
-def _by_topic(outcomes: dict[TopicPartition, ErrorCode]) -> tuple[OffsetCommitTopicResult, ...]:
-    topics: dict[str, list[PartitionError]] = {}
+def _by_topic(
+    outcomes: dict[TopicPartition, ErrorCode],
+) -> tuple[WritableTxnMarkerTopicResult, ...]:
+    topics: dict[str, list[WritableTxnMarkerPartitionResult]] = {}
     for place, error in outcomes.items():
-        topics.setdefault(place.topic, []).append(PartitionError(place.partition, error))
-    return tuple(OffsetCommitTopicResult(name, tuple(found)) for name, found in topics.items())
+        topics.setdefault(place.topic, []).append(
+            WritableTxnMarkerPartitionResult(place.partition, error)
+        )
+    return tuple(
+        WritableTxnMarkerTopicResult(name, partitions=tuple(found))
+        for name, found in topics.items()
+    )
 
 
 class MarkerWriter:
@@ -129,10 +133,10 @@ class MarkerWriter:
             return _all_refused(request, context.token, error)
         under_way = MarkersUnderWay(context.token)
         wanted = [
-            (marker, TopicPartition(name, index))
+            (marker, TopicPartition(topic.name, index))
             for marker in request.markers
-            for name, indexes in marker.topics
-            for index in indexes
+            for topic in marker.topics
+            for index in topic.partition_indexes
         ]
         for marker, place in wanted:
             under_way.expect(marker.producer_id, place)
@@ -174,7 +178,7 @@ class MarkerWriter:
     def _write(
         self,
         under_way: MarkersUnderWay,
-        marker: WritableMarker,
+        marker: WritableTxnMarker,
         place: TopicPartition,
         context: RequestContext,
         now_ms: int,
@@ -195,7 +199,7 @@ class MarkerWriter:
     def _ask_coordinator(
         self,
         under_way: MarkersUnderWay,
-        marker: WritableMarker,
+        marker: WritableTxnMarker,
         place: TopicPartition,
         context: RequestContext,
         now_ms: int,
@@ -207,14 +211,16 @@ class MarkerWriter:
             partition=place.partition,
             producer_id=marker.producer_id,
             producer_epoch=marker.producer_epoch,
-            committed=marker.committed,
+            committed=marker.transaction_result,
             coordinator_epoch=marker.coordinator_epoch,
         )
         inner = RequestContext(token=token, api_version=context.api_version)
         return self.pass_on(self._coordinator.complete_transaction(request, inner, now_ms))
 
 
-def _batch(marker: WritableMarker, place: TopicPartition, end_offset: int, now_ms: int) -> LogBatch:
+def _batch(
+    marker: WritableTxnMarker, place: TopicPartition, end_offset: int, now_ms: int
+) -> LogBatch:
     return LogBatch(
         partition=place.partition,
         base_offset=end_offset,
@@ -224,7 +230,7 @@ def _batch(marker: WritableMarker, place: TopicPartition, end_offset: int, now_m
         producer_epoch=marker.producer_epoch,
         transactional=True,
         marker=EndTransactionMarker(
-            committed=marker.committed, coordinator_epoch=marker.coordinator_epoch
+            committed=marker.transaction_result, coordinator_epoch=marker.coordinator_epoch
         ),
     )
 
@@ -234,13 +240,17 @@ def _all_refused(
 ) -> CoordinatorResult:
     """The same error for every partition. Source: WriteTxnMarkersRequest.getErrorResponse."""
     markers = tuple(
-        MarkerResult(
+        WritableTxnMarkerResult(
             producer_id=marker.producer_id,
             topics=tuple(
-                OffsetCommitTopicResult(
-                    name, tuple(PartitionError(index, error) for index in indexes)
+                WritableTxnMarkerTopicResult(
+                    topic.name,
+                    tuple(
+                        WritableTxnMarkerPartitionResult(index, error)
+                        for index in topic.partition_indexes
+                    ),
                 )
-                for name, indexes in marker.topics
+                for topic in marker.topics
             ),
         )
         for marker in request.markers

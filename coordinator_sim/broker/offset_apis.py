@@ -17,38 +17,39 @@ from msgspec.structs import replace
 from coordinator_sim.broker.authorizer import Operation, ResourceType
 from coordinator_sim.broker.mapped_offsets import answered_commit, answered_delete, requested
 from coordinator_sim.broker.passage import Access, Passage, answered
-from coordinator_sim.broker.topics import ZERO_TOPIC_ID, Topics
+from coordinator_sim.broker.topics import Topics
 from coordinator_sim.broker.zookeeper_offsets import ZooKeeperOffsets
-from coordinator_sim.protocol.admin_messages import (
-    DeletedOffset,
-    DeletedOffsetTopic,
-    OffsetDeleteRequest,
-    OffsetDeleteResponse,
-    OffsetDeleteTopic,
-)
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
+from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
+    OffsetCommitRequestTopic,
     OffsetCommitResponse,
-    OffsetCommitTopic,
-    OffsetCommitTopicResult,
-    PartitionError,
-    RequestContext,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
 )
-from coordinator_sim.protocol.offset_maps import OffsetMaps
-from coordinator_sim.protocol.profiles import Profile
-from coordinator_sim.protocol.requests import Response
-from coordinator_sim.protocol.transaction_messages import (
+from coordinator_sim.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from coordinator_sim.messages.requests import Response
+from coordinator_sim.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
+from coordinator_sim.protocol.context import RequestContext
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.offset_maps import OffsetMaps
+from coordinator_sim.protocol.profiles import Profile
 
 COMMIT_TOPIC_IDS: Final = 10
 """OffsetCommit and OffsetFetch name topics by id from this version on."""
 _TXN_TOPIC_IDS: Final = 6
 _LOADING_UNDERSTOOD: Final = 2
 
-Refused = list[OffsetCommitTopicResult]
+Refused = list[OffsetCommitResponseTopic]
 """What is not handed to the coordinator, in the order of the request; a topic may stand twice."""
 
 
@@ -91,7 +92,7 @@ class OffsetApis:
     def _commit_of_old(
         self,
         request: OffsetCommitRequest,
-        topics: tuple[OffsetCommitTopic, ...],
+        topics: tuple[OffsetCommitRequestTopic, ...],
         refused: Refused,
     ) -> Response:
         """Version 0: ZooKeeper keeps the offsets; without one the request is refused whole.
@@ -128,14 +129,14 @@ class OffsetApis:
         if not self._access.allows(context, Operation.DELETE, ResourceType.GROUP, group_id):
             error = ErrorCode.GROUP_AUTHORIZATION_FAILED
             return answered(OffsetDeleteResponse(error_code=error))
-        kept: list[OffsetDeleteTopic] = []
-        refused: list[DeletedOffsetTopic] = []
+        kept: list[OffsetDeleteRequestTopic] = []
+        refused: list[OffsetDeleteResponseTopic] = []
         for topic in request.topics:
             good, bad = self._part_deletions(topic, context)
             if bad:
-                refused.append(DeletedOffsetTopic(topic.name, bad))
+                refused.append(OffsetDeleteResponseTopic(topic.name, bad))
             if good:
-                kept.append(OffsetDeleteTopic(topic.name, good))
+                kept.append(OffsetDeleteRequestTopic(topic.name, good))
         return Passage(
             replace(request, topics=tuple(kept)),
             partial(_merge_delete, self._profile.offset_maps, refused),
@@ -162,10 +163,10 @@ class OffsetApis:
         return ErrorCode.NONE
 
     def _check(
-        self, topics: Iterable[OffsetCommitTopic], context: RequestContext, *, by_id: bool
-    ) -> tuple[tuple[OffsetCommitTopic, ...], Refused]:
+        self, topics: Iterable[OffsetCommitRequestTopic], context: RequestContext, *, by_id: bool
+    ) -> tuple[tuple[OffsetCommitRequestTopic, ...], Refused]:
         """Part the topics into what the coordinator is to see and what is refused."""
-        kept: list[OffsetCommitTopic] = []
+        kept: list[OffsetCommitRequestTopic] = []
         refused: Refused = []
         for asked in topics:
             topic = self._named(asked) if by_id else asked
@@ -177,41 +178,46 @@ class OffsetApis:
                 continue
             known = self._partitions(topic.name)
             missing = [
-                p for p in topic.partitions if known is not None and p.partition not in known
+                p for p in topic.partitions if known is not None and p.partition_index not in known
             ]
             if missing and known is not None:
                 bad = replace(topic, partitions=tuple(missing))
                 refused.append(_refusal(bad, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-                good = tuple(p for p in topic.partitions if p.partition in known)
+                good = tuple(p for p in topic.partitions if p.partition_index in known)
                 topic = replace(topic, partitions=good)
             if topic.partitions:
                 kept.append(self._with_id(topic))
         return tuple(kept), refused
 
-    def _named(self, topic: OffsetCommitTopic) -> OffsetCommitTopic:
+    def _named(self, topic: OffsetCommitRequestTopic) -> OffsetCommitRequestTopic:
         """The topic with the name that its id has, if any."""
         name = self._topics.name_of(topic.topic_id)
         return topic if name is None else replace(topic, name=name)
 
-    def _with_id(self, topic: OffsetCommitTopic) -> OffsetCommitTopic:
+    def _with_id(self, topic: OffsetCommitRequestTopic) -> OffsetCommitRequestTopic:
         topic_id = self._topics.id_of(topic.name)
         if topic_id is None:
             return topic
-        return OffsetCommitTopic(topic.name, topic.partitions, topic_id)
+        return OffsetCommitRequestTopic(topic.name, partitions=topic.partitions, topic_id=topic_id)
 
     def _part_deletions(
-        self, topic: OffsetDeleteTopic, context: RequestContext
-    ) -> tuple[tuple[int, ...], tuple[DeletedOffset, ...]]:
+        self, topic: OffsetDeleteRequestTopic, context: RequestContext
+    ) -> tuple[tuple[OffsetDeleteRequestPartition, ...], tuple[OffsetDeleteResponsePartition, ...]]:
         """The partitions of a topic that exist, and the outcomes of the others."""
         error = self._topic_error(topic.name, context)
         if error is not ErrorCode.NONE:
-            return (), tuple(DeletedOffset(index, error) for index in topic.partitions)
+            return (), tuple(
+                OffsetDeleteResponsePartition(each.partition_index, error)
+                for each in topic.partitions
+            )
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         known = self._partitions(topic.name)
-        exists = [known is None or index in known for index in topic.partitions]
+        exists = [known is None or each.partition_index in known for each in topic.partitions]
         good = tuple(p for p, known in zip(topic.partitions, exists, strict=True) if known)
         bad = (p for p, known in zip(topic.partitions, exists, strict=True) if not known)
-        return good, tuple(DeletedOffset(index, unknown) for index in bad)
+        return good, tuple(
+            OffsetDeleteResponsePartition(each.partition_index, unknown) for each in bad
+        )
 
     def _topic_error(self, name: str, context: RequestContext) -> ErrorCode:
         """Why no partition of a topic may be touched."""
@@ -235,28 +241,30 @@ class OffsetApis:
 
 
 def _all_refused(
-    topics: Iterable[OffsetCommitTopic], error: ErrorCode
-) -> tuple[OffsetCommitTopicResult, ...]:
+    topics: Iterable[OffsetCommitRequestTopic], error: ErrorCode
+) -> tuple[OffsetCommitResponseTopic, ...]:
     """The same error for every partition of a request."""
     return tuple(_refusal(topic, error) for topic in topics)
 
 
-def _refusal(topic: OffsetCommitTopic, error: ErrorCode) -> OffsetCommitTopicResult:
-    outcomes = tuple(PartitionError(p.partition, error) for p in topic.partitions)
-    return OffsetCommitTopicResult(topic.name, outcomes, topic.topic_id)
+def _refusal(topic: OffsetCommitRequestTopic, error: ErrorCode) -> OffsetCommitResponseTopic:
+    outcomes = tuple(
+        OffsetCommitResponsePartition(p.partition_index, error) for p in topic.partitions
+    )
+    return OffsetCommitResponseTopic(topic.name, partitions=outcomes, topic_id=topic.topic_id)
 
 
-def _key(name: str, topic_id: bytes | None, *, by_id: bool) -> str | bytes:
-    return (topic_id or ZERO_TOPIC_ID) if by_id else name
+def _key(name: str, topic_id: bytes, *, by_id: bool) -> str | bytes:
+    return topic_id if by_id else name
 
 
 def _merge(
-    refused: Refused, topics: Iterable[OffsetCommitTopicResult], *, by_id: bool
-) -> tuple[OffsetCommitTopicResult, ...]:
+    refused: Refused, topics: Iterable[OffsetCommitResponseTopic], *, by_id: bool
+) -> tuple[OffsetCommitResponseTopic, ...]:
     """The refusals, then the coordinator's outcomes, topic by topic."""
     if not refused:
         return tuple(topics)
-    found: dict[str | bytes, list[OffsetCommitTopicResult]] = {}
+    found: dict[str | bytes, list[OffsetCommitResponseTopic]] = {}
     for topic in (*refused, *topics):
         found.setdefault(_key(topic.name, topic.topic_id, by_id=by_id), []).append(topic)
     return tuple(
@@ -299,14 +307,16 @@ def _merge_txn_commit(
     return TxnOffsetCommitResponse(topics=merged)
 
 
-def _without_loading(outcome: PartitionError) -> PartitionError:
+def _without_loading(outcome: OffsetCommitResponsePartition) -> OffsetCommitResponsePartition:
     if outcome.error_code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-        return PartitionError(outcome.partition, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return OffsetCommitResponsePartition(
+            outcome.partition_index, ErrorCode.COORDINATOR_NOT_AVAILABLE
+        )
     return outcome
 
 
 def _merge_delete(
-    maps: OffsetMaps, refused: list[DeletedOffsetTopic], response: Response | None
+    maps: OffsetMaps, refused: list[OffsetDeleteResponseTopic], response: Response | None
 ) -> Response:
     """The refusals, then the outcomes; an error of the group takes the place of everything."""
     answer = cast("OffsetDeleteResponse", response)
@@ -316,9 +326,9 @@ def _merge_delete(
         return OffsetDeleteResponse(topics=answered_delete((*refused, *answer.topics)))
     if not refused:
         return answer
-    found: dict[str, list[DeletedOffset]] = {}
+    found: dict[str, list[OffsetDeleteResponsePartition]] = {}
     for topic in (*refused, *answer.topics):
         found.setdefault(topic.name, []).extend(topic.partitions)
     return OffsetDeleteResponse(
-        topics=tuple(DeletedOffsetTopic(name, tuple(told)) for name, told in found.items())
+        topics=tuple(OffsetDeleteResponseTopic(name, tuple(told)) for name, told in found.items())
     )

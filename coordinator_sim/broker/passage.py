@@ -11,8 +11,8 @@ from coordinator_sim.broker.authorizer import (
     ResourceType,
     operation_bits,
 )
-from coordinator_sim.protocol.messages import RequestContext
-from coordinator_sim.protocol.requests import GroupRequest, Response
+from coordinator_sim.messages.requests import GroupRequest, Response
+from coordinator_sim.protocol.context import RequestContext
 
 Finish = Callable[[Response | None], Response]
 """Makes the answer of a request out of the coordinator's, None if the coordinator was not asked."""

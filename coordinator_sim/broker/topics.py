@@ -1,12 +1,8 @@
 """The topics that a broker knows by name and by id, as its metadata tells them."""
 
 from hashlib import sha256
-from typing import Final
 
 from msgspec import Struct
-
-ZERO_TOPIC_ID: Final = bytes(16)
-"""The id of no topic."""
 
 
 class Topic(Struct, frozen=True):

@@ -14,10 +14,11 @@ from typing import Final
 
 from coordinator_sim.broker.logs import OffsetsLogs
 from coordinator_sim.coordinator.txn_validation import verification_error
+from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
+from coordinator_sim.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
 from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.protocol.transaction_messages import TxnOffsetCommitRequest, WritableMarker
 
 _ADDS_PARTITION: Final = 5
 _RETRIED: Final = frozenset(
@@ -95,7 +96,7 @@ class TransactionCoordinator:
         known.state = TransactionState.EMPTY
         return ErrorCode.NONE, known.producer_id, known.producer_epoch
 
-    def fence_ongoing(self, transactional_id: str) -> WritableMarker | None:
+    def fence_ongoing(self, transactional_id: str) -> WritableTxnMarker | None:
         """Fence the producer of an open transaction and abort it; the marker to write, if any.
 
         Source: TransactionCoordinator.handleInitProducerId, where a transaction is ongoing.
@@ -152,7 +153,7 @@ class TransactionCoordinator:
 
     def end(
         self, transactional_id: str, producer_id: int, producer_epoch: int, *, committed: bool
-    ) -> tuple[ErrorCode, WritableMarker | None]:
+    ) -> tuple[ErrorCode, WritableTxnMarker | None]:
         """Commit or abort: an error, or NONE with the marker to write, if there is one to write.
 
         A request that is repeated after its transaction ended is NONE without a marker.
@@ -179,7 +180,7 @@ class TransactionCoordinator:
 
     def markers_written(
         self, transactional_id: str, outcomes: dict[TopicPartition, ErrorCode]
-    ) -> WritableMarker | None:
+    ) -> WritableTxnMarker | None:
         """Take the outcomes of markers; the marker to write again, None when all are through."""
         transaction = self._transactions[transactional_id]
         if transaction.state not in _PREPARED:
@@ -217,16 +218,18 @@ class TransactionCoordinator:
             return ErrorCode.CONCURRENT_TRANSACTIONS, None
         return ErrorCode.NONE, transaction
 
-    def _marker(self, transaction: Transaction) -> WritableMarker:
+    def _marker(self, transaction: Transaction) -> WritableTxnMarker:
         """The marker for the partitions that still take part."""
         topics: dict[str, list[int]] = {}
         for place in transaction.partitions:
             topics.setdefault(place.topic, []).append(place.partition)
-        return WritableMarker(
+        return WritableTxnMarker(
             producer_id=transaction.producer_id,
             producer_epoch=transaction.producer_epoch,
-            committed=transaction.state is TransactionState.PREPARE_COMMIT,
-            topics=tuple((name, tuple(indexes)) for name, indexes in topics.items()),
+            transaction_result=transaction.state is TransactionState.PREPARE_COMMIT,
+            topics=tuple(
+                WritableTxnMarkerTopic(name, tuple(indexes)) for name, indexes in topics.items()
+            ),
         )
 
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 from coordinator_sim.broker.topics import Topic, Topics, topic_id_for
 from coordinator_sim.errors import ScenarioError
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
+from coordinator_sim.protocol.cluster_view import (
     MetadataRequest,
     MetadataResponse,
     Node,
     PartitionMetadata,
     TopicMetadata,
 )
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
 
 NO_LEADER = -1

@@ -15,13 +15,13 @@ from typing import Final
 
 from coordinator_sim.coordinator.offset_records import java_length
 from coordinator_sim.coordinator.refusals import outcomes_by_topic
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    FetchedOffset,
-    OffsetCommitPartition,
-    OffsetCommitTopic,
-    OffsetCommitTopicResult,
+from coordinator_sim.messages.offset_commit import (
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponseTopic,
 )
+from coordinator_sim.messages.offset_fetch import OffsetFetchResponsePartitions
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.offset_maps import asked_order
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.resources import TopicPartition
@@ -75,11 +75,11 @@ class ZooKeeperOffsets:
         self._write = partial(put_node, self._nodes) if write is None else write
 
     def commit(
-        self, group_id: str, topics: tuple[OffsetCommitTopic, ...], profile: Profile
-    ) -> tuple[OffsetCommitTopicResult, ...]:
+        self, group_id: str, topics: tuple[OffsetCommitRequestTopic, ...], profile: Profile
+    ) -> tuple[OffsetCommitResponseTopic, ...]:
         """Keep offsets of topics that exist; a partition named twice is kept as named last."""
         asked = {
-            TopicPartition(topic.name, entry.partition): entry
+            TopicPartition(topic.name, entry.partition_index): entry
             for topic in topics
             for entry in topic.partitions
         }
@@ -89,33 +89,41 @@ class ZooKeeperOffsets:
         )
 
     def _commit_one(
-        self, group_id: str, place: TopicPartition, entry: OffsetCommitPartition, profile: Profile
+        self,
+        group_id: str,
+        place: TopicPartition,
+        entry: OffsetCommitRequestPartition,
+        profile: Profile,
     ) -> ErrorCode:
-        if java_length(entry.metadata or "") > self._metadata_limit:
+        if java_length(entry.committed_metadata or "") > self._metadata_limit:
             return ErrorCode.OFFSET_METADATA_TOO_LARGE
         path = offset_path(group_id, place.topic, place.partition)
         if not _is_path(path, profile):
             return ErrorCode.UNKNOWN_SERVER_ERROR
         try:
-            self._write(path, str(entry.offset))
+            self._write(path, str(entry.committed_offset))
         except OSError:
             # As for any failure of ZooKeeper. Source: Errors.forException.
             return ErrorCode.UNKNOWN_SERVER_ERROR
         return ErrorCode.NONE
 
-    def fetch(self, group_id: str, place: TopicPartition, profile: Profile) -> FetchedOffset:
+    def fetch(
+        self, group_id: str, place: TopicPartition, profile: Profile
+    ) -> OffsetFetchResponsePartitions:
         """The offset of a partition of a topic that exists; none is an unknown partition."""
         path = offset_path(group_id, place.topic, place.partition)
         if not _is_path(path, profile):
-            return FetchedOffset(place.partition, error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+            return OffsetFetchResponsePartitions(
+                place.partition, error_code=ErrorCode.UNKNOWN_SERVER_ERROR, committed_offset=-1
+            )
         data = self._nodes.get(path)
         if data is not None:
-            return FetchedOffset(place.partition, int(data))
+            return OffsetFetchResponsePartitions(place.partition, int(data))
         error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if profile.uses_zkclient and path in self._nodes:
             # QUIRK: a node without data is no number to 0.10.2, which a later Kafka takes for none.
             error = ErrorCode.UNKNOWN_SERVER_ERROR
-        return FetchedOffset(place.partition, error_code=error)
+        return OffsetFetchResponsePartitions(place.partition, error_code=error, committed_offset=-1)
 
 
 def _is_path(path: str, profile: Profile) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from coordinator_sim.live.consumer import ConsumerOptions
     from coordinator_sim.live.driver import PortLoop
     from coordinator_sim.live.records import RecordReader
-    from coordinator_sim.protocol.messages import Node
+    from coordinator_sim.protocol.cluster_view import Node
 
     MakeMember = Callable[[Narrator], PortLoop]
 
@@ -247,8 +247,8 @@ def parse_bootstrap(text: str) -> "tuple[Node, ...]":
     Raises:
         ConfigError: no address, or one without a sound port.
     """
+    from coordinator_sim.protocol.cluster_view import Node
     from coordinator_sim.protocol.java_numbers import java_int
-    from coordinator_sim.protocol.messages import Node
 
     nodes = []
     for number, address in enumerate(filter(None, (each.strip() for each in text.split(","))), 1):

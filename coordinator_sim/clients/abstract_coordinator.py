@@ -20,18 +20,18 @@ from coordinator_sim.clients.join_group import MAX_REASON_LENGTH, JoinGroup
 from coordinator_sim.clients.network import FOREVER, PendingRequest, RequestKind
 from coordinator_sim.clients.port_core import AppCall, Wait
 from coordinator_sim.errors import InvariantViolation
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    FindCoordinatorResponse,
-    HeartbeatResponse,
-    JoinGroupResponse,
+from coordinator_sim.messages.find_coordinator import FindCoordinatorResponse
+from coordinator_sim.messages.heartbeat import HeartbeatResponse
+from coordinator_sim.messages.join_group import JoinGroupResponse
+from coordinator_sim.messages.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
-    LeavingMember,
-    MetadataResponse,
-    SyncGroupResponse,
+    MemberIdentity,
 )
-from coordinator_sim.protocol.requests import Response
+from coordinator_sim.messages.requests import Response
+from coordinator_sim.messages.sync_group import SyncGroupResponse
+from coordinator_sim.protocol.cluster_view import MetadataResponse
+from coordinator_sim.protocol.errors import ErrorCode
 
 
 class AbstractCoordinator(JoinGroup):
@@ -64,7 +64,7 @@ class AbstractCoordinator(JoinGroup):
             and self._state is not MemberState.UNJOINED
             and self._generation.member_id
         ):
-            leaver = LeavingMember(
+            leaver = MemberIdentity(
                 member_id=self._generation.member_id, reason=reason[:MAX_REASON_LENGTH]
             )
             request = LeaveGroupRequest(group_id=self._group_id, members=(leaver,))

@@ -28,7 +28,7 @@ from coordinator_sim.clients.network import (
 )
 from coordinator_sim.clients.port_core import AppCall
 from coordinator_sim.errors import InvariantViolation
-from coordinator_sim.protocol.requests import Response
+from coordinator_sim.messages.requests import Response
 from coordinator_sim.protocol.resources import TopicPartition
 
 

@@ -15,15 +15,10 @@ from coordinator_sim.clients.effects import COORDINATOR_NODE_OFFSET, Effect, Res
 from coordinator_sim.clients.generation import Generation
 from coordinator_sim.clients.network import Future, NetworkClient, PendingRequest, RequestKind
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.protocol.messages import (
-    NO_GENERATION_ID,
-    UNKNOWN_MEMBER_ID,
-    JoinGroupResponse,
-    MetadataRequest,
-    MetadataResponse,
-    Node,
-)
-from coordinator_sim.protocol.requests import Request
+from coordinator_sim.messages.join_group import JoinGroupResponse
+from coordinator_sim.messages.requests import Request
+from coordinator_sim.protocol.cluster_view import MetadataRequest, MetadataResponse, Node
+from coordinator_sim.protocol.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.consumer_protocol import decode_subscription
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from coordinator_sim.clients.network import FOREVER
+from coordinator_sim.protocol.cluster_view import MetadataResponse, Node, TopicMetadata
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import MetadataResponse, Node, TopicMetadata
 
 _STALE_TOPIC_ERRORS: Final = (
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,

@@ -20,8 +20,8 @@ from coordinator_sim.clients.exceptions import ILLEGAL_STATE, SCHEMA
 from coordinator_sim.clients.network import FOREVER, Future
 from coordinator_sim.clients.port_core import Continuation, Wait
 from coordinator_sim.errors import ConfigError, WireFormatError
+from coordinator_sim.messages.join_group import JoinGroupResponse
 from coordinator_sim.protocol.embedded import ConsumerAssignment
-from coordinator_sim.protocol.messages import JoinGroupResponse
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.consumer_protocol import decode_subscription, encode_assignment
 

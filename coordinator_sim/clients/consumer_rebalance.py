@@ -14,12 +14,9 @@ from coordinator_sim.clients.generation import Generation
 from coordinator_sim.clients.network import FOREVER, Future
 from coordinator_sim.clients.positions import ConsumerPositions
 from coordinator_sim.errors import WireFormatError
+from coordinator_sim.messages.join_group import JoinGroupRequestProtocol
+from coordinator_sim.protocol.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
 from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
-from coordinator_sim.protocol.messages import (
-    NO_GENERATION_ID,
-    UNKNOWN_MEMBER_ID,
-    JoinGroupProtocol,
-)
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.consumer_protocol import decode_assignment, encode_subscription
 
@@ -61,11 +58,11 @@ class ConsumerRebalance(ConsumerPositions):
             return True
         return super()._rejoin_needed_or_pending()
 
-    def _join_metadata(self, now_ms: int) -> tuple[JoinGroupProtocol, ...]:  # noqa: ARG002 - hook
+    def _join_metadata(self, now_ms: int) -> tuple[JoinGroupRequestProtocol, ...]:  # noqa: ARG002 - hook
         topics = self._joined_subscription = self._subscriptions.topics
         rack = self._consumer_config.client_rack
         return tuple(
-            JoinGroupProtocol(
+            JoinGroupRequestProtocol(
                 assignor.name,
                 encode_subscription(
                     Subscription(

@@ -13,8 +13,8 @@ from coordinator_sim.clients.exceptions import exception_name
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.clients.offset_commits import OffsetCommits
 from coordinator_sim.clients.subscription_state import SubscriptionState
+from coordinator_sim.protocol.cluster_view import MetadataResponse
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import MetadataResponse
 from coordinator_sim.protocol.resources import TopicPartition
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from coordinator_sim.clients.effects import Effects
-from coordinator_sim.protocol.requests import Response
+from coordinator_sim.messages.requests import Response
 from coordinator_sim.protocol.resources import TopicPartition
 
 

@@ -17,12 +17,12 @@ from coordinator_sim.clients.exceptions import (
 )
 from coordinator_sim.clients.network import FOREVER, Future, PendingRequest, RequestKind
 from coordinator_sim.clients.port_core import PortCore, Wait
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
+from coordinator_sim.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
-    Node,
 )
+from coordinator_sim.protocol.cluster_view import Node
+from coordinator_sim.protocol.errors import ErrorCode
 
 ReadyContinuation = Callable[[bool, int], None]
 
@@ -97,7 +97,7 @@ class Discovery(PortCore):
         node_id = self._net.least_loaded(self._metadata.nodes, now_ms)
         if node_id is None:
             return Future(done=True, error=NO_AVAILABLE_BROKERS)
-        request = FindCoordinatorRequest(keys=(self._group_id,))
+        request = FindCoordinatorRequest(coordinator_keys=(self._group_id,))
         self._lookup = self._request(RequestKind.LOOKUP, node_id, request, now_ms)
         return self._lookup
 

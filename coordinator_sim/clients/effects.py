@@ -8,7 +8,7 @@ from enum import Enum, unique
 from msgspec import Struct
 
 from coordinator_sim.clients.config import OffsetReset
-from coordinator_sim.protocol.requests import Request
+from coordinator_sim.messages.requests import Request
 from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition
 
 COORDINATOR_NODE_OFFSET = 2_147_483_647

@@ -24,17 +24,19 @@ from coordinator_sim.clients.generation import Generation, MemberState
 from coordinator_sim.clients.heartbeat_thread import HeartbeatThread
 from coordinator_sim.clients.network import Future, PendingRequest, RequestKind
 from coordinator_sim.clients.port_core import Wait
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    NO_GENERATION_ID,
-    JoinGroupProtocol,
+from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
+    JoinGroupRequestProtocol,
     JoinGroupResponse,
-    Node,
-    SyncGroupAssignment,
+)
+from coordinator_sim.messages.sync_group import (
     SyncGroupRequest,
+    SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
+from coordinator_sim.protocol.cluster_view import Node
+from coordinator_sim.protocol.context import NO_GENERATION_ID
+from coordinator_sim.protocol.errors import ErrorCode
 
 MAX_REASON_LENGTH: Final = 255
 """What JoinGroup and LeaveGroup carry of a reason (JoinGroupRequest.maybeTruncateReason)."""
@@ -282,7 +284,7 @@ class JoinGroup(HeartbeatThread):
             group_instance_id=self._config.group_instance_id,
             protocol_type=self.protocol_type,
             protocol_name=generation.protocol_name,
-            assignments=tuple(SyncGroupAssignment(m, a) for m, a in assignments.items()),
+            assignments=tuple(SyncGroupRequestAssignment(m, a) for m, a in assignments.items()),
         )
         pending = PendingRequest(
             RequestKind.SYNC, node_id, request, generation=generation, future=future
@@ -343,7 +345,7 @@ class JoinGroup(HeartbeatThread):
         """`consumer` or `connect`."""
 
     @abstractmethod
-    def _join_metadata(self, now_ms: int) -> tuple[JoinGroupProtocol, ...]:
+    def _join_metadata(self, now_ms: int) -> tuple[JoinGroupRequestProtocol, ...]:
         """The protocols to offer, most preferred first."""
 
     @abstractmethod

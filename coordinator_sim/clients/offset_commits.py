@@ -25,20 +25,22 @@ from coordinator_sim.clients.exceptions import (
 from coordinator_sim.clients.generation import NO_GENERATION, Generation, MemberState
 from coordinator_sim.clients.network import Future, PendingRequest, RequestKind
 from coordinator_sim.clients.port_core import Continuation, Wait
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    FetchedGroup,
-    FindCoordinatorResponse,
-    OffsetCommitPartition,
+from coordinator_sim.messages.find_coordinator import FindCoordinatorResponse
+from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
     OffsetCommitResponse,
-    OffsetCommitTopic,
-    OffsetFetchGroup,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-    OffsetFetchTopic,
 )
-from coordinator_sim.protocol.requests import Response
+from coordinator_sim.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+)
+from coordinator_sim.messages.requests import Response
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import TopicPartition
 
 _REBALANCING: Final = (MemberState.PREPARING_REBALANCE, MemberState.COMPLETING_REBALANCE)
@@ -285,14 +287,16 @@ class OffsetCommits(AbstractCoordinator):
     def _offset_commit_request(
         self, offsets: Mapping[TopicPartition, int], generation: Generation
     ) -> OffsetCommitRequest:
-        by_topic: dict[str, list[OffsetCommitPartition]] = {}
+        by_topic: dict[str, list[OffsetCommitRequestPartition]] = {}
         for (topic, partition), offset in offsets.items():
-            by_topic.setdefault(topic, []).append(OffsetCommitPartition(partition, offset))
+            by_topic.setdefault(topic, []).append(OffsetCommitRequestPartition(partition, offset))
         grouped = self._is_group_subscribed()
         return OffsetCommitRequest(
             group_id=self._group_id,
-            topics=tuple(OffsetCommitTopic(t, tuple(ps)) for t, ps in by_topic.items()),
-            generation_id=generation.generation_id,
+            topics=tuple(
+                OffsetCommitRequestTopic(t, partitions=tuple(ps)) for t, ps in by_topic.items()
+            ),
+            generation_id_or_member_epoch=generation.generation_id,
             member_id=generation.member_id,
             group_instance_id=self._config.group_instance_id if grouped else None,
         )
@@ -367,9 +371,13 @@ class OffsetCommits(AbstractCoordinator):
         by_topic: dict[str, list[int]] = {}
         for topic, partition in partitions:
             by_topic.setdefault(topic, []).append(partition)
-        wanted = tuple(OffsetFetchTopic(topic, tuple(ps)) for topic, ps in by_topic.items())
+        wanted = tuple(
+            OffsetFetchRequestTopics(topic, partition_indexes=tuple(ps))
+            for topic, ps in by_topic.items()
+        )
         request = OffsetFetchRequest(
-            groups=(OffsetFetchGroup(group_id=self._group_id, topics=wanted),), require_stable=True
+            groups=(OffsetFetchRequestGroup(group_id=self._group_id, topics=wanted),),
+            require_stable=True,
         )
         pending = PendingRequest(
             RequestKind.OFFSET_FETCH, node_id, request, generation=self._generation, future=future
@@ -394,14 +402,16 @@ class OffsetCommits(AbstractCoordinator):
             return
         self._on_fetched_offsets(pending.future, group)
 
-    def _on_fetched_offsets(self, future: Future, group: FetchedGroup) -> None:
+    def _on_fetched_offsets(self, future: Future, group: OffsetFetchResponseGroup) -> None:
         offsets: dict[TopicPartition, int] = {}
         denied = unstable = False
         for topic in group.topics:
             for fetched in topic.partitions:
                 match fetched.error_code:
                     case ErrorCode.NONE:
-                        offsets[TopicPartition(topic.name, fetched.partition)] = fetched.offset
+                        offsets[TopicPartition(topic.name, fetched.partition_index)] = (
+                            fetched.committed_offset
+                        )
                     case ErrorCode.TOPIC_AUTHORIZATION_FAILED:
                         denied = True
                     case ErrorCode.UNSTABLE_OFFSET_COMMIT:

@@ -41,8 +41,8 @@ from coordinator_sim.clients.network import (
     RequestKind,
 )
 from coordinator_sim.errors import InvariantViolation
-from coordinator_sim.protocol.messages import MetadataRequest, MetadataResponse, Node
-from coordinator_sim.protocol.requests import Request, Response
+from coordinator_sim.messages.requests import Request, Response
+from coordinator_sim.protocol.cluster_view import MetadataRequest, MetadataResponse, Node
 from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition
 
 NOTIFICATION_TOKEN: Final = -1

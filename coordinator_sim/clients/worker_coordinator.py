@@ -24,14 +24,10 @@ from coordinator_sim.clients.network import FOREVER, Future
 from coordinator_sim.clients.port_core import NOTIFICATION_TOKEN, AppCall, Wait
 from coordinator_sim.clients.worker_leader import LeadershipRound, LeaderState, lead
 from coordinator_sim.errors import WireFormatError
+from coordinator_sim.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
+from coordinator_sim.protocol.cluster_view import Node
+from coordinator_sim.protocol.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
 from coordinator_sim.protocol.embedded import ConnectAssignment, ConnectError, WorkerMetadata
-from coordinator_sim.protocol.messages import (
-    NO_GENERATION_ID,
-    UNKNOWN_MEMBER_ID,
-    JoinGroupProtocol,
-    JoinGroupResponse,
-    Node,
-)
 from coordinator_sim.protocol.resources import ConnectorTaskId
 from coordinator_sim.wire.connect_protocol import (
     decode_connect_assignment,
@@ -257,12 +253,12 @@ class WorkerCoordinator(AbstractCoordinator):
             or self._rejoin_requested
         )
 
-    def _join_metadata(self, now_ms: int) -> tuple[JoinGroupProtocol, ...]:  # noqa: ARG002 - hook
+    def _join_metadata(self, now_ms: int) -> tuple[JoinGroupRequestProtocol, ...]:  # noqa: ARG002 - hook
         """Every protocol up to the configured one, the newest first."""
         self._config_snapshot = self._fresh_snapshot()
         offered = range(self._worker_config.connect_protocol, _EAGER - 1, -1)
         return tuple(
-            JoinGroupProtocol(
+            JoinGroupRequestProtocol(
                 ConnectProtocolCompatibility(version).protocol_name,
                 encode_worker_metadata(
                     WorkerMetadata(

@@ -7,14 +7,14 @@ Source: kafka trunk, ClassicGroup.validateOffsetCommit; kafka 3.9, GroupCoordina
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.coordinator.sessions import start_session
+from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
-from coordinator_sim.protocol.messages import OffsetCommitRequest
 from coordinator_sim.protocol.states import AWAITING_SYNC, DEAD, EMPTY
 
 
 def validate_commit(runtime: Runtime, request: OffsetCommitRequest, group: Group) -> ErrorCode:
     """Check the member, and restart its session. Source: ClassicGroup.validateOffsetCommit."""
-    generation_id, profile = request.generation_id, runtime.profile
+    generation_id, profile = request.generation_id_or_member_epoch, runtime.profile
     if group.state is DEAD:
         is_unknown = profile.dead_group_is_unknown
         return ErrorCode.UNKNOWN_MEMBER_ID if is_unknown else ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -28,7 +28,7 @@ def validate_commit(runtime: Runtime, request: OffsetCommitRequest, group: Group
 
 
 def _validate_member(runtime: Runtime, group: Group, request: OffsetCommitRequest) -> ErrorCode:
-    generation_id = request.generation_id
+    generation_id = request.generation_id_or_member_epoch
     instance_id = request.group_instance_id
     if generation_id < 0 and not request.member_id and instance_id is None:
         return ErrorCode.UNKNOWN_MEMBER_ID

@@ -48,33 +48,22 @@ from coordinator_sim.coordinator.scala_expiry import start_expiry
 from coordinator_sim.coordinator.tracing import trace_request, trace_stale_resignation
 from coordinator_sim.coordinator.txn_validation import verify
 from coordinator_sim.errors import OperationAborted
-from coordinator_sim.protocol.admin_messages import (
-    DeleteGroupsRequest,
-    DescribeGroupsRequest,
-    ListGroupsRequest,
-)
+from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
+from coordinator_sim.messages.describe_groups import DescribeGroupsRequest
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from coordinator_sim.messages.leave_group import LeaveGroupRequest
+from coordinator_sim.messages.list_groups import ListGroupsRequest
+from coordinator_sim.messages.offset_commit import OffsetCommitRequest
+from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
+from coordinator_sim.messages.requests import GroupRequest, OneGroupRequest
+from coordinator_sim.messages.sync_group import SyncGroupRequest
+from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
+from coordinator_sim.protocol.completion import CompleteTransaction
+from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
-from coordinator_sim.protocol.messages import (
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    LeaveGroupRequest,
-    OffsetCommitRequest,
-    OffsetFetchRequest,
-    RequestContext,
-    SyncGroupRequest,
-)
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.records import LogBatch
-from coordinator_sim.protocol.requests import (
-    GroupRequest,
-    OneGroupRequest,
-)
-from coordinator_sim.protocol.transaction_messages import (
-    CompleteTransaction,
-    TxnOffsetCommitRequest,
-)
 from coordinator_sim.trace.events import Event
 
 _REQUEST_ERRORS: Final = (
@@ -202,7 +191,9 @@ class GroupCoordinator:
         runtime = self._runtime
         names_member = runtime.profile.refused_join_names_member or error in _REQUEST_ERRORS
         if isinstance(request, JoinGroupRequest) and names_member:
-            answer = JoinGroupResponse(error_code=error, member_id=request.member_id)
+            answer = JoinGroupResponse(
+                error_code=error, member_id=request.member_id, protocol_name=None
+            )
             runtime.answer(parked, answer)
         else:
             runtime.refuse(parked, error)

@@ -24,11 +24,12 @@ from coordinator_sim.coordinator.runtime import (
 )
 from coordinator_sim.coordinator.scala_cleanup import scala_delete_group
 from coordinator_sim.coordinator.tracing import trace_groups_deleted
-from coordinator_sim.protocol.admin_messages import (
-    DeletedGroup,
+from coordinator_sim.messages.delete_groups import (
+    DeletableGroupResult,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
 )
+from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.iteration_order import (
     java_copy_capacity,
@@ -36,13 +37,12 @@ from coordinator_sim.protocol.iteration_order import (
     scala_map_order,
     scala_set_order,
 )
-from coordinator_sim.protocol.messages import RequestContext
 from coordinator_sim.protocol.records import (
     LogRecord,
 )
 from coordinator_sim.protocol.states import GroupState
 
-Outcomes = tuple[DeletedGroup, ...]
+Outcomes = tuple[DeletableGroupResult, ...]
 
 
 def delete_groups(runtime: Runtime, request: DeleteGroupsRequest, context: RequestContext) -> None:
@@ -59,7 +59,8 @@ def delete_groups(runtime: Runtime, request: DeleteGroupsRequest, context: Reque
     if gone and runtime.tracing:
         trace_groups_deleted(runtime, None, gone)
     ordered = tuple(
-        DeletedGroup(group_id=name, error_code=outcomes[name]) for name in scala_map_order(outcomes)
+        DeletableGroupResult(group_id=name, error_code=outcomes[name])
+        for name in scala_map_order(outcomes)
     )
     runtime.reply(context.token, DeleteGroupsResponse(results=ordered))
 
@@ -115,13 +116,13 @@ class DeletionUnderWay:
     def write(self, partition: Partition, place: int, group_ids: list[str]) -> None:
         """Delete the groups of one partition."""
         runtime = self.runtime
-        outcomes: list[DeletedGroup] = []
+        outcomes: list[DeletableGroupResult] = []
         records: list[LogRecord] = []
         gone: list[tuple[str, int]] = []
         for group_id in group_ids:
             group = partition.groups.get(group_id)
             error = deletion_error(group)
-            outcomes.append(DeletedGroup(group_id=group_id, error_code=error))
+            outcomes.append(DeletableGroupResult(group_id=group_id, error_code=error))
             if group is not None and error is ErrorCode.NONE:
                 tombstones = offset_tombstones(partition.offsets.delete_all_offsets(group_id))
                 gone.append((group_id, len(tombstones)))
@@ -139,7 +140,9 @@ class DeletionUnderWay:
     def fail(self, place: int, group_ids: list[str], error: ErrorCode) -> None:
         """The operation on a partition failed: every group of it has the error."""
         code = operation_error(error, self.runtime.profile)
-        self.found(place, tuple(DeletedGroup(group_id=name, error_code=code) for name in group_ids))
+        self.found(
+            place, tuple(DeletableGroupResult(group_id=name, error_code=code) for name in group_ids)
+        )
 
     def in_error_order(self, group_ids: list[str]) -> list[str]:
         """The groups of a partition that fails before any of them is looked at."""

@@ -17,22 +17,22 @@ from coordinator_sim.coordinator.runtime import (
     partition_error,
 )
 from coordinator_sim.coordinator.tracing import trace_fetch
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    FetchedGroup,
-    OffsetFetchGroup,
+from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequest,
+    OffsetFetchRequestGroup,
     OffsetFetchResponse,
-    RequestContext,
+    OffsetFetchResponseGroup,
 )
+from coordinator_sim.protocol.context import RequestContext
+from coordinator_sim.protocol.errors import ErrorCode
 
 
 class FetchGroup(Protocol):
     """Reads one group's offsets."""
 
     def __call__(
-        self, partition: Partition, wanted: OffsetFetchGroup, *, require_stable: bool
-    ) -> FetchedGroup:
+        self, partition: Partition, wanted: OffsetFetchRequestGroup, *, require_stable: bool
+    ) -> OffsetFetchResponseGroup:
         """What is there now; with `require_stable` not what an open transaction may change."""
         ...
 
@@ -57,7 +57,7 @@ class FetchUnderWay:
         self._fetch_group = fetch_group
         self._request = request
         self._context = context
-        self._found: list[FetchedGroup | None] = [None] * len(request.groups)
+        self._found: list[OffsetFetchResponseGroup | None] = [None] * len(request.groups)
         self._missing_count = len(request.groups)
 
     def start(self) -> None:
@@ -69,7 +69,9 @@ class FetchUnderWay:
             partition = runtime.partitions.get(runtime.partition_index(wanted.group_id))
             if partition is None or partition.state is not PartitionState.ACTIVE:
                 error = partition_error(partition, runtime.profile)
-                self.found(index, FetchedGroup(group_id=wanted.group_id, error_code=error))
+                self.found(
+                    index, OffsetFetchResponseGroup(group_id=wanted.group_id, error_code=error)
+                )
                 continue
             group = self._fetch_group(partition, wanted, require_stable=stable)
             if waits:
@@ -79,7 +81,7 @@ class FetchUnderWay:
         if not self._request.groups:
             self._answer()
 
-    def found(self, index: int, group: FetchedGroup) -> None:
+    def found(self, index: int, group: OffsetFetchResponseGroup) -> None:
         """One group is read; answer when it was the last."""
         self._found[index] = group
         self._missing_count -= 1
@@ -100,12 +102,14 @@ class FetchOne:
 
     fetch: FetchUnderWay
     index: int
-    group: FetchedGroup
+    group: OffsetFetchResponseGroup
 
     def finish(self, error: ErrorCode) -> None:
         """What was read is committed, or will not be in time."""
         if error is not ErrorCode.NONE:
-            failed = FetchedGroup(group_id=self.group.group_id, error_code=fetch_error(error))
+            failed = OffsetFetchResponseGroup(
+                group_id=self.group.group_id, error_code=fetch_error(error)
+            )
             self.fetch.found(self.index, failed)
         else:
             self.fetch.found(self.index, self.group)

@@ -17,9 +17,9 @@ from coordinator_sim.coordinator.scala_offsets import NO_OFFSETS, GroupOffsets
 from coordinator_sim.coordinator.subscriptions import UNKNOWN_SUBSCRIPTIONS, subscriptions_of
 from coordinator_sim.coordinator.tracing import trace_leader_replaced, trace_transition
 from coordinator_sim.errors import IllegalTransition, InvariantViolation, OperationAborted
+from coordinator_sim.messages.join_group import JoinGroupResponseMember
 from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
 from coordinator_sim.protocol.iteration_order import MIN_TABLE_CAPACITY, old_scala_set_order
-from coordinator_sim.protocol.messages import JoinGroupMember
 from coordinator_sim.protocol.records import GroupMetadataMember, GroupMetadataValue
 from coordinator_sim.protocol.states import (
     AWAITING_SYNC,
@@ -189,11 +189,13 @@ class Group:
             return next(iter(votes))
         return max(self._table_order.votes(votes), key=votes.__getitem__)
 
-    def member_list(self) -> tuple[JoinGroupMember, ...]:
+    def member_list(self) -> tuple[JoinGroupResponseMember, ...]:
         """The members as the leader is told of them. Source: currentClassicGroupMembers."""
         name = self.protocol_name
         return tuple(
-            JoinGroupMember(member.member_id, member.group_instance_id, member.metadata(name))
+            JoinGroupResponseMember(
+                member.member_id, member.group_instance_id, member.metadata(name)
+            )
             for member in self._copied()
         )
 

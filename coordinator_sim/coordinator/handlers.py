@@ -28,20 +28,16 @@ from coordinator_sim.coordinator.scala_offset_deletion import (
 from coordinator_sim.coordinator.scala_transactions import scala_complete
 from coordinator_sim.coordinator.sync import handle_sync
 from coordinator_sim.coordinator.transactions import handle_complete, handle_txn_commit
-from coordinator_sim.protocol.admin_messages import OffsetDeleteRequest
+from coordinator_sim.messages.heartbeat import HeartbeatRequest
+from coordinator_sim.messages.join_group import JoinGroupRequest
+from coordinator_sim.messages.leave_group import LeaveGroupRequest
+from coordinator_sim.messages.offset_commit import OffsetCommitRequest
+from coordinator_sim.messages.offset_delete import OffsetDeleteRequest
+from coordinator_sim.messages.sync_group import SyncGroupRequest
+from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
+from coordinator_sim.protocol.completion import CompleteTransaction
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    HeartbeatRequest,
-    JoinGroupRequest,
-    LeaveGroupRequest,
-    OffsetCommitRequest,
-    SyncGroupRequest,
-)
 from coordinator_sim.protocol.profiles import Profile
-from coordinator_sim.protocol.transaction_messages import (
-    CompleteTransaction,
-    TxnOffsetCommitRequest,
-)
 
 Handler = Callable[[Runtime, Partition, Any, Parked], Effect | ErrorCode | None]
 """Takes a request of one group; one that answers None has seen to its write itself."""

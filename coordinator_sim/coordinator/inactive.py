@@ -12,24 +12,26 @@ from coordinator_sim.coordinator.inspection import partitions_in_order
 from coordinator_sim.coordinator.loading import unload
 from coordinator_sim.coordinator.runtime import PartitionState, Runtime
 from coordinator_sim.coordinator.scala_expiry import start_expiry
-from coordinator_sim.protocol.admin_messages import (
-    DeletedGroup,
+from coordinator_sim.messages.delete_groups import (
+    DeletableGroupResult,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
+)
+from coordinator_sim.messages.describe_groups import (
     DescribedGroup,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
-    ListGroupsResponse,
 )
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.iteration_order import scala_map_order, scala_set_order
-from coordinator_sim.protocol.messages import (
-    FetchedGroup,
+from coordinator_sim.messages.list_groups import ListGroupsResponse
+from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchResponse,
+    OffsetFetchResponseGroup,
 )
+from coordinator_sim.messages.requests import GroupRequest, Response
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.iteration_order import scala_map_order, scala_set_order
 from coordinator_sim.protocol.profiles import Profile
-from coordinator_sim.protocol.requests import GroupRequest, Response
 
 _ERROR = ErrorCode.COORDINATOR_NOT_AVAILABLE
 
@@ -68,7 +70,10 @@ def inactive_answer(request: GroupRequest, profile: Profile) -> Response:
     """The answer to a request of several groups: each is refused, in the order asked for."""
     match request:
         case OffsetFetchRequest():
-            fetched = (FetchedGroup(group_id=g.group_id, error_code=_ERROR) for g in request.groups)
+            fetched = (
+                OffsetFetchResponseGroup(group_id=g.group_id, error_code=_ERROR)
+                for g in request.groups
+            )
             return OffsetFetchResponse(groups=tuple(fetched))
         case DescribeGroupsRequest():
             described = (
@@ -79,7 +84,7 @@ def inactive_answer(request: GroupRequest, profile: Profile) -> Response:
             names = list(dict.fromkeys(request.groups_names))
             if not profile.has_coordinator_runtime:
                 names = scala_map_order(scala_set_order(names))
-            deleted = (DeletedGroup(group_id=name, error_code=_ERROR) for name in names)
+            deleted = (DeletableGroupResult(group_id=name, error_code=_ERROR) for name in names)
             return DeleteGroupsResponse(results=tuple(deleted))
         case _:
             return ListGroupsResponse(error_code=_ERROR)

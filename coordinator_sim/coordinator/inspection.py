@@ -19,22 +19,20 @@ from coordinator_sim.coordinator.runtime import (
     partition_error,
 )
 from coordinator_sim.coordinator.timeline import LATEST
-from coordinator_sim.protocol.admin_messages import (
+from coordinator_sim.messages.describe_groups import (
     DescribedGroup,
-    DescribedMember,
+    DescribedGroupMember,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
-    ListedGroup,
-    ListGroupsRequest,
-    ListGroupsResponse,
 )
+from coordinator_sim.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.iteration_order import (
     computed_hash_order,
     concurrent_hash_order,
     topic_partition_hash,
 )
-from coordinator_sim.protocol.messages import RequestContext
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.resources import TopicPartition
@@ -109,12 +107,12 @@ def _not_found(group_id: str, api_version: int) -> DescribedGroup:
     )
 
 
-def _describe_member(runtime: Runtime, group: Group, member: Member) -> DescribedMember:
+def _describe_member(runtime: Runtime, group: Group, member: Member) -> DescribedGroupMember:
     """Source: ClassicGroupMember.describe and describeNoMetadata; MemberMetadata.summary."""
     is_stable = group.state is GroupState.STABLE
     # QUIRK: Java shows the assignment of the generation before while a rebalance is under way.
     shows_assignment = is_stable or runtime.profile.describes_old_assignment
-    return DescribedMember(
+    return DescribedGroupMember(
         member_id=member.member_id,
         group_instance_id=member.group_instance_id,
         client_id=member.client_id,
@@ -142,6 +140,7 @@ def list_groups(runtime: Runtime, request: ListGroupsRequest, context: RequestCo
             group_id=group.group_id,
             protocol_type=group.protocol_type or "",
             group_state=state_name(group.state, runtime.profile),
+            group_type="classic",
         )
         for group in _all_groups(runtime)
         if passes(group)

@@ -24,8 +24,8 @@ from coordinator_sim.coordinator.refusals import dead_error, metadata_append_err
 from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Parked, Partition, Runtime
 from coordinator_sim.coordinator.sessions import start_new_member_timer
 from coordinator_sim.coordinator.static_members import rejoin_static
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
-from coordinator_sim.protocol.messages import JoinGroupRequest, JoinGroupResponse
 from coordinator_sim.protocol.records import GroupMetadataValue
 from coordinator_sim.protocol.states import AWAITING_SYNC, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
 from coordinator_sim.trace.events import Event, RebalanceReason
@@ -284,4 +284,4 @@ class StoreNewGroup:
         what = "new group, late" if is_late else "new group"
         trace_store_failure(self.runtime, self.group, error, what)
         code = metadata_append_error(error, self.runtime.profile)
-        self.runtime.answer(self.parked, JoinGroupResponse(error_code=code))
+        self.runtime.answer(self.parked, JoinGroupResponse(error_code=code, protocol_name=None))

@@ -4,8 +4,9 @@ from msgspec import Struct
 
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.runtime import Parked, Runtime
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import JoinGroupRequest, JoinGroupResponse, RequestContext
 
 
 class Join(Struct, frozen=True, gc=False):
@@ -30,7 +31,9 @@ class Join(Struct, frozen=True, gc=False):
 
 def refuse_join(runtime: Runtime, join: Join, error: ErrorCode, member_id: str = "") -> None:
     """Answer a JoinGroup with an error."""
-    runtime.answer(join.parked, JoinGroupResponse(error_code=error, member_id=member_id))
+    runtime.answer(
+        join.parked, JoinGroupResponse(error_code=error, member_id=member_id, protocol_name=None)
+    )
 
 
 def update_member(runtime: Runtime, group: Group, member: Member, join: Join) -> None:

@@ -19,12 +19,9 @@ from coordinator_sim.coordinator.scala_transactions import forget_producers
 from coordinator_sim.coordinator.sessions import OwnSession, start_session
 from coordinator_sim.coordinator.subscriptions import subscriptions_of
 from coordinator_sim.coordinator.tracing import trace_member_loaded
+from coordinator_sim.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
+from coordinator_sim.messages.sync_group import SyncGroupResponse
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    JoinGroupProtocol,
-    JoinGroupResponse,
-    SyncGroupResponse,
-)
 from coordinator_sim.protocol.records import (
     GroupMetadataKey,
     GroupMetadataMember,
@@ -103,7 +100,7 @@ def _member_of(stored: GroupMetadataMember, value: GroupMetadataValue) -> Member
         stored.session_timeout_ms,
         stored.session_timeout_ms if timeout_ms == -1 else timeout_ms,
         value.protocol_type,
-        (JoinGroupProtocol(value.protocol_name or "", stored.subscription),),
+        (JoinGroupRequestProtocol(value.protocol_name or "", stored.subscription),),
         stored.assignment,
     )
 
@@ -274,7 +271,9 @@ def _kill(runtime: Runtime, group: Group) -> None:
     refused = ErrorCode.NOT_COORDINATOR
     for member in group.ordered():
         if group.previous_state is GroupState.PREPARING_REBALANCE:
-            answer = JoinGroupResponse(error_code=refused, member_id=member.member_id)
+            answer = JoinGroupResponse(
+                error_code=refused, member_id=member.member_id, protocol_name=None
+            )
             complete_join_of(runtime, group, member, answer)
         elif member.awaiting_sync is not None:
             runtime.answer(member.awaiting_sync, SyncGroupResponse(error_code=refused))

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from coordinator_sim.clock.timer_queue import Timer
 from coordinator_sim.coordinator.runtime import Parked
 from coordinator_sim.errors import OperationAborted
-from coordinator_sim.protocol.messages import JoinGroupProtocol
+from coordinator_sim.messages.join_group import JoinGroupRequestProtocol
 from coordinator_sim.protocol.partitioning import java_string_hash
 
-Protocols = tuple[JoinGroupProtocol, ...]
+Protocols = tuple[JoinGroupRequestProtocol, ...]
 
 
 @dataclass(slots=True, eq=False)

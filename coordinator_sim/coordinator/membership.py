@@ -19,17 +19,16 @@ from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Partition, Ru
 from coordinator_sim.coordinator.sessions import cancel_session, start_session
 from coordinator_sim.coordinator.tracing import trace_fenced_leave
 from coordinator_sim.errors import OperationAborted
-from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
-from coordinator_sim.protocol.iteration_order import scala_map_order, scala_set_order
-from coordinator_sim.protocol.messages import (
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupResponse,
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import JoinGroupResponse
+from coordinator_sim.messages.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
-    LeavingMember,
-    LeftMember,
+    MemberIdentity,
+    MemberResponse,
 )
+from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
+from coordinator_sim.protocol.iteration_order import scala_map_order, scala_set_order
 from coordinator_sim.protocol.states import AWAITING_SYNC, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
 from coordinator_sim.trace.events import Event, RebalanceReason
 
@@ -114,7 +113,7 @@ def _leave_one_by_one(
     return Effect(response=LeaveGroupResponse(members=tuple(results)))
 
 
-def _leave(runtime: Runtime, group: Group, entry: LeavingMember) -> LeftMember:
+def _leave(runtime: Runtime, group: Group, entry: MemberIdentity) -> MemberResponse:
     """One entry; ids are echoed as sent."""
     error = NO_ERROR
     if not entry.member_id:
@@ -144,12 +143,12 @@ def _leave(runtime: Runtime, group: Group, entry: LeavingMember) -> LeftMember:
             _remove_leaver(runtime, group, group.members[entry.member_id], entry)
         elif error is ErrorCode.FENCED_INSTANCE_ID and runtime.tracing:
             trace_fenced_leave(group, entry)
-    return LeftMember(
+    return MemberResponse(
         member_id=entry.member_id, group_instance_id=entry.group_instance_id, error_code=error
     )
 
 
-def _is_static_leaver(runtime: Runtime, group: Group, entry: LeavingMember) -> bool:
+def _is_static_leaver(runtime: Runtime, group: Group, entry: MemberIdentity) -> bool:
     """Whether a pending id comes with the instance id of somebody else, where that matters.
 
     Raises:
@@ -163,7 +162,7 @@ def _is_static_leaver(runtime: Runtime, group: Group, entry: LeavingMember) -> b
     return True
 
 
-def _remove_leaver(runtime: Runtime, group: Group, member: Member, entry: LeavingMember) -> None:
+def _remove_leaver(runtime: Runtime, group: Group, member: Member, entry: MemberIdentity) -> None:
     """Source: removeCurrentMemberFromClassicGroup."""
     # QUIRK: a SyncGroup that the leaver parked is never answered.
     cancel_session(runtime, group, member.member_id)
@@ -186,7 +185,7 @@ def _remove_member(runtime: Runtime, group: Group, member: Member) -> None:
     parked = member.awaiting_join
     if parked is not None and not runtime.profile.removed_joiner_is_answered:
         parked.is_answered = True
-    gone = JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
+    gone = JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID, protocol_name=None)
     complete_join_of(runtime, group, member, gone)
     group.remove(member.member_id)
 

@@ -14,11 +14,11 @@ from coordinator_sim.coordinator.offset_records import offset_tombstones
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.subscriptions import is_consumer, is_subscribed_to
 from coordinator_sim.coordinator.tracing import trace_offsets_deleted
-from coordinator_sim.protocol.admin_messages import (
-    DeletedOffset,
-    DeletedOffsetTopic,
+from coordinator_sim.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
 )
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.iteration_order import concurrent_hash_order, topic_partition_hash
@@ -41,7 +41,7 @@ def handle_offset_delete(
         runtime.refuse(parked, error)
         return
     doomed: list[OffsetCommitKey] = []
-    outcomes: list[DeletedOffsetTopic] = []
+    outcomes: list[OffsetDeleteResponseTopic] = []
     store = partition.offsets
     for topic in request.topics:
         outcome = ErrorCode.NONE
@@ -49,12 +49,17 @@ def handle_offset_delete(
             outcome = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
         else:
             keys = [
-                OffsetCommitKey(group.group_id, topic.name, index) for index in topic.partitions
+                OffsetCommitKey(group.group_id, topic.name, each.partition_index)
+                for each in topic.partitions
             ]
             doomed += [key for key in keys if store.stored(key) is not None or store.is_open(key)]
         outcomes.append(
-            DeletedOffsetTopic(
-                topic.name, tuple(DeletedOffset(index, outcome) for index in topic.partitions)
+            OffsetDeleteResponseTopic(
+                topic.name,
+                tuple(
+                    OffsetDeleteResponsePartition(each.partition_index, outcome)
+                    for each in topic.partitions
+                ),
             )
         )
     runtime.counters.offset_deletions += len(doomed)

@@ -8,12 +8,13 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from coordinator_sim.coordinator.runtime import Runtime
-from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
-from coordinator_sim.protocol.messages import (
-    OffsetCommitTopic,
-    OffsetCommitTopicResult,
-    PartitionError,
+from coordinator_sim.messages.offset_commit import (
+    OffsetCommitRequestTopic,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
 )
+from coordinator_sim.messages.schema import ZERO_UUID
+from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
 from coordinator_sim.protocol.records import (
     GroupMetadataKey,
     LogRecord,
@@ -24,18 +25,18 @@ from coordinator_sim.protocol.records import (
 NO_RETENTION = -1
 _EXPIRY_VALUE_VERSION = 1
 _TOPIC_ID_VALUE_VERSION = 4
-_STORED = tuple(PartitionError(index, NO_ERROR) for index in range(1_000))
+_STORED = tuple(OffsetCommitResponsePartition(index, NO_ERROR) for index in range(1_000))
 """The outcomes of partitions with low numbers: most commits hold no others."""
 
 
 def commit_records(
     runtime: Runtime,
     group_id: str,
-    topics: tuple[OffsetCommitTopic, ...],
+    topics: tuple[OffsetCommitRequestTopic, ...],
     *,
     retention_ms: int = NO_RETENTION,
     with_topic_ids: bool = False,
-) -> tuple[tuple[LogRecord, ...], tuple[OffsetCommitTopicResult, ...]]:
+) -> tuple[tuple[LogRecord, ...], tuple[OffsetCommitResponseTopic, ...]]:
     """One record for each partition whose metadata fits, and one outcome for each partition.
 
     Args:
@@ -51,27 +52,33 @@ def commit_records(
     keeps_ids = with_topic_ids and version >= _TOPIC_ID_VALUE_VERSION
     limit = runtime.config.offset_metadata_max_bytes
     records: list[LogRecord] = []
-    results: list[OffsetCommitTopicResult] = []
+    results: list[OffsetCommitResponseTopic] = []
     for topic in topics:
         name = topic.name
         keys = _keys_of(group_id, name)
-        topic_id = topic.topic_id if keeps_ids else None
-        outcomes: list[PartitionError] = []
+        topic_id = topic.topic_id if keeps_ids and topic.topic_id != ZERO_UUID else None
+        outcomes: list[OffsetCommitResponsePartition] = []
         for p in topic.partitions:
-            index, metadata = p.partition, p.metadata or ""
+            index, metadata = p.partition_index, p.committed_metadata or ""
             if metadata and len(metadata) * 2 > limit and java_length(metadata) > limit:
-                outcomes.append(PartitionError(index, ErrorCode.OFFSET_METADATA_TOO_LARGE))
+                outcomes.append(
+                    OffsetCommitResponsePartition(index, ErrorCode.OFFSET_METADATA_TOO_LARGE)
+                )
                 continue
             is_low = 0 <= index < len(_STORED)
-            outcomes.append(_STORED[index] if is_low else PartitionError(index, NO_ERROR))
+            outcomes.append(
+                _STORED[index] if is_low else OffsetCommitResponsePartition(index, NO_ERROR)
+            )
             value = OffsetCommitValue(
-                p.offset, p.leader_epoch, metadata, now_ms, expires_ms, topic_id
+                p.committed_offset, p.committed_leader_epoch, metadata, now_ms, expires_ms, topic_id
             )
             key = keys.get(index)
             if key is None:
                 key = keys[index] = OffsetCommitKey(group_id, name, index)
             records.append(LogRecord(key, value, version))
-        results.append(OffsetCommitTopicResult(name, tuple(outcomes), topic.topic_id))
+        results.append(
+            OffsetCommitResponseTopic(name, partitions=tuple(outcomes), topic_id=topic.topic_id)
+        )
     by_offset = runtime.profile.counts_committed_offsets
     runtime.counters.offset_commits += len(records) if by_offset else bool(records)
     return tuple(records), tuple(results)

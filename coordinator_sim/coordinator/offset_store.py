@@ -230,9 +230,15 @@ class OffsetStore:
 
     def stored(self, key: OffsetCommitKey, position: int = LATEST) -> Stored | None:
         """The committed offset as a reader at that log position sees it."""
-        topics = self._groups.get(key.group_id, position)
-        partitions = None if topics is None else topics.get(key.topic, position)
+        partitions = self.offsets_of(key.group_id, key.topic, position)
         return None if partitions is None else partitions.get(key.partition, position)
+
+    def offsets_of(
+        self, group_id: str, topic: str, position: int = LATEST
+    ) -> TimelineTable[int, Stored] | None:
+        """The committed offsets of a topic, by partition; None where there are none."""
+        topics = self._groups.get(group_id, position)
+        return None if topics is None else topics.get(topic, position)
 
     def get(self, key: OffsetCommitKey, position: int = LATEST) -> OffsetCommitValue | None:
         """As `stored`, without the record's offset."""

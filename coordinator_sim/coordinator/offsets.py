@@ -11,16 +11,16 @@ from coordinator_sim.coordinator.offset_records import commit_records
 from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
 from coordinator_sim.coordinator.timeline import LATEST
-from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
-from coordinator_sim.protocol.messages import (
-    FetchedGroup,
-    FetchedOffset,
-    FetchedTopic,
-    OffsetCommitRequest,
-    OffsetCommitResponse,
-    OffsetFetchGroup,
-    OffsetFetchTopic,
+from coordinator_sim.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from coordinator_sim.messages.offset_fetch import (
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
 )
+from coordinator_sim.messages.schema import ZERO_UUID
+from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
 from coordinator_sim.protocol.records import OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.trace.events import Event
 
@@ -54,7 +54,7 @@ def _validate(
     Source: OffsetMetadataManager.validateOffsetCommit and ClassicGroup.validateOffsetCommit.
     """
     group = partition.groups.get(request.group_id)
-    generation_id = request.generation_id
+    generation_id = request.generation_id_or_member_epoch
     if group is None:
         if generation_id < 0:
             group = create_group(runtime, partition, request.group_id)
@@ -68,8 +68,8 @@ def _validate(
 
 
 def fetch_group(
-    partition: Partition, wanted: OffsetFetchGroup, *, require_stable: bool
-) -> FetchedGroup:
+    partition: Partition, wanted: OffsetFetchRequestGroup, *, require_stable: bool
+) -> OffsetFetchResponseGroup:
     """Read one group's offsets. Source: fetchOffsets and fetchAllOffsets.
 
     Args:
@@ -98,17 +98,17 @@ def fetch_group(
         topics = _read_all(store, wanted.group_id, committed, shows_open=is_open)
     else:
         topics = []
-    return FetchedGroup(group_id=wanted.group_id, topics=tuple(topics))
+    return OffsetFetchResponseGroup(group_id=wanted.group_id, topics=tuple(topics))
 
 
 def _read_topic(
     store: OffsetStore,
     group_id: str,
-    topic: OffsetFetchTopic,
+    topic: OffsetFetchRequestTopics,
     *,
     position: int | None,
     shows_open: bool,
-) -> FetchedTopic:
+) -> OffsetFetchResponseTopics:
     """The partitions asked for. Source: OffsetMetadataManager.fetchOffsets.
 
     Args:
@@ -118,28 +118,30 @@ def _read_topic(
         position: The log position to read at; None for a group that is not there to the reader.
         shows_open: Whether an offset of an open transaction is told to be unstable.
     """
-    offsets: list[FetchedOffset] = []
-    for index in topic.partitions:
-        key = OffsetCommitKey(group_id, topic.name, index)
-        if shows_open and store.is_open(key):
+    offsets: list[OffsetFetchResponsePartitions] = []
+    table = None
+    if position is not None:
+        table = store.offsets_of(group_id, topic.name, position)
+    for index in topic.partition_indexes:
+        if shows_open and store.is_open(OffsetCommitKey(group_id, topic.name, index)):
             offsets.append(unstable(index))
             continue
-        value = None if position is None else store.get(key, position)
-        if value is None or _is_of_another(value.topic_id, topic.topic_id):
-            offsets.append(FetchedOffset(index))
+        stored = None if table is None or position is None else table.get(index, position)
+        if stored is None or _is_of_another(stored[0].topic_id, topic.topic_id):
+            offsets.append(OffsetFetchResponsePartitions(index, committed_offset=-1))
         else:
-            offsets.append(_fetched(index, value))
-    return FetchedTopic(topic.name, tuple(offsets))
+            offsets.append(_fetched(index, stored[0]))
+    return OffsetFetchResponseTopics(topic.name, partitions=tuple(offsets))
 
 
 def _read_all(
     store: OffsetStore, group_id: str, position: int, *, shows_open: bool
-) -> list[FetchedTopic]:
+) -> list[OffsetFetchResponseTopics]:
     """Every committed offset of a group. Source: OffsetMetadataManager.fetchAllOffsets."""
     return [
-        FetchedTopic(
+        OffsetFetchResponseTopics(
             name,
-            tuple(
+            partitions=tuple(
                 unstable(index)
                 if shows_open and store.is_open(OffsetCommitKey(group_id, name, index))
                 else _fetched(index, value)
@@ -150,15 +152,17 @@ def _read_all(
     ]
 
 
-def _is_of_another(stored: bytes | None, asked: bytes | None) -> bool:
+def _is_of_another(stored: bytes | None, asked: bytes) -> bool:
     """Whether an offset is of an earlier topic of that name. Source: isMismatchedTopicId."""
-    return bool(stored and asked and any(stored) and any(asked)) and stored != asked
+    return stored not in (None, ZERO_UUID, asked) and asked != ZERO_UUID
 
 
-def unstable(index: int) -> FetchedOffset:
+def unstable(index: int) -> OffsetFetchResponsePartitions:
     """The answer for an offset that may yet become another."""
-    return FetchedOffset(index, error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT)
+    return OffsetFetchResponsePartitions(
+        index, error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT, committed_offset=-1
+    )
 
 
-def _fetched(index: int, value: OffsetCommitValue) -> FetchedOffset:
-    return FetchedOffset(index, value.offset, value.leader_epoch, value.metadata)
+def _fetched(index: int, value: OffsetCommitValue) -> OffsetFetchResponsePartitions:
+    return OffsetFetchResponsePartitions(index, value.offset, value.leader_epoch, value.metadata)

@@ -9,33 +9,31 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from coordinator_sim.protocol.admin_messages import OffsetDeleteRequest, OffsetDeleteResponse
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupRequest,
-    JoinGroupResponse,
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from coordinator_sim.messages.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
-    LeftMember,
-    OffsetCommitResponse,
-    OffsetCommitTopic,
-    OffsetCommitTopicResult,
-    PartitionError,
-    SyncGroupRequest,
-    SyncGroupResponse,
+    MemberResponse,
 )
-from coordinator_sim.protocol.offset_maps import asked_order
-from coordinator_sim.protocol.profiles import Profile
-from coordinator_sim.protocol.requests import Response, WaitingRequest
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.protocol.transaction_messages import (
-    CompleteTransaction,
-    TransactionCompleted,
+from coordinator_sim.messages.offset_commit import (
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from coordinator_sim.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+from coordinator_sim.messages.requests import Response, WaitingRequest
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from coordinator_sim.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
+from coordinator_sim.protocol.completion import CompleteTransaction, TransactionCompleted
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.offset_maps import asked_order
+from coordinator_sim.protocol.profiles import Profile
+from coordinator_sim.protocol.resources import TopicPartition
 
 NOT_LED: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
 """What the work of a timer is not repeated for. Source: CoordinatorTimerImpl.schedule."""
@@ -114,14 +112,16 @@ def fetch_error(error: ErrorCode) -> ErrorCode:
 
 
 def same_outcomes(
-    topics: tuple[OffsetCommitTopic, ...], error: ErrorCode
-) -> tuple[OffsetCommitTopicResult, ...]:
+    topics: tuple[OffsetCommitRequestTopic, ...], error: ErrorCode
+) -> tuple[OffsetCommitResponseTopic, ...]:
     """The same outcome for every partition of a commit, which has no error of its own."""
     return tuple(
-        OffsetCommitTopicResult(
+        OffsetCommitResponseTopic(
             topic.name,
-            tuple(PartitionError(p.partition, error) for p in topic.partitions),
-            topic.topic_id,
+            partitions=tuple(
+                OffsetCommitResponsePartition(p.partition_index, error) for p in topic.partitions
+            ),
+            topic_id=topic.topic_id,
         )
         for topic in topics
     )
@@ -129,12 +129,16 @@ def same_outcomes(
 
 def outcomes_by_topic(
     outcomes: Iterable[tuple[TopicPartition, ErrorCode]],
-) -> tuple[OffsetCommitTopicResult, ...]:
+) -> tuple[OffsetCommitResponseTopic, ...]:
     """Outcomes of partitions, gathered by topic in the order in which the topics come up."""
-    topics: dict[str, list[PartitionError]] = {}
+    topics: dict[str, list[OffsetCommitResponsePartition]] = {}
     for place, error in outcomes:
-        topics.setdefault(place.topic, []).append(PartitionError(place.partition, error))
-    return tuple(OffsetCommitTopicResult(name, tuple(found)) for name, found in topics.items())
+        topics.setdefault(place.topic, []).append(
+            OffsetCommitResponsePartition(place.partition, error)
+        )
+    return tuple(
+        OffsetCommitResponseTopic(name, partitions=tuple(found)) for name, found in topics.items()
+    )
 
 
 def commit_error(error: ErrorCode) -> ErrorCode:
@@ -146,16 +150,16 @@ def commit_error(error: ErrorCode) -> ErrorCode:
 
 
 def _refused_commit(
-    topics: tuple[OffsetCommitTopic, ...],
+    topics: tuple[OffsetCommitRequestTopic, ...],
     error: ErrorCode,
     profile: Profile,
     *,
     transactional: bool = False,
-) -> tuple[OffsetCommitTopicResult, ...]:
+) -> tuple[OffsetCommitResponseTopic, ...]:
     if profile.has_coordinator_runtime:
         return same_outcomes(topics, operation_error(error, profile))
     places = tuple(
-        TopicPartition(topic.name, p.partition) for topic in topics for p in topic.partitions
+        TopicPartition(topic.name, p.partition_index) for topic in topics for p in topic.partitions
     )
     code = commit_error(error)
     ordered = asked_order(profile.offset_maps, places, transactional=transactional)
@@ -172,7 +176,7 @@ def error_response(request: WaitingRequest, error: ErrorCode, profile: Profile) 
     code = operation_error(error, profile)
     match request:
         case JoinGroupRequest():
-            return JoinGroupResponse(error_code=code)
+            return JoinGroupResponse(error_code=code, protocol_name=None)
         case SyncGroupRequest():
             if profile.sync_loading_is_rebalance and code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
                 code = ErrorCode.REBALANCE_IN_PROGRESS
@@ -199,7 +203,7 @@ def _leave_error(request: LeaveGroupRequest, error: ErrorCode) -> LeaveGroupResp
         return LeaveGroupResponse(error_code=error)
     return LeaveGroupResponse(
         members=tuple(
-            LeftMember(
+            MemberResponse(
                 member_id=member.member_id,
                 group_instance_id=member.group_instance_id,
                 error_code=error,

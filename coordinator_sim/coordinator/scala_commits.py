@@ -25,16 +25,22 @@ from coordinator_sim.coordinator.scala_offsets import (
     immutable_order,
 )
 from coordinator_sim.coordinator.txn_validation import validate_txn_member, verify
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    FetchedGroup,
-    FetchedOffset,
-    FetchedTopic,
+from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
+    OffsetCommitRequestTopic,
     OffsetCommitResponse,
-    OffsetCommitTopic,
-    OffsetFetchGroup,
 )
+from coordinator_sim.messages.offset_fetch import (
+    OffsetFetchRequestGroup,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+from coordinator_sim.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.offset_maps import asked_order, kept_order
 from coordinator_sim.protocol.records import (
     NO_PRODUCER_ID,
@@ -44,10 +50,6 @@ from coordinator_sim.protocol.records import (
     OffsetCommitValue,
 )
 from coordinator_sim.protocol.states import GroupState
-from coordinator_sim.protocol.transaction_messages import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitResponse,
-)
 
 
 def scala_commit(
@@ -58,7 +60,7 @@ def scala_commit(
 ) -> None:
     """Store offsets. Source: handleCommitOffsets and doCommitOffsets."""
     group = partition.groups.get(request.group_id)
-    if group is None and request.generation_id >= 0:
+    if group is None and request.generation_id_or_member_epoch >= 0:
         runtime.refuse(parked, ErrorCode.ILLEGAL_GENERATION)
         return
     if group is None:
@@ -92,20 +94,20 @@ def scala_txn_commit(
 
 
 def _values(
-    runtime: Runtime, topics: Iterable[OffsetCommitTopic], retention_ms: int
+    runtime: Runtime, topics: Iterable[OffsetCommitRequestTopic], retention_ms: int
 ) -> dict[Place, OffsetCommitValue]:
     """What is asked to be stored; a partition named twice is stored once, as named last."""
     return {
-        Place(topic.name, p.partition): OffsetCommitValue(
-            offset=p.offset,
-            leader_epoch=p.leader_epoch,
-            metadata=p.metadata or "",
+        Place(topic.name, p.partition_index): OffsetCommitValue(
+            offset=p.committed_offset,
+            leader_epoch=p.committed_leader_epoch,
+            metadata=p.committed_metadata or "",
             commit_timestamp_ms=times_ms[0],
             expire_timestamp_ms=times_ms[1],
         )
         for topic in topics
         for p in topic.partitions
-        for times_ms in (_times_ms(runtime, p.commit_timestamp_ms, retention_ms),)
+        for times_ms in (_times_ms(runtime, p.commit_timestamp, retention_ms),)
     }
 
 
@@ -236,33 +238,38 @@ class StoreOffsets:
 
 
 def scala_fetch_group(
-    partition: Partition, wanted: OffsetFetchGroup, *, require_stable: bool
-) -> FetchedGroup:
+    partition: Partition, wanted: OffsetFetchRequestGroup, *, require_stable: bool
+) -> OffsetFetchResponseGroup:
     """Read one group's offsets. Source: GroupMetadataManager.getOffsets."""
     group = partition.groups.get(wanted.group_id)
     if wanted.topics is None:
         places = [] if group is None else group.offsets.listed()
     else:
         places = immutable_order(
-            Place(topic.name, index) for topic in wanted.topics for index in topic.partitions
+            Place(topic.name, index) for topic in wanted.topics for index in topic.partition_indexes
         )
-    found: dict[str, list[FetchedOffset]] = {}
+    found: dict[str, list[OffsetFetchResponsePartitions]] = {}
     for place in places:
         found.setdefault(place.topic, []).append(_fetched(group, place, stable=require_stable))
-    return FetchedGroup(
+    return OffsetFetchResponseGroup(
         group_id=wanted.group_id,
-        topics=tuple(FetchedTopic(name, tuple(offsets)) for name, offsets in found.items()),
+        topics=tuple(
+            OffsetFetchResponseTopics(name, partitions=tuple(offsets))
+            for name, offsets in found.items()
+        ),
     )
 
 
-def _fetched(group: Group | None, place: Place, *, stable: bool) -> FetchedOffset:
+def _fetched(group: Group | None, place: Place, *, stable: bool) -> OffsetFetchResponsePartitions:
     index = place.partition
     if group is None:
-        return FetchedOffset(index)
+        return OffsetFetchResponsePartitions(index, committed_offset=-1)
     if stable and group.offsets.is_unstable(place):
-        return FetchedOffset(index, error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT)
+        return OffsetFetchResponsePartitions(
+            index, error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT, committed_offset=-1
+        )
     held = group.offsets.committed.get(place)
     if held is None:
-        return FetchedOffset(index)
+        return OffsetFetchResponsePartitions(index, committed_offset=-1)
     value = held[0]
-    return FetchedOffset(index, value.offset, value.leader_epoch, value.metadata)
+    return OffsetFetchResponsePartitions(index, value.offset, value.leader_epoch, value.metadata)

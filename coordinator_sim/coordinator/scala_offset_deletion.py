@@ -12,11 +12,11 @@ from coordinator_sim.coordinator.runtime import Parked, Partition, Runtime
 from coordinator_sim.coordinator.scala_cleanup import clean_up
 from coordinator_sim.coordinator.scala_offsets import Place, immutable_order
 from coordinator_sim.coordinator.tracing import trace_partitions_deleted, trace_topics_deleted
-from coordinator_sim.protocol.admin_messages import (
-    DeletedOffset,
-    DeletedOffsetTopic,
+from coordinator_sim.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
 )
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.states import GroupState
@@ -34,7 +34,11 @@ def scala_offset_delete(
     if group is None or error is not ErrorCode.NONE:
         runtime.refuse(parked, error)
         return
-    places = [Place(topic.name, index) for topic in request.topics for index in topic.partitions]
+    places = [
+        Place(topic.name, each.partition_index)
+        for topic in request.topics
+        for each in topic.partitions
+    ]
     doomed = places
     if group.state is not GroupState.EMPTY:
         doomed = [place for place in places if not _is_subscribed(group, place.topic)]
@@ -46,13 +50,17 @@ def scala_offset_delete(
         runtime.counters.offset_deletions += count
         if runtime.tracing:
             trace_partitions_deleted(group, doomed, count)
-    topics: dict[str, list[DeletedOffset]] = {}
+    topics: dict[str, list[OffsetDeleteResponsePartition]] = {}
     for place in immutable_order((*refused, *doomed)):
         is_refused = place in refused
         outcome = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if is_refused else ErrorCode.NONE
-        topics.setdefault(place.topic, []).append(DeletedOffset(place.partition, outcome))
+        topics.setdefault(place.topic, []).append(
+            OffsetDeleteResponsePartition(place.partition, outcome)
+        )
     answer = OffsetDeleteResponse(
-        topics=tuple(DeletedOffsetTopic(name, tuple(found)) for name, found in topics.items())
+        topics=tuple(
+            OffsetDeleteResponseTopic(name, tuple(found)) for name, found in topics.items()
+        )
     )
     runtime.answer(parked, answer)
 

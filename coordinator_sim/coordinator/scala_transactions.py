@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.coordinator.runtime import Parked, Partition, Runtime
 from coordinator_sim.coordinator.transactions import marker_effect
+from coordinator_sim.protocol.completion import CompleteTransaction
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.iteration_order import scala_map_order
-from coordinator_sim.protocol.transaction_messages import CompleteTransaction
 
 
 def scala_complete(

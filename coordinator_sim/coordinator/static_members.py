@@ -20,8 +20,9 @@ from coordinator_sim.coordinator.join_request import Join, update_member
 from coordinator_sim.coordinator.refusals import metadata_append_error
 from coordinator_sim.coordinator.runtime import Effect, Runtime
 from coordinator_sim.coordinator.sessions import start_session
+from coordinator_sim.messages.join_group import JoinGroupResponse
+from coordinator_sim.messages.sync_group import SyncGroupResponse
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import JoinGroupResponse, SyncGroupResponse
 from coordinator_sim.protocol.states import GroupState
 from coordinator_sim.trace.events import Event, RebalanceReason
 
@@ -84,7 +85,10 @@ def replace_static_member(runtime: Runtime, group: Group, old: Member, new_id: s
     if runtime.tracing and (old.awaiting_join is not None or old.awaiting_sync is not None):
         group.emit(Event.MEMBER_FENCED, old)
     complete_join_of(
-        runtime, group, old, JoinGroupResponse(error_code=fenced, member_id=old.member_id)
+        runtime,
+        group,
+        old,
+        JoinGroupResponse(error_code=fenced, member_id=old.member_id, protocol_name=None),
     )
     if old.awaiting_sync is not None:
         runtime.answer(old.awaiting_sync, SyncGroupResponse(error_code=fenced))

@@ -6,26 +6,25 @@ Called only while the trace is on.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    FetchedTopic,
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    LeaveGroupRequest,
-    LeavingMember,
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
+    OffsetCommitRequestTopic,
     OffsetCommitResponse,
-    OffsetCommitTopic,
-    OffsetFetchResponse,
-    RequestContext,
-    SyncGroupRequest,
-    SyncGroupResponse,
 )
+from coordinator_sim.messages.offset_fetch import (
+    OffsetFetchResponse,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+from coordinator_sim.messages.requests import GroupRequest, Response
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.context import RequestContext
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.records import OffsetCommitKey
-from coordinator_sim.protocol.requests import GroupRequest, Response
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.protocol.states import (
     AWAITING_SYNC,
@@ -170,7 +169,7 @@ def _trace_committed(
         context,
         error_code=_first_error(response),
         member_id=request.member_id,
-        generation=request.generation_id,
+        generation=request.generation_id_or_member_epoch,
         offsets=_entries(request.topics),
     )
 
@@ -256,7 +255,7 @@ def trace_stale_resignation(runtime: "Runtime", partition: "Partition", epoch: i
     )
 
 
-def trace_fenced_leave(group: "Group", entry: LeavingMember) -> None:
+def trace_fenced_leave(group: "Group", entry: MemberIdentity) -> None:
     """Tell that a member would leave whose instance id another one has."""
     current = group.static_members.get(entry.group_instance_id or "", "")
     group.tell(
@@ -357,11 +356,19 @@ def trace_transition(group: "Group", reason: RebalanceReason | None, text: str |
 
 
 def _entries(
-    topics: tuple[OffsetCommitTopic, ...] | tuple[FetchedTopic, ...],
+    topics: tuple[OffsetCommitRequestTopic, ...] | tuple[OffsetFetchResponseTopics, ...],
 ) -> tuple[OffsetEntry, ...]:
     """The offsets of a commit or fetch, in their order."""
     return tuple(
-        OffsetEntry(topic.name, each.partition, each.offset, each.leader_epoch, each.metadata)
+        OffsetEntry(
+            topic.name,
+            each.partition_index,
+            each.committed_offset,
+            each.committed_leader_epoch,
+            each.metadata
+            if isinstance(each, OffsetFetchResponsePartitions)
+            else each.committed_metadata,
+        )
         for topic in topics
         for each in topic.partitions
     )

@@ -11,14 +11,13 @@ from coordinator_sim.coordinator.join import create_group
 from coordinator_sim.coordinator.offset_records import commit_records
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
 from coordinator_sim.coordinator.txn_validation import validate_txn_member
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.records import EndTransactionMarker
-from coordinator_sim.protocol.transaction_messages import (
-    CompleteTransaction,
-    TransactionCompleted,
+from coordinator_sim.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
+from coordinator_sim.protocol.completion import CompleteTransaction, TransactionCompleted
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.records import EndTransactionMarker
 
 
 def handle_txn_commit(
@@ -52,7 +51,7 @@ def _validate(runtime: Runtime, partition: Partition, request: TxnOffsetCommitRe
     """Source: OffsetMetadataManager.validateTransactionalOffsetCommit."""
     group = partition.groups.get(request.group_id)
     if group is None:
-        if request.generation_id >= 0:
+        if request.generation_id_or_member_epoch >= 0:
             return ErrorCode.ILLEGAL_GENERATION
         create_group(runtime, partition, request.group_id)
         return ErrorCode.NONE

@@ -6,9 +6,9 @@ ClassicGroup.validateOffsetCommit.
 
 from coordinator_sim.coordinator.contract import TransactionVerifier
 from coordinator_sim.coordinator.group import Group
+from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.states import GroupState
-from coordinator_sim.protocol.transaction_messages import TxnOffsetCommitRequest
 
 _ABORTABLE_VERSION = 4
 
@@ -37,7 +37,7 @@ def validate_txn_member(group: Group, request: TxnOffsetCommitRequest) -> ErrorC
 
     Source: ClassicGroup.validateOffsetCommit with isTransactional.
     """
-    generation_id = request.generation_id
+    generation_id = request.generation_id_or_member_epoch
     instance_id = request.group_instance_id
     if group.state is GroupState.DEAD:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -64,5 +64,8 @@ def _validate_what_is_set(group: Group, request: TxnOffsetCommitRequest) -> Erro
         return ErrorCode.FENCED_INSTANCE_ID
     if request.member_id and request.member_id not in group.members:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    is_other = request.generation_id >= 0 and request.generation_id != group.generation_id
+    is_other = (
+        request.generation_id_or_member_epoch >= 0
+        and request.generation_id_or_member_epoch != group.generation_id
+    )
     return ErrorCode.ILLEGAL_GENERATION if is_other else ErrorCode.NONE

@@ -7,22 +7,24 @@ from typing import TypeVar
 
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.harness.harness import Harness, Step
-from coordinator_sim.protocol.messages import (
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupProtocol,
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
+    JoinGroupRequestProtocol,
     JoinGroupResponse,
+)
+from coordinator_sim.messages.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
-    LeavingMember,
-    OffsetCommitPartition,
-    OffsetCommitRequest,
-    OffsetCommitTopic,
-    SyncGroupAssignment,
-    SyncGroupRequest,
+    MemberIdentity,
 )
-from coordinator_sim.protocol.requests import Response
+from coordinator_sim.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from coordinator_sim.messages.requests import Response
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 R = TypeVar("R", bound=Response)
 
@@ -65,7 +67,7 @@ class GroupDriver:
             member_id=member_id,
             group_instance_id=instance_id,
             protocol_type=protocol_type,
-            protocols=tuple(JoinGroupProtocol(name, name.encode()) for name in protocols),
+            protocols=tuple(JoinGroupRequestProtocol(name, name.encode()) for name in protocols),
         )
         return self.harness.call(request, api_version=version)
 
@@ -78,7 +80,7 @@ class GroupDriver:
             generation_id=generation_id,
             member_id=member_id,
             assignments=tuple(
-                SyncGroupAssignment(name, data) for name, data in (assignments or {}).items()
+                SyncGroupRequestAssignment(name, data) for name, data in (assignments or {}).items()
             ),
         )
         return self.harness.call(request, api_version=4)
@@ -100,7 +102,7 @@ class GroupDriver:
         request = LeaveGroupRequest(
             group_id=self.group_id,
             members=tuple(
-                LeavingMember(member_id=member_id, group_instance_id=instance_id)
+                MemberIdentity(member_id=member_id, group_instance_id=instance_id)
                 for member_id, instance_id in members
             ),
         )
@@ -118,9 +120,16 @@ class GroupDriver:
         """Commit an offset of partition 0 of topic `t`."""
         request = OffsetCommitRequest(
             group_id=self.group_id,
-            generation_id=generation_id,
+            generation_id_or_member_epoch=generation_id,
             member_id=member_id,
-            topics=(OffsetCommitTopic("t", (OffsetCommitPartition(0, offset, -1, metadata),)),),
+            topics=(
+                OffsetCommitRequestTopic(
+                    "t",
+                    partitions=(
+                        OffsetCommitRequestPartition(0, offset, -1, committed_metadata=metadata),
+                    ),
+                ),
+            ),
         )
         return self.harness.call(request, api_version=version)
 

@@ -20,17 +20,15 @@ from coordinator_sim.coordinator.contract import (
     DeletedTopic,
 )
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.messages.requests import GroupRequest, Response
+from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
+from coordinator_sim.protocol.completion import CompleteTransaction
+from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import RequestContext
 from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile
 from coordinator_sim.protocol.records import LogBatch, LogRecord
-from coordinator_sim.protocol.requests import GroupRequest, Response
 from coordinator_sim.protocol.seeded_ids import SeededIds
-from coordinator_sim.protocol.transaction_messages import (
-    CompleteTransaction,
-    TxnOffsetCommitRequest,
-)
 from coordinator_sim.trace.events import TraceEvent
 
 START_MS = 1_000_000

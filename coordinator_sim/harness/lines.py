@@ -35,18 +35,18 @@ from coordinator_sim.harness.kafka_json import (
     write_records,
     write_response,
 )
-from coordinator_sim.harness.kafka_json.converter import base64_text
+from coordinator_sim.messages.catalogue import name_of, newest_version
+from coordinator_sim.messages.requests import GroupRequest, Request, Response, group_api_named
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.api_versions import versions_of
+from coordinator_sim.protocol.completion import CompleteTransaction, TransactionCompleted
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import java_string_hash
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile, profile_named
 from coordinator_sim.protocol.records import LogBatch
-from coordinator_sim.protocol.requests import GroupRequest, Request, Response
-from coordinator_sim.protocol.transaction_messages import CompleteTransaction, TransactionCompleted
 from coordinator_sim.wire.frames import decode_request, encode_response
+from coordinator_sim.wire.json_form import base64_text
 from coordinator_sim.wire.offsets_records import encode_key, encode_value
-from coordinator_sim.wire.schemas import schema_named, schema_of
 
 Json = dict[str, Any]
 
@@ -169,9 +169,9 @@ class Lines:
 
     def _newest(self, api: str) -> int:
         """The version of a command that names none: the newest that the profile offers."""
-        schema = schema_named(api)
-        offered = self._offered.get(schema.api_key)
-        return schema.newest if offered is None else offered[1]
+        key = group_api_named(api)
+        offered = self._offered.get(key)
+        return newest_version(key) if offered is None else offered[1]
 
     # -- verbs -----------------------------------------------------------------------------
 
@@ -221,7 +221,7 @@ class Lines:
     def _wire(self, command: Json, _answer: Json) -> Step:
         world = self._world
         header, decoded = decode_request(_frame(command))
-        api = schema_of(ApiKey(header.api_key)).name
+        api = name_of(ApiKey(header.api_key))
         request = _of_group(api, decoded)
         version = header.api_version
         self._asked[world.next_token] = Asked(
@@ -440,9 +440,8 @@ def _said(asked: Asked, response: Response) -> Json:
     if asked.correlation_id is None:
         return {"v": asked.version, "data": write_response(request, asked.version, response)}
     frame = encode_response(
-        request.api_key,
-        asked.version,
         response,
+        asked.version,
         correlation_id=asked.correlation_id,
         request=request,
     )

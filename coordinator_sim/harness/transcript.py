@@ -26,23 +26,23 @@ from typing import Final
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.errors import ScenarioError
 from coordinator_sim.harness.harness import Harness, Step
+from coordinator_sim.messages.heartbeat import HeartbeatRequest
+from coordinator_sim.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from coordinator_sim.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from coordinator_sim.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from coordinator_sim.messages.requests import GroupRequest
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from coordinator_sim.protocol.api_versions import versions_of
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    HeartbeatRequest,
-    JoinGroupProtocol,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    LeaveGroupRequest,
-    LeavingMember,
-    OffsetCommitPartition,
-    OffsetCommitRequest,
-    OffsetCommitTopic,
-    OffsetFetchGroup,
-    OffsetFetchRequest,
-    SyncGroupAssignment,
-    SyncGroupRequest,
-)
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile, profile_named
 from coordinator_sim.protocol.records import (
     GroupMetadataKey,
@@ -51,7 +51,6 @@ from coordinator_sim.protocol.records import (
     OffsetCommitValue,
     OpaqueKey,
 )
-from coordinator_sim.protocol.requests import GroupRequest
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.story import story_line
 
@@ -202,7 +201,7 @@ class Transcript:
             group_instance_id=actor.group_instance_id,
             protocol_type=command.settings.get("type", "consumer"),
             protocols=tuple(
-                JoinGroupProtocol(protocol, f"topics of {name}".encode())
+                JoinGroupRequestProtocol(protocol, f"topics of {name}".encode())
                 for protocol in command.settings.get("protocols", "range").split(",")
             ),
             reason=command.settings.get("reason"),
@@ -213,10 +212,10 @@ class Transcript:
 
     def _do_sync(self, command: Command) -> Step:
         actor = self._actors[command.words[0]]
-        assignments: tuple[SyncGroupAssignment, ...] = ()
+        assignments: tuple[SyncGroupRequestAssignment, ...] = ()
         if "leader" in command.words:
             assignments = tuple(
-                SyncGroupAssignment(other.member_id, f"work of {other.name}".encode())
+                SyncGroupRequestAssignment(other.member_id, f"work of {other.name}".encode())
                 for other in self._actors.values()
                 if other.group_id == actor.group_id and other.member_id
             )
@@ -244,7 +243,7 @@ class Transcript:
         request = LeaveGroupRequest(
             group_id=actors[0].group_id,
             members=tuple(
-                LeavingMember(
+                MemberIdentity(
                     member_id=actor.member_id,
                     group_instance_id=actor.group_instance_id,
                     reason=command.settings.get("reason"),
@@ -256,21 +255,28 @@ class Transcript:
 
     def _do_commit(self, command: Command) -> Step:
         actor = self._actors[command.words[0]]
-        topics: dict[str, list[OffsetCommitPartition]] = {}
+        topics: dict[str, list[OffsetCommitRequestPartition]] = {}
         for place, offset in command.settings.items():
             topic, _, partition = place.rpartition("-")
-            topics.setdefault(topic, []).append(OffsetCommitPartition(int(partition), int(offset)))
+            topics.setdefault(topic, []).append(
+                OffsetCommitRequestPartition(int(partition), int(offset))
+            )
         request = OffsetCommitRequest(
             group_id=actor.group_id,
-            generation_id=actor.generation_id,
+            generation_id_or_member_epoch=actor.generation_id,
             member_id=actor.member_id,
             group_instance_id=actor.group_instance_id,
-            topics=tuple(OffsetCommitTopic(name, tuple(found)) for name, found in topics.items()),
+            topics=tuple(
+                OffsetCommitRequestTopic(name, partitions=tuple(found))
+                for name, found in topics.items()
+            ),
         )
         return self._call(request, 9, actor.name)
 
     def _do_fetch(self, command: Command) -> Step:
-        request = OffsetFetchRequest(groups=(OffsetFetchGroup(group_id=command.words[0]),))
+        request = OffsetFetchRequest(
+            groups=(OffsetFetchRequestGroup(group_id=command.words[0], topics=None),)
+        )
         return self._call(request, 9)
 
     # -- the broker ------------------------------------------------------------------------

@@ -13,9 +13,11 @@ from msgspec import Struct, structs
 
 from coordinator_sim import __version__
 from coordinator_sim.errors import UnsupportedVersion, WireFormatError
+from coordinator_sim.messages.catalogue import newest_version
+from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
+from coordinator_sim.messages.requests import Request, Response
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.messages import MetadataRequest, OffsetFetchRequest
-from coordinator_sim.protocol.requests import Request, Response
+from coordinator_sim.protocol.cluster_view import MetadataRequest
 from coordinator_sim.wire.cluster_frames import (
     API_VERSIONS,
     API_VERSIONS_NEWEST,
@@ -28,7 +30,6 @@ from coordinator_sim.wire.cluster_frames import (
     read_metadata,
 )
 from coordinator_sim.wire.frames import decode_response, encode_request
-from coordinator_sim.wire.schemas import schema_of
 
 MAX_FRAME_BYTES: Final = 100 * 1024 * 1024
 """A longer answer is none: `socket.request.max.bytes` is the same by default."""
@@ -241,7 +242,7 @@ class BrokerConnection(asyncio.Protocol):
             self._listener.ready(self)
 
     def _version_for(self, api: ApiKey) -> int:
-        newest = _NEWEST_SPOKEN[api] if api in _NEWEST_SPOKEN else schema_of(api).newest
+        newest = _NEWEST_SPOKEN[api] if api in _NEWEST_SPOKEN else newest_version(api)
         offered = self._offered
         version = None if offered is None else offered.newest_common(api, newest)
         if version is None:
@@ -299,4 +300,6 @@ def _sayable(request: Request, version: int) -> Request:
 def _response_of(sent: InFlight, frame: bytes) -> Response:
     if isinstance(sent.request, MetadataRequest):
         return read_metadata(sent.version, frame)
-    return decode_response(sent.request.api_key, sent.version, frame, request=sent.request)[1]
+    api = sent.request.api_key
+    response: Response = decode_response(api, sent.version, frame, request=sent.request)[1]
+    return response

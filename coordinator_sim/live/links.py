@@ -10,9 +10,10 @@ from typing import Protocol
 
 from coordinator_sim.clients.effects import COORDINATOR_NODE_OFFSET, Send
 from coordinator_sim.live.connection import BrokerConnection, FrameSeen, InFlight
+from coordinator_sim.messages.find_coordinator import FindCoordinatorResponse
+from coordinator_sim.messages.requests import Response
+from coordinator_sim.protocol.cluster_view import MetadataResponse, Node
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import FindCoordinatorResponse, MetadataResponse, Node
-from coordinator_sim.protocol.requests import Response
 
 
 class LinksOwner(Protocol):

@@ -4,18 +4,14 @@ from typing import Final
 
 from msgspec import Struct
 
+from coordinator_sim.messages.find_coordinator import FindCoordinatorResponse
+from coordinator_sim.messages.heartbeat import HeartbeatResponse
+from coordinator_sim.messages.join_group import JoinGroupResponse
+from coordinator_sim.messages.leave_group import LeaveGroupResponse
+from coordinator_sim.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from coordinator_sim.messages.requests import Request, Response
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    FindCoordinatorResponse,
-    HeartbeatResponse,
-    JoinGroupResponse,
-    LeaveGroupResponse,
-    OffsetCommitRequest,
-    OffsetCommitResponse,
-    SyncGroupRequest,
-    SyncGroupResponse,
-)
-from coordinator_sim.protocol.requests import Request, Response
 from coordinator_sim.protocol.resources import ConnectorTaskId
 from coordinator_sim.wire.connect_protocol import decode_connect_assignment
 
@@ -122,7 +118,7 @@ def _task_name(task: ConnectorTaskId) -> str:
 
 def _committed(request: OffsetCommitRequest, response: OffsetCommitResponse) -> MemberEvent | None:
     offsets = {
-        f"{topic.name}-{entry.partition}": entry.offset
+        f"{topic.name}-{entry.partition_index}": entry.committed_offset
         for topic in request.topics
         for entry in topic.partitions
     }

@@ -12,17 +12,31 @@ from msgspec import Struct
 
 from coordinator_sim.broker.authorizer import CLUSTER_NAME, WILDCARD, Operation
 from coordinator_sim.errors import DataError
+from coordinator_sim.messages.create_acls import (
+    AclCreation,
+    AclCreationResult,
+    CreateAclsRequest,
+    CreateAclsResponse,
+)
+from coordinator_sim.messages.delete_acls import (
+    DeleteAclsFilter,
+    DeleteAclsFilterResult,
+    DeleteAclsMatchingAcl,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+)
+from coordinator_sim.messages.describe_acls import (
+    AclDescription,
+    DescribeAclsRequest,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
 from coordinator_sim.mini_broker.administration import NO_ERROR, Administration, ApiError, told
 from coordinator_sim.mini_broker.changes import AclCreated, AclDeleted
 from coordinator_sim.mini_broker.contract import Call, Handlers
-from coordinator_sim.mini_broker.image_authorizer import (
-    LITERAL,
-    PREFIXED,
-    RESOURCE_TYPES,
-)
+from coordinator_sim.mini_broker.image_authorizer import PREFIXED, RESOURCE_TYPES
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.schema import Data
 
 _ANY: Final = 1
 _MATCH: Final = 2
@@ -31,8 +45,10 @@ _UNKNOWN: Final = 0
 _OPERATIONS: Final = range(2, 16)
 _PATTERNS: Final = range(1, 5)
 _PERMISSIONS: Final = range(1, 4)
-_PATTERNED_SINCE: Final = 1
 _NO_AUTHORIZER: Final = ApiError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
+_UNGUARDED: Final = ApiError(
+    ErrorCode.SECURITY_DISABLED, "No Authorizer is configured on the broker"
+)
 _DONE: Final = ApiError(ErrorCode.NONE, "")
 _REFUSED: Final = told(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
@@ -133,26 +149,27 @@ class AclApi:
             ApiKey.DELETE_ACLS: self._delete,
         }
 
-    def _describe(self, call: Call) -> Data:
-        wanted = _filter(call.request, call.context.api_version)
+    def _describe(self, call: Call[DescribeAclsRequest]) -> DescribeAclsResponse:
+        wanted = _filter(call.request)
         if not self._admin.allows_cluster(call, Operation.DESCRIBE):
-            return {**_REFUSED.fields(), "resources": []}
+            return _described(_REFUSED)
         if self._admin.access.is_open:
-            text = "No Authorizer is configured on the broker"
-            return {**ApiError(ErrorCode.SECURITY_DISABLED, text).fields(), "resources": []}
-        resources: dict[tuple[int, str, int], list[Data]] = {}
+            return _described(_UNGUARDED)
+        resources: dict[tuple[int, str, int], list[AclDescription]] = {}
         for acl in self._admin.image.acls:
             if wanted.matches(acl):
                 place = (acl.resource_type, acl.resource_name, acl.pattern_type)
                 resources.setdefault(place, []).append(_entry(acl))
-        found = [
-            {"resourceType": kind, "resourceName": name, "patternType": pattern, "acls": acls}
+        found = (
+            DescribeAclsResource(
+                resource_type=kind, resource_name=name, pattern_type=pattern, acls=tuple(acls)
+            )
             for (kind, name, pattern), acls in resources.items()
-        ]
-        return {**_DONE.fields(), "resources": found}
+        )
+        return _described(_DONE, tuple(found))
 
-    def _create(self, call: Call) -> Data:
-        asked = [_rule(each, call.context.api_version) for each in call.request["creations"]]
+    def _create(self, call: Call[CreateAclsRequest]) -> CreateAclsResponse:
+        asked = [_rule(each) for each in call.request.creations]
         refused: ApiError | None = None
         if not self._admin.allows_cluster(call, Operation.ALTER):
             refused = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
@@ -160,7 +177,10 @@ class AclApi:
             refused = _NO_AUTHORIZER
         elif any(_is_vague(acl) for acl in asked):
             refused = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
-        return {"results": [(refused or self._created(acl)).fields() for acl in asked]}
+        outcomes = (refused or self._created(acl) for acl in asked)
+        return CreateAclsResponse(
+            results=tuple(AclCreationResult(each.code, each.message) for each in outcomes)
+        )
 
     def _created(self, acl: AclCreated) -> ApiError:
         text = _rule_complaint(acl)
@@ -170,15 +190,16 @@ class AclApi:
             self._admin.change(acl)
         return _DONE
 
-    def _delete(self, call: Call) -> Data:
-        filters = [_filter(each, call.context.api_version) for each in call.request["filters"]]
+    def _delete(self, call: Call[DeleteAclsRequest]) -> DeleteAclsResponse:
+        filters = [_filter(each) for each in call.request.filters]
         refused: ApiError | None = None
         if not self._admin.allows_cluster(call, Operation.ALTER):
             refused = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         elif self._admin.access.is_open:
             refused = _NO_AUTHORIZER
         if refused is not None:
-            return {"filterResults": [{**refused.fields(), "matchingAcls": []} for _ in filters]}
+            result = DeleteAclsFilterResult(refused.code, refused.message)
+            return DeleteAclsResponse(filter_results=(result,) * len(filters))
         # All filters see the same rules, so one may be named by two of them.
         errors = [each.error() for each in filters]
         rules = _RulesByName(self._admin.image.acls)
@@ -188,46 +209,58 @@ class AclApi:
         ]
         for acl in dict.fromkeys(acl for acls in found for acl in acls):
             self._admin.change(AclDeleted(acl))
-        results = [
-            {**error.fields(), "matchingAcls": [_deleted(acl) for acl in acls]}
+        results = (
+            DeleteAclsFilterResult(error.code, error.message, tuple(_deleted(acl) for acl in acls))
             for acls, error in zip(found, errors, strict=True)
-        ]
-        return {"filterResults": results}
+        )
+        return DeleteAclsResponse(filter_results=tuple(results))
 
 
-def _entry(acl: AclCreated) -> Data:
-    return {
-        "principal": acl.principal,
-        "host": acl.host,
-        "operation": acl.operation,
-        "permissionType": acl.permission_type,
-    }
+def _described(
+    error: ApiError, resources: tuple[DescribeAclsResource, ...] = ()
+) -> DescribeAclsResponse:
+    return DescribeAclsResponse(
+        error_code=error.code, error_message=error.message, resources=resources
+    )
 
 
-def _deleted(acl: AclCreated) -> Data:
-    return {
-        **NO_ERROR.fields(),
-        "resourceType": acl.resource_type,
-        "resourceName": acl.resource_name,
-        "patternType": acl.pattern_type,
-        **_entry(acl),
-    }
+def _entry(acl: AclCreated) -> AclDescription:
+    return AclDescription(
+        principal=acl.principal,
+        host=acl.host,
+        operation=acl.operation,
+        permission_type=acl.permission_type,
+    )
 
 
-def _filter(fields: Data, version: int) -> _AclFilter:
+def _deleted(acl: AclCreated) -> DeleteAclsMatchingAcl:
+    return DeleteAclsMatchingAcl(
+        error_code=ErrorCode.NONE,
+        error_message=None,
+        resource_type=acl.resource_type,
+        resource_name=acl.resource_name,
+        pattern_type=acl.pattern_type,
+        principal=acl.principal,
+        host=acl.host,
+        operation=acl.operation,
+        permission_type=acl.permission_type,
+    )
+
+
+def _filter(asked: DescribeAclsRequest | DeleteAclsFilter) -> _AclFilter:
     """The rules that a request means.
 
     Raises:
         DataError: it says itself that a part of it is unknown.
     """
     found = _AclFilter(
-        resource_type=fields["resourceTypeFilter"],
-        name=fields["resourceNameFilter"],
-        pattern_type=fields.get("patternTypeFilter", LITERAL) if version else LITERAL,
-        principal=fields["principalFilter"],
-        host=fields["hostFilter"],
-        operation=fields["operation"],
-        permission_type=fields["permissionType"],
+        resource_type=asked.resource_type_filter,
+        name=asked.resource_name_filter,
+        pattern_type=asked.pattern_type_filter,
+        principal=asked.principal_filter,
+        host=asked.host_filter,
+        operation=asked.operation,
+        permission_type=asked.permission_type,
     )
     numbers = (
         found.resource_type,
@@ -240,20 +273,20 @@ def _filter(fields: Data, version: int) -> _AclFilter:
     return found
 
 
-def _rule(fields: Data, version: int) -> AclCreated:
+def _rule(asked: AclCreation) -> AclCreated:
     """The rule that an entry of CreateAcls means.
 
     Raises:
         DataError: it says itself that a part of it is unknown.
     """
     acl = AclCreated(
-        resource_type=fields["resourceType"],
-        resource_name=fields["resourceName"],
-        pattern_type=fields["resourcePatternType"] if version >= _PATTERNED_SINCE else LITERAL,
-        principal=fields["principal"],
-        host=fields["host"],
-        operation=fields["operation"],
-        permission_type=fields["permissionType"],
+        resource_type=asked.resource_type,
+        resource_name=asked.resource_name,
+        pattern_type=asked.resource_pattern_type,
+        principal=asked.principal,
+        host=asked.host,
+        operation=asked.operation,
+        permission_type=asked.permission_type,
     )
     if _UNKNOWN in (acl.resource_type, acl.pattern_type, acl.operation, acl.permission_type):
         raise DataError("a rule with unknown elements")

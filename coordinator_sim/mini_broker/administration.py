@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
@@ -17,7 +17,6 @@ from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.mini_broker.topics import TopicVerbs
 from coordinator_sim.protocol.error_texts import error_message
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.schema import Data
 
 K = TypeVar("K", bound=Hashable)
 
@@ -32,10 +31,6 @@ class ApiError(Struct, frozen=True):
     def is_failure(self) -> bool:
         """Whether it is one."""
         return self.code is not ErrorCode.NONE
-
-    def fields(self) -> Data:
-        """As most responses have it."""
-        return {"errorCode": int(self.code), "errorMessage": self.message}
 
 
 NO_ERROR: Final = ApiError(ErrorCode.NONE)
@@ -72,12 +67,12 @@ class Administration:
     leadership: Leadership
     change: Callable[[Change], None]
 
-    def allows_cluster(self, call: Call, operation: Operation) -> bool:
+    def allows_cluster(self, call: Call[Any], operation: Operation) -> bool:
         """Whether the sender may do that to the cluster."""
         cluster = ResourceType.CLUSTER
         return self.access.allows(call.context, operation, cluster, CLUSTER_NAME)
 
-    def allows_topic(self, call: Call, operation: Operation, name: str) -> bool:
+    def allows_topic(self, call: Call[Any], operation: Operation, name: str) -> bool:
         """Whether the sender may do that to a topic."""
         return self.access.allows(call.context, operation, ResourceType.TOPIC, name)
 

@@ -8,6 +8,17 @@ DescribeTopicPartitionsRequestHandler.java; KRaftMetadataCache
 from typing import Final
 
 from coordinator_sim.broker.authorizer import Operation
+from coordinator_sim.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from coordinator_sim.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponseCursor,
+    DescribeTopicPartitionsResponseTopic,
+)
 from coordinator_sim.mini_broker.administration import Administration, ApiError
 from coordinator_sim.mini_broker.cluster_facts import (
     broker_nodes,
@@ -17,11 +28,11 @@ from coordinator_sim.mini_broker.cluster_facts import (
     topic_operations,
 )
 from coordinator_sim.mini_broker.contract import Call, Handlers
+from coordinator_sim.mini_broker.image import NO_LEADER, TopicState
 from coordinator_sim.mini_broker.topic_names import is_internal
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.topic_names import complaint
-from coordinator_sim.wire.schema import ZERO_UUID, Data
 
 _BROKERS: Final = 1
 _CONTROLLERS: Final = 2
@@ -50,98 +61,127 @@ class ClusterApi:
 
     # -- DescribeCluster -------------------------------------------------------------------
 
-    def _describe(self, call: Call) -> Data:
+    def _describe(self, call: Call[DescribeClusterRequest]) -> DescribeClusterResponse:
         admin = self._admin
         error = _endpoint_type_error(call)
         if error is not None:
-            return error.fields()
+            return DescribeClusterResponse(error_code=error.code, error_message=error.message)
         listener = call.context.listener
         nodes = broker_nodes(admin, listener)
         leading = controller_id(admin)
-        asked = call.request["includeClusterAuthorizedOperations"]
-        return {
-            "clusterId": admin.settings.cluster_id,
-            "controllerId": leading if any(node[0] == leading for node in nodes) else -1,
-            "endpointType": _BROKERS,
-            "clusterAuthorizedOperations": cluster_operations(admin, call, asked=asked),
-            "brokers": [
-                {"brokerId": broker_id, "host": found.host, "port": found.port, "isFenced": fenced}
+        asked = call.request.include_cluster_authorized_operations
+        return DescribeClusterResponse(
+            cluster_id=admin.settings.cluster_id,
+            controller_id=leading if any(node[0] == leading for node in nodes) else NO_LEADER,
+            endpoint_type=_BROKERS,
+            cluster_authorized_operations=cluster_operations(admin, call, asked=asked),
+            brokers=tuple(
+                DescribeClusterBroker(
+                    broker_id=broker_id, host=found.host, port=found.port, is_fenced=fenced
+                )
                 for broker_id in admin.settings.broker_ids
                 if (found := admin.registered(broker_id, listener)) is not None
                 and (
                     not (fenced := admin.endpoint(broker_id, listener) is None)
-                    or call.request.get("includeFencedBrokers", False)
+                    or call.request.include_fenced_brokers
                 )
-            ],
-        }
+            ),
+        )
 
     # -- DescribeTopicPartitions -----------------------------------------------------------
 
-    def _describe_partitions(self, call: Call) -> Data:
+    def _describe_partitions(
+        self, call: Call[DescribeTopicPartitionsRequest]
+    ) -> DescribeTopicPartitionsResponse:
         request = call.request
-        cursor = request["cursor"]
-        begin = "" if cursor is None else cursor["topicName"]
-        fetches_all = not request["topics"]
-        asked = [topic["name"] for topic in request["topics"]] or list(self._admin.image.topics)
+        cursor = request.cursor
+        begin = "" if cursor is None else cursor.topic_name
+        fetches_all = not request.topics
+        asked = [topic.name for topic in request.topics] or list(self._admin.image.topics)
         names = sorted(dict.fromkeys(name for name in asked if name >= begin))
         is_lost = not fetches_all and begin not in names
-        if cursor is not None and (is_lost or cursor["partitionIndex"] < 0):
-            return {"topics": [_refused(topic["name"]) for topic in request["topics"]]}
+        if cursor is not None and (is_lost or cursor.partition_index < 0):
+            invalid = ErrorCode.INVALID_REQUEST
+            return DescribeTopicPartitionsResponse(
+                topics=tuple(_missing(topic.name, invalid) for topic in request.topics)
+            )
         allowed = [
             name for name in names if self._admin.allows_topic(call, Operation.DESCRIBE, name)
         ]
-        page = self._page(call, allowed, is_listed=not fetches_all)
-        for topic in page["topics"]:
-            operations = topic_operations(self._admin, call, topic["name"])
-            topic["topicAuthorizedOperations"] = operations
+        topics, next_cursor = self._page(call, allowed, is_listed=not fetches_all)
         if not fetches_all:
             failed = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             refused = dict.fromkeys(names)
             for name in allowed:
                 del refused[name]
-            page["topics"] += [_missing(name, failed) for name in refused]
-        return page
+            topics += [_missing(name, failed) for name in refused]
+        return DescribeTopicPartitionsResponse(topics=tuple(topics), next_cursor=next_cursor)
 
-    def _page(self, call: Call, names: list[str], *, is_listed: bool) -> Data:
+    def _page(
+        self, call: Call[DescribeTopicPartitionsRequest], names: list[str], *, is_listed: bool
+    ) -> tuple[
+        list[DescribeTopicPartitionsResponseTopic], DescribeTopicPartitionsResponseCursor | None
+    ]:
         """Topics from the cursor on, up to the limit of partitions; where the next page begins."""
-        cursor = call.request["cursor"]
+        cursor = call.request.cursor
         remaining = self._limit(call)
-        topics: list[Data] = []
+        topics: list[DescribeTopicPartitionsResponseTopic] = []
         for name in names:
             if remaining == 0:
-                return {"topics": topics, "nextCursor": _cursor(name, 0)}
+                return topics, DescribeTopicPartitionsResponseCursor(name, 0)
             state = self._admin.image.topics.get(name)
             if state is None:
                 if is_listed:
-                    topics.append(_unknown(name))
+                    topics.append(self._unknown(call, name))
                 continue
-            resumed = cursor is not None and name == cursor["topicName"]
-            first = cursor["partitionIndex"] if resumed else 0
+            first = 0
+            if cursor is not None and name == cursor.topic_name:
+                first = cursor.partition_index
             end = min(len(state.partitions), first + remaining)
-            partitions = described_partitions(self._admin, call, state, first, end)
-            topics.append(
-                {
-                    "errorCode": 0,
-                    "name": name,
-                    "topicId": state.topic_id,
-                    "isInternal": is_internal(name),
-                    "partitions": partitions,
-                }
-            )
+            described = self._described(call, state, first, end)
+            topics.append(described)
             if end < len(state.partitions):
-                return {"topics": topics, "nextCursor": _cursor(name, end)}
-            remaining -= len(partitions)
-        return {"topics": topics, "nextCursor": None}
+                return topics, DescribeTopicPartitionsResponseCursor(name, end)
+            remaining -= len(described.partitions)
+        return topics, None
 
-    def _limit(self, call: Call) -> int:
+    def _described(
+        self,
+        call: Call[DescribeTopicPartitionsRequest],
+        state: TopicState,
+        first: int,
+        end: int,
+    ) -> DescribeTopicPartitionsResponseTopic:
+        return DescribeTopicPartitionsResponseTopic(
+            name=state.name,
+            topic_id=state.topic_id,
+            is_internal=is_internal(state.name),
+            partitions=described_partitions(self._admin, call, state, first, end),
+            topic_authorized_operations=topic_operations(self._admin, call, state.name),
+        )
+
+    def _unknown(
+        self, call: Call[DescribeTopicPartitionsRequest], name: str
+    ) -> DescribeTopicPartitionsResponseTopic:
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if complaint(name) is not None:
+            code = ErrorCode.INVALID_TOPIC_EXCEPTION
+        return DescribeTopicPartitionsResponseTopic(
+            error_code=code,
+            name=name,
+            is_internal=is_internal(name),
+            topic_authorized_operations=topic_operations(self._admin, call, name),
+        )
+
+    def _limit(self, call: Call[DescribeTopicPartitionsRequest]) -> int:
         limit = self._admin.configs.broker_value(_MAX_PARTITIONS)
-        asked: int = call.request["responsePartitionLimit"]
+        asked = call.request.response_partition_limit
         return max(min(limit, asked) if isinstance(limit, int) else asked, 1)
 
 
-def _endpoint_type_error(call: Call) -> ApiError | None:
+def _endpoint_type_error(call: Call[DescribeClusterRequest]) -> ApiError | None:
     """A broker speaks of brokers alone."""
-    wanted = call.request.get("endpointType", _BROKERS)
+    wanted = call.request.endpoint_type
     if wanted == _BROKERS:
         return None
     typed = call.context.api_version >= _TYPED_SINCE
@@ -156,20 +196,5 @@ def _endpoint_type_error(call: Call) -> ApiError | None:
     return ApiError(code, text)
 
 
-def _cursor(name: str, partition: int) -> Data:
-    return {"topicName": name, "partitionIndex": partition}
-
-
-def _unknown(name: str) -> Data:
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if complaint(name) is not None:
-        code = ErrorCode.INVALID_TOPIC_EXCEPTION
-    return {**_missing(name, code), "isInternal": is_internal(name)}
-
-
-def _refused(name: str) -> Data:
-    return _missing(name, ErrorCode.INVALID_REQUEST)
-
-
-def _missing(name: str, code: ErrorCode) -> Data:
-    return {"errorCode": int(code), "name": name, "topicId": ZERO_UUID, "partitions": []}
+def _missing(name: str, code: ErrorCode) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(error_code=code, name=name)

@@ -4,15 +4,21 @@ Source: kafka trunk, KRaftMetadataCache.scala (getPartitionMetadata, getAliveBro
 getOfflineReplicas); AclEntry.supportedOperations.
 """
 
-from typing import Final
+from typing import Any, Final
+
+from msgspec.structs import replace
 
 from coordinator_sim.broker.authorizer import CLUSTER_NAME, Operation, ResourceType
+from coordinator_sim.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponsePartition,
+)
+from coordinator_sim.messages.metadata import MetadataRequest, MetadataResponsePartition
+from coordinator_sim.messages.requests import NO_AUTHORIZED_OPERATIONS
 from coordinator_sim.mini_broker.administration import Administration
 from coordinator_sim.mini_broker.contract import Call
 from coordinator_sim.mini_broker.image import NO_LEADER, PartitionState, TopicState
-from coordinator_sim.protocol.admin_messages import NO_AUTHORIZED_OPERATIONS
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.schema import Data
 
 _TOPIC_OPERATIONS: Final = (
     Operation.READ,
@@ -54,13 +60,13 @@ def controller_id(admin: Administration) -> int:
     return next(iter(admin.living_ids()), NO_LEADER)
 
 
-def topic_operations(admin: Administration, call: Call, name: str) -> int:
+def topic_operations(admin: Administration, call: Call[Any], name: str) -> int:
     """Bits of what the sender may do to a topic."""
     topic = ResourceType.TOPIC
     return admin.access.bits(call.context, _TOPIC_OPERATIONS, topic, name)
 
 
-def cluster_operations(admin: Administration, call: Call, *, asked: bool) -> int:
+def cluster_operations(admin: Administration, call: Call[Any], *, asked: bool) -> int:
     """Bits of what the sender may do to the cluster; none when not allowed to look at it."""
     if not asked:
         return NO_AUTHORIZED_OPERATIONS
@@ -71,8 +77,12 @@ def cluster_operations(admin: Administration, call: Call, *, asked: bool) -> int
 
 
 def described_partitions(
-    admin: Administration, call: Call, topic: TopicState, first: int = 0, end: int | None = None
-) -> list[Data]:
+    admin: Administration,
+    call: Call[DescribeTopicPartitionsRequest],
+    topic: TopicState,
+    first: int,
+    end: int,
+) -> tuple[DescribeTopicPartitionsResponsePartition, ...]:
     """Partitions of a topic, as DescribeTopicPartitions shows them: without errors.
 
     Args:
@@ -80,41 +90,58 @@ def described_partitions(
         call: Whose listener counts.
         topic: Whose partitions.
         first: Number of the first to show.
-        end: Number after the last; None for all.
+        end: Number after the last.
     """
     listener = call.context.listener
-    shown = list(enumerate(topic.partitions))[first:end]
-    return [_partition(admin, listener, index, state) for index, state in shown]
+    return tuple(
+        DescribeTopicPartitionsResponsePartition(
+            partition_index=index,
+            leader_id=_reachable_leader(admin, listener, state),
+            leader_epoch=state.leader_epoch,
+            replica_nodes=state.replicas,
+            isr_nodes=state.isr,
+            eligible_leader_replicas=(),
+            last_known_elr=(),
+            offline_replicas=_offline(admin, listener, state),
+        )
+        for index, state in list(enumerate(topic.partitions))[first:end]
+    )
 
 
-def partition_entries(admin: Administration, call: Call, topic: TopicState) -> list[Data]:
+def partition_entries(
+    admin: Administration, call: Call[MetadataRequest], topic: TopicState
+) -> tuple[MetadataResponsePartition, ...]:
     """All partitions of a topic, as Metadata shows them: with what is wrong with each."""
+    return tuple(
+        _partition_entry(admin, call, index, state) for index, state in enumerate(topic.partitions)
+    )
+
+
+def _partition_entry(
+    admin: Administration, call: Call[MetadataRequest], index: int, state: PartitionState
+) -> MetadataResponsePartition:
     listener, version = call.context.listener, call.context.api_version
-    entries: list[Data] = []
-    for index, state in enumerate(topic.partitions):
-        entry = _partition(admin, listener, index, state)
-        error = _leader_error(admin, listener, state, version)
-        if version <= _HIDES_BROKERS_UNTIL:
-            error = _hide_missing(entry) if error is ErrorCode.NONE else error
-        entries.append({**entry, "errorCode": int(error)})
-    return entries
+    error = _leader_error(admin, listener, state, version)
+    entry = MetadataResponsePartition(
+        error_code=error,
+        partition_index=index,
+        leader_id=_reachable_leader(admin, listener, state),
+        leader_epoch=state.leader_epoch,
+        replica_nodes=state.replicas,
+        isr_nodes=state.isr,
+        offline_replicas=_offline(admin, listener, state),
+    )
+    hides = version <= _HIDES_BROKERS_UNTIL and error is ErrorCode.NONE
+    return _without_missing(entry) if hides else entry
 
 
-def _partition(admin: Administration, listener: str, index: int, state: PartitionState) -> Data:
+def _reachable_leader(admin: Administration, listener: str, state: PartitionState) -> int:
     has_leader = admin.endpoint(state.leader_id, listener) is not None
-    return {
-        "errorCode": 0,
-        "partitionIndex": index,
-        "leaderId": state.leader_id if has_leader else NO_LEADER,
-        "leaderEpoch": state.leader_epoch,
-        "replicaNodes": list(state.replicas),
-        "isrNodes": list(state.isr),
-        "eligibleLeaderReplicas": [],
-        "lastKnownElr": [],
-        "offlineReplicas": [
-            each for each in state.replicas if admin.endpoint(each, listener) is None
-        ],
-    }
+    return state.leader_id if has_leader else NO_LEADER
+
+
+def _offline(admin: Administration, listener: str, state: PartitionState) -> tuple[int, ...]:
+    return tuple(each for each in state.replicas if admin.endpoint(each, listener) is None)
 
 
 def _leader_error(
@@ -128,13 +155,12 @@ def _leader_error(
     return ErrorCode.LEADER_NOT_AVAILABLE
 
 
-def _hide_missing(entry: Data) -> ErrorCode:
+def _without_missing(entry: MetadataResponsePartition) -> MetadataResponsePartition:
     """Leave dead brokers out of an entry of version 0, and say that something is missing."""
-    offline = entry["offlineReplicas"]
-    for field in ("replicaNodes", "isrNodes"):
-        shown = [each for each in entry[field] if each not in offline]
-        if shown != entry[field]:
-            entry["replicaNodes"] = [e for e in entry["replicaNodes"] if e not in offline]
-            entry["isrNodes"] = [e for e in entry["isrNodes"] if e not in offline]
-            return ErrorCode.REPLICA_NOT_AVAILABLE
-    return ErrorCode.NONE
+    offline = entry.offline_replicas
+    replicas = tuple(each for each in entry.replica_nodes if each not in offline)
+    isr = tuple(each for each in entry.isr_nodes if each not in offline)
+    if (replicas, isr) == (entry.replica_nodes, entry.isr_nodes):
+        return entry
+    error = ErrorCode.REPLICA_NOT_AVAILABLE
+    return replace(entry, error_code=error, replica_nodes=replicas, isr_nodes=isr)

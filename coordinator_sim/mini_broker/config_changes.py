@@ -8,8 +8,13 @@ QuorumController.ConfigResourceExistenceChecker.
 from collections import Counter
 from collections.abc import Callable
 from enum import IntEnum, unique
-from typing import Final
+from typing import Any, Final, TypeVar
 
+from coordinator_sim.messages.alter_configs import AlterableConfig, AlterConfigsResource
+from coordinator_sim.messages.incremental_alter_configs import AlterableConfig as ConfigAlteration
+from coordinator_sim.messages.incremental_alter_configs import (
+    AlterConfigsResource as IncrementalResource,
+)
 from coordinator_sim.mini_broker.administration import (
     NO_ERROR,
     Administration,
@@ -22,12 +27,13 @@ from coordinator_sim.mini_broker.config_validation import broker_error, group_er
 from coordinator_sim.mini_broker.contract import Call
 from coordinator_sim.mini_broker.image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from coordinator_sim.mini_broker.setting_types import SettingType
-from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.java_numbers import java_int
-from coordinator_sim.wire.schema import Data
 
-ConfigWrite = Callable[[Administration, Data], ConfigsChanged | ApiError]
+R = TypeVar("R", AlterConfigsResource, IncrementalResource)
+"""A resource's entry in a request: all its settings, or what is done to some."""
+
+ConfigWrite = Callable[[Administration, R], ConfigsChanged | ApiError]
 """Decides what a resource's entry in a request changes."""
 
 _LOGGER_RESOURCE: Final = 8
@@ -46,42 +52,48 @@ class AlterOperation(IntEnum):
     SUBTRACT = 3
 
 
-def write_error(admin: Administration, call: Call, resource: Data) -> ApiError | None:
+def write_error(
+    admin: Administration,
+    call: Call[Any],
+    resource: AlterConfigsResource | IncrementalResource,
+) -> ApiError | None:
     """What a broker refuses before the controller hears of it; None to go on."""
-    names = [each["name"] for each in resource["configs"]]
+    names = [each.name for each in resource.configs]
     if duplicates(names):
         return _invalid_request("Error due to duplicate config keys")
     nulls = [
-        each["name"]
-        for each in resource["configs"]
-        if each["value"] is None and each.get("configOperation") != AlterOperation.DELETE
+        each.name for each in resource.configs if each.value is None and not _is_deletion(each)
     ]
     if nulls:
         return _invalid_request(f"Null value not supported for : {', '.join(nulls)}")
-    kind = resource["resourceType"]
+    kind = resource.resource_type
     if kind == BROKER_RESOURCE:
         return _broker_write_error(admin, call, resource)
-    if kind == _LOGGER_RESOURCE and call.api is ApiKey.INCREMENTAL_ALTER_CONFIGS:
+    if kind == _LOGGER_RESOURCE and isinstance(resource, IncrementalResource):
         return _loggers_error(call, resource)
     if kind not in {TOPIC_RESOURCE, GROUP_RESOURCE, _CLIENT_METRICS_RESOURCE}:
         return _invalid_request(f"Unknown resource type {kind}")
     return None
 
 
-def _loggers_error(call: Call, resource: Data) -> ApiError:
+def _is_deletion(config: AlterableConfig | ConfigAlteration) -> bool:
+    return isinstance(config, ConfigAlteration) and config.config_operation == AlterOperation.DELETE
+
+
+def _loggers_error(call: Call[Any], resource: IncrementalResource) -> ApiError:
     """What is wrong with new levels of loggers, which nothing depends on here.
 
     Source: RuntimeLoggerManager.applyChangesForResource.
     """
-    name = resource["resourceName"]
+    name = resource.resource_name
     if name != str(call.broker_id):
         text = f"Unexpected node id. Expected {call.broker_id}, but received {name}"
         return _invalid_request(text)
-    for config in resource["configs"]:
-        logger, level = config["name"], config["value"]
+    for config in resource.configs:
+        logger, level = config.name, config.value
         if logger not in _LOGGERS:
             return ApiError(ErrorCode.INVALID_CONFIG, f"Logger {logger} does not exist!")
-        if config["configOperation"] == AlterOperation.SET and level not in _LEVELS:
+        if config.config_operation == AlterOperation.SET and level not in _LEVELS:
             text = (
                 f"Cannot set the log level of {logger} to {level} as it is not a supported log "
                 f"level. Valid log levels are {', '.join(_LEVELS)}"
@@ -90,8 +102,12 @@ def _loggers_error(call: Call, resource: Data) -> ApiError:
     return NO_ERROR
 
 
-def _broker_write_error(admin: Administration, call: Call, resource: Data) -> ApiError | None:
-    name = resource["resourceName"]
+def _broker_write_error(
+    admin: Administration,
+    call: Call[Any],
+    resource: AlterConfigsResource | IncrementalResource,
+) -> ApiError | None:
+    name = resource.resource_name
     if name:
         broker_id = java_int(name)
         if broker_id is None:
@@ -99,16 +115,18 @@ def _broker_write_error(admin: Administration, call: Call, resource: Data) -> Ap
         if broker_id != call.broker_id:
             text = f"Unexpected broker id, expected {call.broker_id}, but received {name}"
             return _invalid_request(text)
-    is_incremental = any("configOperation" in each for each in resource["configs"])
-    change = incremental(admin, resource) if is_incremental else legacy(admin, resource)
+    if isinstance(resource, IncrementalResource):
+        change = incremental(admin, resource)
+    else:
+        change = legacy(admin, resource)
     return change if isinstance(change, ApiError) else None
 
 
-def legacy(admin: Administration, resource: Data) -> ConfigsChanged | ApiError:
+def legacy(admin: Administration, resource: AlterConfigsResource) -> ConfigsChanged | ApiError:
     """All settings are those named, no others."""
-    kind, name = resource["resourceType"], resource["resourceName"]
+    kind, name = resource.resource_type, resource.resource_name
     current = admin.image.configs_of(kind, name)
-    wanted = {each["name"]: each["value"] for each in resource["configs"]}
+    wanted = {each.name: each.value for each in resource.configs if each.value is not None}
     error = _error(admin, kind, name, wanted)
     if error.is_failure:
         return error
@@ -119,26 +137,26 @@ def legacy(admin: Administration, resource: Data) -> ConfigsChanged | ApiError:
     return ConfigsChanged(kind, name, values)
 
 
-def incremental(admin: Administration, resource: Data) -> ConfigsChanged | ApiError:
+def incremental(admin: Administration, resource: IncrementalResource) -> ConfigsChanged | ApiError:
     """Each setting named is set, deleted, or a list that gains or loses entries."""
-    kind, name = resource["resourceType"], resource["resourceName"]
+    kind, name = resource.resource_type, resource.resource_name
     current = admin.image.configs_of(kind, name)
     values: dict[str, str | None] = {}
-    for config in resource["configs"]:
-        new = _new_value(admin, kind, config, current.get(config["name"]))
+    for config in resource.configs:
+        new = _new_value(admin, kind, config, current.get(config.name))
         if isinstance(new, ApiError):
             return new
-        if new != current.get(config["name"]):
-            values[config["name"]] = new
+        if new != current.get(config.name):
+            values[config.name] = new
     after = {**current, **values}
     error = _error(admin, kind, name, {k: v for k, v in after.items() if v is not None})
     return error if error.is_failure else ConfigsChanged(kind, name, values)
 
 
 def _new_value(
-    admin: Administration, kind: int, config: Data, current: str | None
+    admin: Administration, kind: int, config: ConfigAlteration, current: str | None
 ) -> str | ApiError | None:
-    operation, key, value = config["configOperation"], config["name"], config["value"]
+    operation, key, value = config.config_operation, config.name, config.value
     if operation == AlterOperation.SET:
         return str(value)
     if operation == AlterOperation.DELETE:
@@ -155,7 +173,7 @@ def _new_value(
         return ApiError(ErrorCode.INVALID_CONFIG, text)
     parts = [each for each in (current or setting.default or "").split(",") if each]
     change = _appended if operation == AlterOperation.APPEND else _subtracted
-    return ",".join(change(parts, value.split(",")))
+    return ",".join(change(parts, (value or "").split(",")))
 
 
 def _appended(parts: list[str], more: list[str]) -> list[str]:

@@ -9,17 +9,20 @@ createGroupConfigEntry); KafkaConfigSchema.resolveEffectiveTopicConfigs.
 from collections.abc import Mapping
 from typing import Final
 
+from coordinator_sim.messages.create_topics import CreatableTopicConfigs
+from coordinator_sim.messages.describe_configs import (
+    DescribeConfigsResourceResult,
+    DescribeConfigsSynonym,
+)
 from coordinator_sim.mini_broker.client_metrics_configs import CLIENT_METRICS_SETTINGS
 from coordinator_sim.mini_broker.configs import Configs, ConfigSource, Synonym, base_name
 from coordinator_sim.mini_broker.setting_types import (
     Setting,
     SettingType,
     Value,
-    default_of,
     parse,
     text_of,
 )
-from coordinator_sim.wire.schema import Data
 
 _TYPES: Final = {
     SettingType.BOOLEAN: 1,
@@ -35,41 +38,28 @@ _TYPES: Final = {
 """By Kafka's number. Source: DescribeConfigsResponse.ConfigType."""
 
 
-def creation_entries(configs: Configs, own: Mapping[str, str]) -> list[Data]:
+Entry = DescribeConfigsResourceResult
+
+
+def creation_entries(configs: Configs, own: Mapping[str, str]) -> tuple[CreatableTopicConfigs, ...]:
     """Every setting of a topic to be created, by name. Source: computeEffectiveTopicConfigs."""
-    entries: list[Data] = []
-    for name, setting in sorted(configs.topic.items()):
-        if setting.internal:
-            continue
-        value, source = _creation_value(configs, setting, own)
-        entries.append(
-            {
-                "name": name,
-                "value": value,
-                "readOnly": False,
-                "configSource": int(source),
-                "isSensitive": setting.is_secret,
-            }
+    return tuple(
+        CreatableTopicConfigs(
+            name=each.setting.name,
+            value=own.get(each.setting.name, each.value),
+            read_only=False,
+            config_source=ConfigSource.TOPIC if each.setting.name in own else each.source,
+            is_sensitive=each.setting.is_secret,
         )
-    return entries
-
-
-def _creation_value(
-    configs: Configs, setting: Setting, own: Mapping[str, str]
-) -> tuple[str | None, ConfigSource]:
-    if setting.name in own:
-        return own[setting.name], ConfigSource.TOPIC
-    source = configs.stand_in_source(setting)
-    if source is not None:
-        return text_of(configs.topic_default(setting)), source
-    return text_of(default_of(setting)), ConfigSource.DEFAULT
+        for each in configs.topic_defaults()
+    )
 
 
 def topic_entries(
     configs: Configs, broker_id: int, topic: str, own: Mapping[str, str]
-) -> list[Data]:
+) -> list[Entry]:
     """Every setting of a topic at one broker; `synonyms` are complete."""
-    entries: list[Data] = []
+    entries: list[Entry] = []
     for name, setting in configs.topic.items():
         if setting.internal and name not in own:
             continue
@@ -81,9 +71,9 @@ def topic_entries(
     return entries
 
 
-def group_entries(configs: Configs, group: str, own: Mapping[str, str]) -> list[Data]:
+def group_entries(configs: Configs, group: str, own: Mapping[str, str]) -> list[Entry]:
     """Every setting of a group; `synonyms` are complete."""
-    entries: list[Data] = []
+    entries: list[Entry] = []
     for name, setting in configs.group.items():
         value = configs.group_value(group, name)
         shared = f"group.{name}"
@@ -96,9 +86,9 @@ def group_entries(configs: Configs, group: str, own: Mapping[str, str]) -> list[
     return entries
 
 
-def client_metrics_entries(own: Mapping[str, str]) -> list[Data]:
+def client_metrics_entries(own: Mapping[str, str]) -> list[Entry]:
     """Every setting of a subscription to clients' metrics; `synonyms` are complete."""
-    entries: list[Data] = []
+    entries: list[Entry] = []
     for name, setting in CLIENT_METRICS_SETTINGS.items():
         value = parse(setting, own.get(name, setting.default))
         source = ConfigSource.CLIENT_METRICS
@@ -107,10 +97,10 @@ def client_metrics_entries(own: Mapping[str, str]) -> list[Data]:
     return entries
 
 
-def broker_entries(configs: Configs, broker_id: int) -> list[Data]:
+def broker_entries(configs: Configs, broker_id: int) -> list[Entry]:
     """Every setting of one broker; `synonyms` are complete."""
     names = dict.fromkeys([*configs.broker, *configs.set_names(broker_id)])
-    entries: list[Data] = []
+    entries: list[Entry] = []
     for name in names:
         setting = configs.broker.get(name)
         if setting is not None and setting.internal:
@@ -124,10 +114,10 @@ def broker_entries(configs: Configs, broker_id: int) -> list[Data]:
     return entries
 
 
-def shared_entries(configs: Configs) -> list[Data]:
+def shared_entries(configs: Configs) -> list[Entry]:
     """The settings that clients gave all brokers; `synonyms` are complete."""
     shared = configs.shared()
-    entries: list[Data] = []
+    entries: list[Entry] = []
     for name, text in shared.items():
         setting = configs.broker.get(name)
         value = parse(setting, text) if setting else text
@@ -151,24 +141,20 @@ def _entry(
     places: list[Synonym],
     *,
     read_only: bool = False,
-) -> Data:
+) -> Entry:
     """One setting; of a name that nobody knows the value is kept to itself."""
     secret = setting is None or setting.is_secret
     source = places[0].source if places else ConfigSource.DEFAULT
-    return {
-        "name": name,
-        "value": None if secret else text_of(value),
-        "readOnly": read_only,
-        "configSource": int(source),
-        "isSensitive": secret,
-        "synonyms": [
-            {
-                "name": each.name,
-                "value": None if secret else each.value,
-                "source": int(each.source),
-            }
+    return Entry(
+        name=name,
+        value=None if secret else text_of(value),
+        read_only=read_only,
+        config_source=int(source),
+        is_sensitive=secret,
+        synonyms=tuple(
+            DescribeConfigsSynonym(each.name, None if secret else each.value, int(each.source))
             for each in places
-        ],
-        "configType": 0 if setting is None else _TYPES[setting.type],
-        "documentation": None,
-    }
+        ),
+        config_type=0 if setting is None else _TYPES[setting.type],
+        documentation=None,
+    )

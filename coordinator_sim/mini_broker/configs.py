@@ -26,6 +26,7 @@ from coordinator_sim.mini_broker.setting_types import (
     default_of,
     parse,
     settings_of,
+    text_of,
 )
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.storage.log_config import BatchBounds
@@ -79,6 +80,14 @@ class Synonym(Struct, frozen=True):
 
     name: str
     value: str
+    source: ConfigSource
+
+
+class TopicDefault(Struct, frozen=True):
+    """A topic's setting that the topic does not set: its value as text, and whose it is."""
+
+    setting: Setting
+    value: str | None
     source: ConfigSource
 
 
@@ -151,7 +160,16 @@ class Configs:
         ConfigError: a name that this Kafka does not know, or a value that it does not allow.
     """
 
-    __slots__ = ("_cache", "_cached_version", "_given", "_image", "broker", "group", "topic")
+    __slots__ = (
+        "_cache",
+        "_cached_version",
+        "_given",
+        "_image",
+        "_topic_defaults",
+        "broker",
+        "group",
+        "topic",
+    )
 
     def __init__(
         self,
@@ -167,6 +185,7 @@ class Configs:
         self._image = image
         self._cache: dict[tuple[int, str, str], Value] = {}
         self._cached_version = -1
+        self._topic_defaults: tuple[TopicDefault, ...] = ()
         for name, text in given.items():
             parse(self._known(name), text)
         sayable = {name: text for name, text in (implied or {}).items() if self._can_be(name, text)}
@@ -253,13 +272,29 @@ class Configs:
         value = self.broker_value(setting.synonym, broker_id)
         return default_of(setting) if value is None else value
 
-    def stand_in_source(self, setting: Setting) -> ConfigSource | None:
-        """Where another setting stands in for a topic's synonym; None when only defaults do."""
+    def topic_defaults(self) -> tuple[TopicDefault, ...]:
+        """What a new topic has without settings of its own, by name; internal ones are left out.
+
+        Source: KafkaConfigSchema.resolveEffectiveTopicConfigs.
+        """
+        self._forget_old()
+        if not self._topic_defaults:
+            places = self._places(None)
+            self._topic_defaults = tuple(
+                self._topic_default(setting, places)
+                for _, setting in sorted(self.topic.items())
+                if not setting.internal
+            )
+        return self._topic_defaults
+
+    def _topic_default(
+        self, setting: Setting, places: list[tuple[Mapping[str, str], ConfigSource]]
+    ) -> TopicDefault:
         names = synonym_names(setting.synonym) if setting.synonym else []
-        for values, source in self._places(None):
+        for values, source in places:
             if any(each in values for each in names):
-                return source
-        return None
+                return TopicDefault(setting, text_of(self.topic_default(setting)), source)
+        return TopicDefault(setting, text_of(default_of(setting)), ConfigSource.DEFAULT)
 
     def shared(self) -> Mapping[str, str]:
         """What clients set for all brokers."""
@@ -302,13 +337,18 @@ class Configs:
         return {**dict.fromkeys(ids, str(broker_id)), **self._given}
 
     def _cached(self, resource_type: int, resource: str, name: str) -> Value:
-        if self._cached_version != self._image.version:
-            self._cache.clear()
-            self._cached_version = self._image.version
+        self._forget_old()
         key = (resource_type, resource, name)
         if key not in self._cache:
             self._cache[key] = self._found(resource_type, resource, name)
         return self._cache[key]
+
+    def _forget_old(self) -> None:
+        """Forget what was read before the settings changed."""
+        if self._cached_version != self._image.configs_version:
+            self._cache.clear()
+            self._topic_defaults = ()
+            self._cached_version = self._image.configs_version
 
     def _found(self, resource_type: int, resource: str, name: str) -> Value:
         if resource_type == BROKER_RESOURCE:

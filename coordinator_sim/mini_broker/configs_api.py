@@ -6,9 +6,38 @@ ControllerApis (rights), ConfigurationControlManager (the rest), KafkaApis of 4.
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
+
+from msgspec.structs import replace
 
 from coordinator_sim.broker.authorizer import Operation, ResourceType
+from coordinator_sim.messages.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+from coordinator_sim.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+from coordinator_sim.messages.incremental_alter_configs import (
+    AlterConfigsResource as IncrementalResource,
+)
+from coordinator_sim.messages.incremental_alter_configs import (
+    AlterConfigsResourceResponse as IncrementalResourceResponse,
+)
+from coordinator_sim.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from coordinator_sim.messages.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
 from coordinator_sim.mini_broker.administration import (
     NO_ERROR,
     Administration,
@@ -16,8 +45,15 @@ from coordinator_sim.mini_broker.administration import (
     duplicates,
     told,
 )
-from coordinator_sim.mini_broker.config_changes import ConfigWrite, incremental, legacy, write_error
+from coordinator_sim.mini_broker.config_changes import (
+    ConfigWrite,
+    R,
+    incremental,
+    legacy,
+    write_error,
+)
 from coordinator_sim.mini_broker.config_entries import (
+    Entry,
     broker_entries,
     client_metrics_entries,
     group_entries,
@@ -35,7 +71,6 @@ from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.java_numbers import java_int
 from coordinator_sim.protocol.topic_names import complaint
-from coordinator_sim.wire.schema import Data
 
 BROKER_LOGGER: Final = 8
 CLIENT_METRICS: Final = 16
@@ -44,7 +79,9 @@ _KNOWN: Final = (*_OF_CLUSTER, TOPIC_RESOURCE, GROUP_RESOURCE)
 _TYPED_SINCE: Final = 1
 _LOGGERS: Final = {"root": "INFO"}
 
-Entries = list[Data] | ApiError
+Entries = list[Entry] | ApiError
+AlterCall = Call[AlterConfigsRequest] | Call[IncrementalAlterConfigsRequest]
+Resource = DescribeConfigsResource | AlterConfigsResource | IncrementalResource
 
 
 class ConfigsApi:
@@ -70,25 +107,29 @@ class ConfigsApi:
 
     # -- DescribeConfigs -------------------------------------------------------------------
 
-    def _describe(self, call: Call) -> Data:
+    def _describe(self, call: Call[DescribeConfigsRequest]) -> DescribeConfigsResponse:
         """Those that may be seen come before the refused ones."""
-        resources: list[Data] = call.request["resources"]
-        if any(each["resourceType"] not in _KNOWN for each in resources):
+        resources = call.request.resources
+        if any(each.resource_type not in _KNOWN for each in resources):
             error = told(ErrorCode.INVALID_REQUEST)
-            return {"results": [_described(each, error) for each in resources]}
-        allowed: list[Data] = []
-        refused: list[Data] = []
+            return DescribeConfigsResponse(
+                results=tuple(_described(call, each, error) for each in resources)
+            )
+        allowed: list[DescribeConfigsResult] = []
+        refused: list[DescribeConfigsResult] = []
         for resource in resources:
             refusal = self._refusal(call, resource, Operation.DESCRIBE_CONFIGS)
             if refusal is None:
-                allowed.append(_described(resource, self._entries(call, resource), call.request))
+                allowed.append(_described(call, resource, self._entries(call, resource)))
             else:
-                refused.append(_described(resource, told(refusal)))
-        return {"results": allowed + refused}
+                refused.append(_described(call, resource, told(refusal)))
+        return DescribeConfigsResponse(results=(*allowed, *refused))
 
-    def _refusal(self, call: Call, resource: Data, operation: Operation) -> ErrorCode | None:
+    def _refusal(
+        self, call: Call[Any], resource: Resource, operation: Operation
+    ) -> ErrorCode | None:
         """The error when the sender may not do that to a resource."""
-        kind, name = resource["resourceType"], resource["resourceName"]
+        kind, name = resource.resource_type, resource.resource_name
         access, context = self._admin.access, call.context
         if kind == TOPIC_RESOURCE:
             allowed = access.allows(context, operation, ResourceType.TOPIC, name)
@@ -99,17 +140,19 @@ class ConfigsApi:
         allowed = self._admin.allows_cluster(call, operation)
         return None if allowed else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
-    def _entries(self, call: Call, resource: Data) -> Entries:
-        describe: dict[int, Callable[[Call, str], Entries]] = {
+    def _entries(
+        self, call: Call[DescribeConfigsRequest], resource: DescribeConfigsResource
+    ) -> Entries:
+        describe: dict[int, Callable[[Call[DescribeConfigsRequest], str], Entries]] = {
             TOPIC_RESOURCE: self._topic,
             BROKER_RESOURCE: self._broker,
             BROKER_LOGGER: self._loggers,
             CLIENT_METRICS: self._client_metrics,
             GROUP_RESOURCE: self._group,
         }
-        return describe[resource["resourceType"]](call, resource["resourceName"])
+        return describe[resource.resource_type](call, resource.resource_name)
 
-    def _topic(self, call: Call, name: str) -> Entries:
+    def _topic(self, call: Call[DescribeConfigsRequest], name: str) -> Entries:
         text = complaint(name)
         if text is not None:
             return ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, text)
@@ -118,25 +161,25 @@ class ConfigsApi:
         own = self._admin.image.configs_of(TOPIC_RESOURCE, name)
         return topic_entries(self._admin.configs, call.broker_id, name, own)
 
-    def _broker(self, call: Call, name: str) -> Entries:
+    def _broker(self, call: Call[DescribeConfigsRequest], name: str) -> Entries:
         if not name:
             return shared_entries(self._admin.configs)
         error = _other_broker(call, name, "expected {} or empty string, but received {}")
         return error or broker_entries(self._admin.configs, call.broker_id)
 
-    def _loggers(self, call: Call, name: str) -> Entries:
+    def _loggers(self, call: Call[DescribeConfigsRequest], name: str) -> Entries:
         if not name:
             return ApiError(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
         error = _other_broker(call, name, "expected {} but received {}")
         return error or _logger_entries()
 
-    def _client_metrics(self, _call: Call, name: str) -> Entries:
+    def _client_metrics(self, _call: Call[DescribeConfigsRequest], name: str) -> Entries:
         if not name:
             text = "Client metrics subscription name must not be empty"
             return ApiError(ErrorCode.INVALID_REQUEST, text)
         return client_metrics_entries(self._admin.image.configs_of(CLIENT_METRICS, name))
 
-    def _group(self, _call: Call, name: str) -> Entries:
+    def _group(self, _call: Call[DescribeConfigsRequest], name: str) -> Entries:
         if not name:
             return ApiError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
         own = self._admin.image.configs_of(GROUP_RESOURCE, name)
@@ -144,26 +187,50 @@ class ConfigsApi:
 
     # -- AlterConfigs, IncrementalAlterConfigs ---------------------------------------------
 
-    def _alter(self, call: Call) -> Data:
-        return self._altered(call, legacy)
+    def _alter(self, call: Call[AlterConfigsRequest]) -> AlterConfigsResponse:
+        errors = self._altered(call, call.request.resources, legacy)
+        return AlterConfigsResponse(
+            responses=tuple(
+                AlterConfigsResourceResponse(
+                    error_code=error.code,
+                    error_message=error.message,
+                    resource_type=each.resource_type,
+                    resource_name=each.resource_name,
+                )
+                for each, error in zip(call.request.resources, errors, strict=True)
+            )
+        )
 
-    def _alter_incrementally(self, call: Call) -> Data:
-        return self._altered(call, incremental)
+    def _alter_incrementally(
+        self, call: Call[IncrementalAlterConfigsRequest]
+    ) -> IncrementalAlterConfigsResponse:
+        errors = self._altered(call, call.request.resources, incremental)
+        return IncrementalAlterConfigsResponse(
+            responses=tuple(
+                IncrementalResourceResponse(
+                    error_code=error.code,
+                    error_message=error.message,
+                    resource_type=each.resource_type,
+                    resource_name=each.resource_name,
+                )
+                for each, error in zip(call.request.resources, errors, strict=True)
+            )
+        )
 
-    def _altered(self, call: Call, write: ConfigWrite) -> Data:
-        resources: list[Data] = call.request["resources"]
-        keys = [f"{each['resourceType']}/{each['resourceName']}" for each in resources]
+    def _altered(
+        self, call: AlterCall, resources: tuple[R, ...], write: ConfigWrite[R]
+    ) -> list[ApiError]:
+        keys = [f"{each.resource_type}/{each.resource_name}" for each in resources]
         twice = duplicates(keys)
         once = ApiError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
-        responses = [
-            _response(each, once if key in twice else self._altered_one(call, each, write))
+        return [
+            once if key in twice else self._altered_one(call, each, write)
             for key, each in zip(keys, resources, strict=True)
         ]
-        return {"responses": responses}
 
-    def _altered_one(self, call: Call, resource: Data, write: ConfigWrite) -> ApiError:
+    def _altered_one(self, call: AlterCall, resource: R, write: ConfigWrite[R]) -> ApiError:
         error = write_error(self._admin, call, resource)
-        if error is not None and (error.is_failure or resource["resourceType"] == BROKER_LOGGER):
+        if error is not None and (error.is_failure or resource.resource_type == BROKER_LOGGER):
             return error
         refusal = self._refusal(call, resource, Operation.ALTER_CONFIGS)
         if refusal is not None:
@@ -171,26 +238,25 @@ class ConfigsApi:
         change = write(self._admin, resource)
         if isinstance(change, ApiError):
             return change
-        if change.values and not call.request["validateOnly"]:
+        if change.values and not call.request.validate_only:
             self._admin.change(change)
         return NO_ERROR
 
     # -- ListConfigResources ---------------------------------------------------------------
 
-    def _list(self, call: Call) -> Data:
+    def _list(self, call: Call[ListConfigResourcesRequest]) -> ListConfigResourcesResponse:
         if not self._admin.allows_cluster(call, Operation.DESCRIBE_CONFIGS):
-            return {"errorCode": int(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)}
+            return ListConfigResourcesResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         kinds = [CLIENT_METRICS]
         if call.context.api_version >= _TYPED_SINCE:
-            kinds = list(dict.fromkeys(call.request["resourceTypes"])) or list(_KNOWN)
+            kinds = list(dict.fromkeys(call.request.resource_types)) or list(_KNOWN)
         if any(kind not in _KNOWN for kind in kinds):
-            return {"errorCode": int(ErrorCode.UNSUPPORTED_VERSION)}
-        found = [
-            {"resourceName": name, "resourceType": kind}
-            for kind in kinds
-            for name in self._names(kind)
-        ]
-        return {"configResources": found}
+            return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+        return ListConfigResourcesResponse(
+            config_resources=tuple(
+                ConfigResource(name, kind) for kind in kinds for name in self._names(kind)
+            )
+        )
 
     def _names(self, kind: int) -> list[str]:
         if kind == TOPIC_RESOURCE:
@@ -200,7 +266,7 @@ class ConfigsApi:
         return [name for of, name in self._admin.image.configs if of == kind]
 
 
-def _other_broker(call: Call, name: str, wanted: str) -> ApiError | None:
+def _other_broker(call: Call[DescribeConfigsRequest], name: str, wanted: str) -> ApiError | None:
     """What is wrong with the name of a broker that is not the one asked."""
     broker_id = java_int(name)
     if broker_id is None:
@@ -212,33 +278,31 @@ def _other_broker(call: Call, name: str, wanted: str) -> ApiError | None:
     return ApiError(ErrorCode.INVALID_REQUEST, text)
 
 
-def _logger_entries() -> list[Data]:
+def _logger_entries() -> list[Entry]:
     source = int(ConfigSource.DYNAMIC_BROKER_LOGGER)
-    return [
-        {"name": name, "value": level, "configSource": source, "readOnly": False, "synonyms": []}
-        for name, level in _LOGGERS.items()
-    ]
+    return [Entry(name=name, value=level, config_source=source) for name, level in _LOGGERS.items()]
 
 
-def _described(resource: Data, found: Entries, request: Data | None = None) -> Data:
+def _described(
+    call: Call[DescribeConfigsRequest], resource: DescribeConfigsResource, found: Entries
+) -> DescribeConfigsResult:
     """A resource's result, with the keys and the synonyms that were asked for."""
-    place = {
-        "resourceType": resource["resourceType"],
-        "resourceName": resource["resourceName"],
-    }
     if isinstance(found, ApiError):
-        return {**found.fields(), **place, "configs": []}
-    keys = resource["configurationKeys"]
+        return DescribeConfigsResult(
+            error_code=found.code,
+            error_message=found.message,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+        )
+    keys = resource.configuration_keys
     if keys:
-        found = [entry for entry in found if entry["name"] in keys]
-    if request is None or not request.get("includeSynonyms", False):
-        found = [{**entry, "synonyms": []} for entry in found]
-    return {"errorCode": 0, "errorMessage": "", **place, "configs": found}
-
-
-def _response(resource: Data, error: ApiError) -> Data:
-    return {
-        **error.fields(),
-        "resourceType": resource["resourceType"],
-        "resourceName": resource["resourceName"],
-    }
+        found = [entry for entry in found if entry.name in keys]
+    if not call.request.include_synonyms:
+        found = [replace(entry, synonyms=()) for entry in found]
+    return DescribeConfigsResult(
+        error_code=ErrorCode.NONE,
+        error_message="",
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=tuple(found),
+    )

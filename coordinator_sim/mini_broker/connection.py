@@ -9,18 +9,19 @@ RequestContext.java, KafkaApis.handle.
 
 import struct
 from collections import deque
-from typing import Final, cast
+from typing import Final
+
+from msgspec import Struct
 
 from coordinator_sim.errors import DataError, UnsupportedVersion, WireFormatError, described
 from coordinator_sim.mini_broker.contract import Call, Instants
 from coordinator_sim.mini_broker.fault_door import FaultDoor
 from coordinator_sim.mini_broker.sasl import ANONYMOUS, Authentication
-from coordinator_sim.mini_broker.served_cluster import GROUP_COORDINATOR_APIS, ServedCluster
+from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.slots import Output, Slot
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.messages import RequestContext
-from coordinator_sim.protocol.requests import GroupRequest
-from coordinator_sim.wire.frames import decode_group_request, read_request_frame, response_frame
+from coordinator_sim.protocol.context import RequestContext
+from coordinator_sim.wire.compiler import request_reader, response_writer
 
 MAX_WAITING_COUNT: Final = 1_000
 MAX_WAITING_BYTES: Final = 1 << 20
@@ -163,11 +164,11 @@ class Connection:
         try:
             self._take(frame, now)
         except Exception as error:  # noqa: BLE001 - a bug here is not to reach other clients
-            self._failed(frame, error)
+            api_key, version = (int.from_bytes(frame[at : at + 2], "big") for at in (0, 2))
+            self._failed(api_key, version, error)
 
-    def _failed(self, frame: bytes, error: Exception) -> None:
+    def _failed(self, api_key: int, version: int, error: Exception) -> None:
         """End the connection: its request was none, or the cluster has a bug."""
-        api_key, version = (int.from_bytes(frame[at : at + 2], "big") for at in (0, 2))
         name = _APIS[api_key].name if api_key in _APIS else f"request of API {api_key}"
         if isinstance(error, (WireFormatError, UnsupportedVersion, DataError)):
             self.ended(f"a {name} of version {version} that does not parse: {error}")
@@ -197,10 +198,12 @@ class Connection:
         if not span[0] <= version <= span[1]:
             self._refuse_version(slot, span)
             return
+        client_id, request = request_reader(api, version)(frame)
+        slot.request = request
         if self._cluster.faults:
-            self._pass_faults(slot, frame, now)
+            self._pass_faults(slot, client_id, request, now)
         else:
-            self._dispatch(slot, frame, now)
+            self._dispatch(slot, client_id, request, now)
 
     def _authenticate(self, authentication: Authentication, frame: bytes, now: Instants) -> None:
         """Go on finding out who the client is; a failure is told later, against guessing."""
@@ -222,58 +225,44 @@ class Connection:
         else:
             end(now)
 
-    def _dispatch(self, slot: Slot, frame: bytes, now: Instants) -> None:
-        cluster = self._cluster
-        if slot.api in GROUP_COORDINATOR_APIS:
-            client_id, request = decode_group_request(slot.api, slot.version, frame)
-            slot.request = request
-            self._token = cluster.admit(slot)
-            context = self._context(slot, self._token, client_id)
-            cluster.handle_group(self.broker_id, cast("GroupRequest", request), context, now)
-            return
-        header, data = read_request_frame(frame)
-        self._token = cluster.admit(slot)
-        context = self._context(slot, self._token, header.client_id)
-        call = Call(
-            broker_id=self.broker_id,
-            api=slot.api,
-            request=data,
-            context=context,
-            now=now,
-            connection=self.number,
-        )
-        cluster.handle(call)
+    def _dispatch(self, slot: Slot, client_id: str | None, request: Struct, now: Instants) -> None:
+        self._token = self._cluster.admit(slot)
+        self._cluster.handle(self._call(slot, self._token, client_id, request, now))
 
-    def _pass_faults(self, slot: Slot, frame: bytes, now: Instants) -> None:
+    def _pass_faults(
+        self, slot: Slot, client_id: str | None, request: Struct, now: Instants
+    ) -> None:
         """Ask the fault rules first."""
-        header, data = read_request_frame(frame)
-        call = Call(
-            broker_id=self.broker_id,
-            api=slot.api,
-            request=data,
-            context=self._context(slot, 0, header.client_id),
-            now=now,
-            connection=self.number,
-        )
 
         def take(later: Instants) -> None:
             if self.broker_id not in self._cluster.groups.living:
                 return
             try:
-                self._dispatch(slot, frame, later)
+                self._dispatch(slot, client_id, request, later)
             except Exception as error:  # noqa: BLE001 - as in `_work_on`: it may come later
-                self._failed(frame, error)
+                self._failed(slot.api, slot.version, error)
 
+        call = self._call(slot, 0, client_id, request, now)
         FaultDoor(self._cluster, self._output, call, slot).pass_request(take)
 
-    def _context(self, slot: Slot, token: int, client_id: str | None) -> RequestContext:
-        return RequestContext(
+    def _call(
+        self, slot: Slot, token: int, client_id: str | None, request: Struct, now: Instants
+    ) -> Call[Struct]:
+        context = RequestContext(
             token=token,
             api_version=slot.version,
             client_id=client_id or "",
             client_host=self.client_host,
             principal=self.principal,
             listener=self.listener,
+        )
+        return Call(
+            broker_id=self.broker_id,
+            api=slot.api,
+            request=request,
+            context=context,
+            now=now,
+            connection=self.number,
         )
 
     def _refuse_version(self, slot: Slot, span: tuple[int, int]) -> None:
@@ -284,4 +273,4 @@ class Connection:
             )
             return
         data = self._cluster.versions.unsupported()
-        self.answered(response_frame(ApiKey.API_VERSIONS, 0, slot.correlation_id, data))
+        self.answered(response_writer(ApiKey.API_VERSIONS, 0)(slot.correlation_id, data))

@@ -1,13 +1,15 @@
 """What the parts of the mini-broker agree on: instants, calls, handlers, answers."""
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.messages import RequestContext
-from coordinator_sim.wire.schema import Data
+from coordinator_sim.protocol.context import RequestContext
+
+Q = TypeVar("Q")
+"""A request."""
 
 
 class Instants(Struct, frozen=True, gc=False):
@@ -23,13 +25,13 @@ class Instants(Struct, frozen=True, gc=False):
     wall_ms: int
 
 
-class Call(Struct, frozen=True, kw_only=True, gc=False):
+class Call(Struct, Generic[Q], frozen=True, kw_only=True, gc=False):
     """One request at one broker.
 
     Args:
         broker_id: Whom it reached.
         api: Of the request.
-        request: Its fields by Kafka's names; see `wire.schema.Data`.
+        request: A struct of `messages`.
         context: Who sent it, in which version; the token names its answer.
         now: When it came.
         connection: Number of the connection, for what lives as long as that.
@@ -37,14 +39,14 @@ class Call(Struct, frozen=True, kw_only=True, gc=False):
 
     broker_id: int
     api: ApiKey
-    request: Data
+    request: Q
     context: RequestContext
     now: Instants
     connection: int = 0
 
 
-Handler = Callable[[Call], Data | None]
-"""Takes a call; its answer by Kafka's field names. None: it comes later, through `Answers`."""
+Handler = Callable[[Call[Any]], Struct | None]
+"""Takes a call; its answer, a struct of `messages`. None: it comes later, through `Answers`."""
 
 Handlers = Mapping[ApiKey, Handler]
 """Who takes which API; each API family offers one of these."""
@@ -53,7 +55,7 @@ Handlers = Mapping[ApiKey, Handler]
 class Answers(Protocol):
     """Where late answers go."""
 
-    def answer(self, token: int, response: Data | None) -> None:
+    def answer(self, token: int, response: Struct | None) -> None:
         """Answer the request of that token; None sends nothing, as Produce with acks=0 wants.
 
         May be called before the handler has returned; the handler then returns None.

@@ -10,13 +10,18 @@ from typing import Final
 from coordinator_sim.broker.authorizer import Operation, ResourceType
 from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
 from coordinator_sim.broker.passage import Access
+from coordinator_sim.messages.delete_records import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
 from coordinator_sim.mini_broker.contract import Call, Handlers
 from coordinator_sim.mini_broker.hosted_partitions import HostedPartitions
 from coordinator_sim.mini_broker.purgatory import Place
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
-from coordinator_sim.wire.schema import Data
 
 _NO_LOW_WATERMARK: Final = -1
 _INTERNAL: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
@@ -40,26 +45,29 @@ class DeleteRecordsApi:
         """Of DeleteRecords."""
         return {ApiKey.DELETE_RECORDS: self._handle}
 
-    def _handle(self, call: Call) -> Data:
+    def _handle(self, call: Call[DeleteRecordsRequest]) -> DeleteRecordsResponse:
         """All replicas follow at once, so that nobody waits.
 
         UNSPECIFIED: Kafka's order of topics and partitions is that of a hash map; here it is the
         request's.
         """
-        topics: dict[str, dict[int, Data]] = {}
-        for topic in call.request["topics"]:
-            told = topics.setdefault(topic["name"], {})
-            for each in topic["partitions"]:
-                place = (topic["name"], each["partitionIndex"])
-                outcome = self._deleted(call, place, each["offset"])
+        topics: dict[str, dict[int, DeleteRecordsPartitionResult]] = {}
+        for topic in call.request.topics:
+            told = topics.setdefault(topic.name, {})
+            for each in topic.partitions:
+                place = (topic.name, each.partition_index)
+                outcome = self._deleted(call, place, each.offset)
                 told[place[1]] = _result(place[1], outcome)
-        return {
-            "topics": [
-                {"name": name, "partitions": list(told.values())} for name, told in topics.items()
-            ]
-        }
+        return DeleteRecordsResponse(
+            topics=tuple(
+                DeleteRecordsTopicResult(name, tuple(told.values()))
+                for name, told in topics.items()
+            )
+        )
 
-    def _deleted(self, call: Call, place: Place, offset: int) -> int | ErrorCode:
+    def _deleted(
+        self, call: Call[DeleteRecordsRequest], place: Place, offset: int
+    ) -> int | ErrorCode:
         """The new start of the log, or why it has none."""
         if not self._access.allows(call.context, Operation.DELETE, ResourceType.TOPIC, place[0]):
             return ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -74,11 +82,8 @@ class DeleteRecordsApi:
         return log.log_start_offset if error is ErrorCode.NONE else error
 
 
-def _result(partition: int, outcome: int | ErrorCode) -> Data:
+def _result(partition: int, outcome: int | ErrorCode) -> DeleteRecordsPartitionResult:
     # An error is a number too.
-    is_error = isinstance(outcome, ErrorCode)
-    return {
-        "partitionIndex": partition,
-        "lowWatermark": _NO_LOW_WATERMARK if is_error else outcome,
-        "errorCode": int(outcome) if is_error else 0,
-    }
+    if isinstance(outcome, ErrorCode):
+        return DeleteRecordsPartitionResult(partition, _NO_LOW_WATERMARK, outcome)
+    return DeleteRecordsPartitionResult(partition, outcome)

@@ -10,6 +10,21 @@ from msgspec import Struct
 
 from coordinator_sim.broker.authorizer import CLUSTER_NAME, Operation, ResourceType
 from coordinator_sim.broker.passage import Access
+from coordinator_sim.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+from coordinator_sim.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicRequest,
+    TopicResponse,
+)
 from coordinator_sim.mini_broker.contract import Call, Handlers
 from coordinator_sim.mini_broker.hosted_partitions import HostedPartitions
 from coordinator_sim.mini_broker.purgatory import Place
@@ -17,7 +32,6 @@ from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.error_texts import error_message
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.topic_names import complaint
-from coordinator_sim.wire.schema import Data
 
 
 class LogVolume(Struct, frozen=True, gc=False):
@@ -61,77 +75,74 @@ class DescribeLogsApi:
 
     # -- DescribeLogDirs -------------------------------------------------------------------
 
-    def _log_dirs(self, call: Call) -> Data:
+    def _log_dirs(self, call: Call[DescribeLogDirsRequest]) -> DescribeLogDirsResponse:
         if not self._access.allows(
             call.context, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME
         ):
-            return {"errorCode": int(ErrorCode.CLUSTER_AUTHORIZATION_FAILED), "results": []}
+            return DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         volume = self._volume(call.broker_id)
-        topics: dict[str, list[Data]] = {}
+        topics: dict[str, list[DescribeLogDirsPartition]] = {}
         for place in self._asked(call):
             told = self._sizes(call, place)
             if told is not None:
                 topics.setdefault(place[0], []).append(told)
-        return {
-            "errorCode": 0,
-            "results": [
-                {
-                    "errorCode": 0,
-                    "logDir": volume.path,
-                    "topics": [{"name": name, "partitions": told} for name, told in topics.items()],
-                    "totalBytes": volume.total_bytes,
-                    "usableBytes": volume.usable_bytes,
-                }
-            ],
-        }
+        result = DescribeLogDirsResult(
+            log_dir=volume.path,
+            topics=tuple(DescribeLogDirsTopic(name, tuple(told)) for name, told in topics.items()),
+            total_bytes=volume.total_bytes,
+            usable_bytes=volume.usable_bytes,
+        )
+        return DescribeLogDirsResponse(results=(result,))
 
-    def _asked(self, call: Call) -> list[Place]:
-        asked = call.request["topics"]
+    def _asked(self, call: Call[DescribeLogDirsRequest]) -> list[Place]:
+        asked = call.request.topics
         if asked is None:
             return [
                 (topic.name, index)
                 for topic in self._partitions.image.topics.values()
                 for index in range(len(topic.partitions))
             ]
-        named = ((topic["topic"], index) for topic in asked for index in topic["partitions"])
+        named = ((topic.topic, index) for topic in asked for index in topic.partitions)
         return list(dict.fromkeys(named))
 
-    def _sizes(self, call: Call, place: Place) -> Data | None:
+    def _sizes(
+        self, call: Call[DescribeLogDirsRequest], place: Place
+    ) -> DescribeLogDirsPartition | None:
         log = self._partitions.hosted(call.broker_id, place)
         if isinstance(log, ErrorCode):
             return None
-        return {
-            "partitionIndex": place[1],
-            "partitionSize": log.size_bytes,
-            "offsetLag": max(log.high_watermark - log.end_offset, 0),
-            "isFutureKey": False,
-        }
+        return DescribeLogDirsPartition(
+            partition_index=place[1],
+            partition_size=log.size_bytes,
+            offset_lag=max(log.high_watermark - log.end_offset, 0),
+        )
 
     # -- DescribeProducers -----------------------------------------------------------------
 
-    def _producers(self, call: Call) -> Data:
-        return {
-            "topics": [
-                {
-                    "name": topic["name"],
-                    "partitions": self._producers_of(call, topic),
-                }
-                for topic in call.request["topics"]
-            ]
-        }
+    def _producers(self, call: Call[DescribeProducersRequest]) -> DescribeProducersResponse:
+        return DescribeProducersResponse(
+            topics=tuple(
+                TopicResponse(topic.name, self._producers_of(call, topic))
+                for topic in call.request.topics
+            )
+        )
 
-    def _producers_of(self, call: Call, topic: Data) -> list[Data]:
-        name = topic["name"]
+    def _producers_of(
+        self, call: Call[DescribeProducersRequest], topic: TopicRequest
+    ) -> tuple[PartitionResponse, ...]:
+        name = topic.name
         error, message = self._topic_error(call, name)
-        indexes = topic["partitionIndexes"]
+        indexes = topic.partition_indexes
         if error is ErrorCode.NONE:
-            return [self._active_producers(call, (name, index)) for index in indexes]
-        return [
-            {"partitionIndex": index, "errorCode": int(error), "errorMessage": message}
+            return tuple(self._active_producers(call, (name, index)) for index in indexes)
+        return tuple(
+            PartitionResponse(partition_index=index, error_code=error, error_message=message)
             for index in indexes
-        ]
+        )
 
-    def _topic_error(self, call: Call, name: str) -> tuple[ErrorCode, str | None]:
+    def _topic_error(
+        self, call: Call[DescribeProducersRequest], name: str
+    ) -> tuple[ErrorCode, str | None]:
         message = complaint(name)
         if message is not None:
             return ErrorCode.INVALID_TOPIC_EXCEPTION, message
@@ -142,22 +153,23 @@ class DescribeLogsApi:
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return error, None if error is ErrorCode.NONE else error_message(error)
 
-    def _active_producers(self, call: Call, place: Place) -> Data:
+    def _active_producers(
+        self, call: Call[DescribeProducersRequest], place: Place
+    ) -> PartitionResponse:
         log = self._partitions.hosted(call.broker_id, place)
         if isinstance(log, ErrorCode):
-            return {"partitionIndex": place[1], "errorCode": int(log)}
-        return {
-            "partitionIndex": place[1],
-            "errorCode": 0,
-            "activeProducers": [
-                {
-                    "producerId": each.producer_id,
-                    "producerEpoch": each.producer_epoch,
-                    "lastSequence": each.last_sequence,
-                    "lastTimestamp": each.last_timestamp_ms,
-                    "coordinatorEpoch": each.coordinator_epoch,
-                    "currentTxnStartOffset": each.current_txn_start_offset,
-                }
+            return PartitionResponse(partition_index=place[1], error_code=log)
+        return PartitionResponse(
+            partition_index=place[1],
+            active_producers=tuple(
+                ProducerState(
+                    producer_id=each.producer_id,
+                    producer_epoch=each.producer_epoch,
+                    last_sequence=each.last_sequence,
+                    last_timestamp=each.last_timestamp_ms,
+                    coordinator_epoch=each.coordinator_epoch,
+                    current_txn_start_offset=each.current_txn_start_offset,
+                )
                 for each in log.producers()
-            ],
-        }
+            ),
+        )

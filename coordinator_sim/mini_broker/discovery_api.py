@@ -10,6 +10,11 @@ from typing import Final
 from coordinator_sim.broker.authorizer import Operation, ResourceType
 from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
 from coordinator_sim.broker.passage import Access
+from coordinator_sim.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 from coordinator_sim.mini_broker.contract import Call, Handlers, Instants
 from coordinator_sim.mini_broker.image import NO_LEADER, ClusterImage
 from coordinator_sim.mini_broker.settings import Endpoint
@@ -17,7 +22,6 @@ from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.error_texts import error_message
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
-from coordinator_sim.wire.schema import Data
 
 _MANY_KEYS_SINCE: Final = 4
 _RIGHTS: Final = {
@@ -60,19 +64,13 @@ class DiscoveryApi:
         """Of FindCoordinator alone."""
         return {ApiKey.FIND_COORDINATOR: self._handle}
 
-    def _handle(self, call: Call) -> Data:
+    def _handle(self, call: Call[FindCoordinatorRequest]) -> FindCoordinatorResponse:
         """One entry a key, in request order; whoever asks too early is told to ask again."""
-        request = call.request
-        key_type = request.get("keyType", 0)
-        if call.context.api_version >= _MANY_KEYS_SINCE:
-            found = [self._find(key, key_type, call) for key in request["coordinatorKeys"]]
-            return {"coordinators": found}
-        entry = self._find(request["key"], key_type, call)
-        del entry["key"]
-        return entry
+        keys = call.request.coordinator_keys
+        return FindCoordinatorResponse(coordinators=tuple(self._find(key, call) for key in keys))
 
-    def _find(self, key: str, key_type: int, call: Call) -> Data:
-        rights = _RIGHTS.get(key_type)
+    def _find(self, key: str, call: Call[FindCoordinatorRequest]) -> Coordinator:
+        rights = _RIGHTS.get(call.request.key_type)
         if rights is None:
             # Kafka throws here, so every version is told the error's own text.
             invalid = ErrorCode.INVALID_REQUEST
@@ -95,26 +93,18 @@ class DiscoveryApi:
         return _entry(key, leader_id, endpoint, version)
 
 
-def _entry(key: str, node_id: int, endpoint: Endpoint, version: int) -> Data:
-    return {
-        "key": key,
-        "nodeId": node_id,
-        "host": endpoint.host,
-        "port": endpoint.port,
-        "errorCode": 0,
-        "errorMessage": _text(ErrorCode.NONE, version),
-    }
+def _entry(key: str, node_id: int, endpoint: Endpoint, version: int) -> Coordinator:
+    return Coordinator(
+        key=key,
+        node_id=node_id,
+        host=endpoint.host,
+        port=endpoint.port,
+        error_message=_text(ErrorCode.NONE, version),
+    )
 
 
-def _refused(key: str, error: ErrorCode, text: str) -> Data:
-    return {
-        "key": key,
-        "nodeId": -1,
-        "host": "",
-        "port": -1,
-        "errorCode": int(error),
-        "errorMessage": text,
-    }
+def _refused(key: str, error: ErrorCode, text: str) -> Coordinator:
+    return Coordinator(key=key, node_id=-1, port=-1, error_code=error, error_message=text)
 
 
 def _text(error: ErrorCode, version: int) -> str:

@@ -4,11 +4,11 @@ from collections.abc import Collection
 from typing import Final
 
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.messages.catalogue import layout_of
+from coordinator_sim.messages.schema import Layout
 from coordinator_sim.mini_broker.faults import Fail, Fault, Match, MoveCoordinator, api_named
 from coordinator_sim.mini_broker.offered import Ranges
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.wire.schema import Layout
-from coordinator_sim.wire.schemas import layout_of
 
 _Spoken = list[tuple[ApiKey, int]]
 """APIs, each with one of its versions."""
@@ -78,14 +78,14 @@ def _names_group(api: ApiKey, version: int) -> bool:
     if api is ApiKey.FIND_COORDINATOR:
         return True
     return any(
-        slot.name in _GROUP_FIELDS for slot in layout_of(api, version, response=False).present
+        each.field.name in _GROUP_FIELDS for each in layout_of(api, version, response=False).present
     )
 
 
 def _has(layout: Layout, names: frozenset[str]) -> bool:
     return any(
-        slot.name in names or (slot.layout is not None and _has(slot.layout, names))
-        for slot in layout.present
+        each.field.name in names or (each.layout is not None and _has(each.layout, names))
+        for each in layout.present
     )
 
 

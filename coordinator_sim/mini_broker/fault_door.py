@@ -1,6 +1,6 @@
 """Where fault rules meet the requests of a connection; nobody comes here while there is no rule."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from coordinator_sim.mini_broker.agenda import Task
 from coordinator_sim.mini_broker.contract import Call
@@ -17,7 +17,7 @@ from coordinator_sim.mini_broker.faults import (
 )
 from coordinator_sim.mini_broker.slots import Output, Slot
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.frames import read_response_frame, response_frame
+from coordinator_sim.wire.compiler import response_reader, response_writer
 
 if TYPE_CHECKING:
     from coordinator_sim.mini_broker.served_cluster import ServedCluster
@@ -37,7 +37,9 @@ class FaultDoor:
 
     __slots__ = ("_asker", "_call", "_cluster", "_output", "_slot")
 
-    def __init__(self, cluster: "ServedCluster", output: Output, call: Call, slot: Slot) -> None:
+    def __init__(
+        self, cluster: "ServedCluster", output: Output, call: Call[Any], slot: Slot
+    ) -> None:
         self._cluster = cluster
         self._output = output
         self._call = call
@@ -62,14 +64,14 @@ class FaultDoor:
                 cluster.agenda.at_wall_ms(now.wall_ms + ms, take)
             case Fail(error):
                 refusal = error_answer(call.api, slot.version, call.request, error_named(error))
-                frame = response_frame(call.api, slot.version, slot.correlation_id, refusal)
-                self._asker.answered(frame)
+                write = response_writer(call.api, slot.version)
+                self._asker.answered(write(slot.correlation_id, refusal))
             case Close():
                 self._output.close(_REASON)
             case FailAppend(error):
                 cluster.operations.taken_while_appends_fail(error_named(error), take, now)
             case MoveCoordinator(to):
-                group_id = next(groups_of(call), "")
+                group_id = next(groups_of(call.request), "")
                 cluster.operations.taken_while_coordinator_moves(group_id, to, take, now)
 
     def answered(self, frame: bytes | None) -> None:
@@ -94,5 +96,6 @@ class FaultDoor:
 
 
 def _tainted(slot: Slot, frame: bytes, error: ErrorCode) -> bytes:
-    _, answer = read_response_frame(slot.api, slot.version, frame)
-    return response_frame(slot.api, slot.version, slot.correlation_id, with_error(answer, error))
+    _, answer = response_reader(slot.api, slot.version)(frame)
+    tainted = with_error(slot.api, slot.version, answer, error)
+    return response_writer(slot.api, slot.version)(slot.correlation_id, tainted)

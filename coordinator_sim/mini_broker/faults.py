@@ -5,18 +5,31 @@ takes them or after. `Faults` is asked about every request; the first rule that 
 action does to bytes and slots is the connection's.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum, unique
 from fnmatch import fnmatchcase
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from coordinator_sim.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from coordinator_sim.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
+from coordinator_sim.messages.describe_groups import DescribeGroupsRequest
+from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
+from coordinator_sim.messages.heartbeat import HeartbeatRequest
+from coordinator_sim.messages.join_group import JoinGroupRequest
+from coordinator_sim.messages.leave_group import LeaveGroupRequest
+from coordinator_sim.messages.offset_commit import OffsetCommitRequest
+from coordinator_sim.messages.offset_delete import OffsetDeleteRequest
+from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
+from coordinator_sim.messages.sync_group import SyncGroupRequest
+from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
 from coordinator_sim.mini_broker.contract import Call
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.schema import Data
 
 Chance = Callable[[], float]
 """Draws from 0 up to, not including, 1."""
@@ -26,6 +39,21 @@ LONGEST_DELAY_MS: Final = 86_400_000
 _MAX_COUNT: Final = (1 << 31) - 1
 _MAX_VERSION: Final = (1 << 15) - 1
 _ROLES: Final = ("leader", "follower")
+_GROUP_KEYS: Final = 0
+_OF_ONE_MEMBER: Final = (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    OffsetCommitRequest,
+    SyncGroupRequest,
+    TxnOffsetCommitRequest,
+)
+_OF_ONE_GROUP: Final = (
+    *_OF_ONE_MEMBER,
+    AddOffsetsToTxnRequest,
+    ConsumerGroupHeartbeatRequest,
+    LeaveGroupRequest,
+    OffsetDeleteRequest,
+)
 
 
 @unique
@@ -145,7 +173,7 @@ class _Rule:
         self.fitting = 0
         self.hits = 0
 
-    def acts_on(self, call: Call, chance: Chance) -> bool:
+    def acts_on(self, call: Call[Any], chance: Chance) -> bool:
         fault = self.fault
         if fault.times is not None and self.hits >= fault.times:
             return False
@@ -159,7 +187,7 @@ class _Rule:
         self.hits += 1
         return True
 
-    def _fits(self, call: Call) -> bool:
+    def _fits(self, call: Call[Any]) -> bool:
         match, version = self.fault.match, call.context.api_version
         return (
             (self.api is None or self.api is call.api)
@@ -168,7 +196,7 @@ class _Rule:
             and (match.broker is None or match.broker == call.broker_id)
             and (match.connection is None or match.connection == call.connection)
             and _like(match.client_id, (call.context.client_id,))
-            and _like(match.group, groups_of(call))
+            and _like(match.group, groups_of(call.request))
             and _like(match.member, members_of(call.request))
         )
 
@@ -186,7 +214,7 @@ class Faults:
         self._chance = chance
         self._rules: list[_Rule] = []
         self._last_id = 0
-        self.heard: Callable[[int, Call, Action], None] | None = None
+        self.heard: Callable[[int, Call[Any], Action], None] | None = None
         """Told of every hit, with the rule's id; None for nobody."""
         self.check: Callable[[Fault], None] = lambda _fault: None
         """Refuses a rule that the cluster has no use for, by ConfigError."""
@@ -222,15 +250,15 @@ class Faults:
         """Every rule, in order."""
         return tuple(_state(rule) for rule in self._rules)
 
-    def before(self, call: Call) -> Action | None:
+    def before(self, call: Call[Any]) -> Action | None:
         """What is to be done to a request that the cluster has not taken yet."""
         return self._ask(Phase.BEFORE, call) if self._rules else None
 
-    def after(self, call: Call) -> Action | None:
+    def after(self, call: Call[Any]) -> Action | None:
         """What is to be done to the answer of a request."""
         return self._ask(Phase.AFTER, call) if self._rules else None
 
-    def _ask(self, phase: Phase, call: Call) -> Action | None:
+    def _ask(self, phase: Phase, call: Call[Any]) -> Action | None:
         for rule in self._rules:
             if rule.fault.phase is phase and rule.acts_on(call, self._chance):
                 if self.heard is not None:
@@ -315,26 +343,37 @@ def error_named(name: str) -> ErrorCode:
     return error
 
 
-def groups_of(call: Call) -> Iterator[str]:
+def groups_of(request: Struct) -> Iterator[str]:
     """The groups that a request is about."""
-    request = call.request
-    group_id = request.get("groupId")
-    if isinstance(group_id, str):
-        yield group_id
-    for field in ("groups", "groupsNames", "groupIds"):
-        for each in request.get(field) or ():
-            yield each["groupId"] if isinstance(each, dict) else each
-    if call.api is ApiKey.FIND_COORDINATOR and request.get("keyType", 0) == 0:
-        yield from (request.get("key", ""), *(request.get("coordinatorKeys") or ()))
+    match request:
+        case OffsetFetchRequest():
+            yield from (group.group_id for group in request.groups)
+        case DescribeGroupsRequest():
+            yield from request.groups
+        case DeleteGroupsRequest():
+            yield from request.groups_names
+        case ConsumerGroupDescribeRequest():
+            yield from request.group_ids
+        case FindCoordinatorRequest() if request.key_type == _GROUP_KEYS:
+            yield from request.coordinator_keys
+        case _ if isinstance(request, _OF_ONE_GROUP):
+            yield request.group_id
 
 
-def members_of(request: Data) -> Iterator[str]:
+def members_of(request: Struct) -> Iterator[str]:
     """The member ids and group instance ids that a request speaks of as its senders."""
-    for each in (request, *(request.get("members") or ()), *(request.get("groups") or ())):
-        for field in ("memberId", "groupInstanceId"):
-            value = each.get(field) if isinstance(each, dict) else None
-            if value:
-                yield value
+    names: Iterable[str | None] = ()
+    if isinstance(request, _OF_ONE_MEMBER):
+        names = (request.member_id, request.group_instance_id)
+    elif isinstance(request, ConsumerGroupHeartbeatRequest):
+        names = (request.member_id,)
+    elif isinstance(request, OffsetFetchRequest):
+        names = (group.member_id for group in request.groups)
+    elif isinstance(request, LeaveGroupRequest):
+        names = (
+            name for each in request.members for name in (each.member_id, each.group_instance_id)
+        )
+    yield from (name for name in names if name)
 
 
 def _like(pattern: str | None, values: "Iterator[str] | tuple[str, ...]") -> bool:

@@ -7,14 +7,19 @@ updateFeature; QuorumController.updateFeatures and kafka 4.3.1 as it answers (te
 from typing import Final
 
 from coordinator_sim.broker.authorizer import Operation
-from coordinator_sim.mini_broker.administration import NO_ERROR, Administration, ApiError
+from coordinator_sim.messages.update_features import (
+    FeatureUpdateKey,
+    UpdatableFeatureResult,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+from coordinator_sim.mini_broker.administration import Administration
 from coordinator_sim.mini_broker.changes import FeatureSet
 from coordinator_sim.mini_broker.contract import Call, Handlers
 from coordinator_sim.mini_broker.offered import offered_features
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.error_texts import error_message
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.schema import Data
 
 _METADATA: Final = "metadata.version"
 _UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE = 1, 2, 3
@@ -39,28 +44,33 @@ class FeaturesApi:
         """Of UpdateFeatures alone."""
         return {ApiKey.UPDATE_FEATURES: self._update}
 
-    def _update(self, call: Call) -> Data:
+    def _update(self, call: Call[UpdateFeaturesRequest]) -> UpdateFeaturesResponse:
         if not self._admin.allows_cluster(call, Operation.ALTER):
-            return ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED).fields()
+            refused = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+            return UpdateFeaturesResponse(error_code=refused, error_message=None)
         # The last word on a feature counts.
-        updates = {each["feature"]: each for each in call.request["featureUpdates"]}
+        updates = {each.feature: each for each in call.request.feature_updates}
         for update in updates.values():
             text = self._complaint(call, update)
             if text is not None:
-                return ApiError(ErrorCode.INVALID_UPDATE_VERSION, _FAILED + text).fields()
+                invalid = ErrorCode.INVALID_UPDATE_VERSION
+                return UpdateFeaturesResponse(error_code=invalid, error_message=_FAILED + text)
         for name, update in updates.items():
-            level = update["maxVersionLevel"]
-            if not call.request.get("validateOnly", False) and level != self._level(name):
+            level = update.max_version_level
+            if not call.request.validate_only and level != self._level(name):
                 self._admin.change(FeatureSet(name, level))
-        done = {"errorCode": 0, "errorMessage": error_message(ErrorCode.NONE)}
-        return {**NO_ERROR.fields(), "results": [{"feature": each, **done} for each in updates]}
+        done = error_message(ErrorCode.NONE)
+        results = tuple(
+            UpdatableFeatureResult(feature=each, error_message=done) for each in updates
+        )
+        return UpdateFeaturesResponse(error_message=None, results=results)
 
     def _level(self, name: str) -> int:
         return self._admin.image.features.get(name, 0)
 
-    def _complaint(self, call: Call, update: Data) -> str | None:
+    def _complaint(self, call: Call[UpdateFeaturesRequest], update: FeatureUpdateKey) -> str | None:
         """What is wrong with one update, in Kafka's words; None when nothing is."""
-        name, level = update["feature"], update["maxVersionLevel"]
+        name, level = update.feature, update.max_version_level
         kind = _kind(call, update)
         text = self._refusal(name, level, kind)
         if text is not None:
@@ -94,9 +104,8 @@ class FeaturesApi:
         return None
 
 
-def _kind(call: Call, update: Data) -> int:
+def _kind(call: Call[UpdateFeaturesRequest], update: FeatureUpdateKey) -> int:
     """How a level may move; version 0 knows a permission to go down alone."""
     if call.context.api_version >= _TYPED_SINCE:
-        found: int = update["upgradeType"]
-        return found
-    return _SAFE_DOWNGRADE if update["allowDowngrade"] else _UPGRADE
+        return update.upgrade_type
+    return _SAFE_DOWNGRADE if update.allow_downgrade else _UPGRADE

@@ -7,8 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec.structs import replace
+
 from coordinator_sim.broker.authorizer import CLUSTER_NAME, Operation, ResourceType
 from coordinator_sim.broker.passage import Access
+from coordinator_sim.messages.fetch import (
+    FetchRequest,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+)
 from coordinator_sim.mini_broker.contract import Call, Handlers
 from coordinator_sim.mini_broker.fetch_request import (
     LEADER_TAGS_SINCE,
@@ -33,15 +42,12 @@ from coordinator_sim.mini_broker.log_reads import MAGIC_2_SINCE, LogReader, refu
 from coordinator_sim.mini_broker.purgatory import Place, Purgatory
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.schema import Data
 from coordinator_sim.wire.steps import Steps
 
 DEFAULT_FETCH_MAX_BYTES: Final = 55 * 1024 * 1024
 """`fetch.max.bytes` of a broker."""
 _STORAGE_ERROR_SINCE: Final = 6
-_TAGGED: Final = frozenset(
-    {int(ErrorCode.NOT_LEADER_OR_FOLLOWER), int(ErrorCode.FENCED_LEADER_EPOCH)}
-)
+_TAGGED: Final = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 
 
 class FetchApi:
@@ -105,7 +111,7 @@ class FetchApi:
         """A broker's process is gone, and its sessions with it."""
         self._sessions.pop(broker_id, None)
 
-    def _handle(self, call: Call) -> Data | None:
+    def _handle(self, call: Call[FetchRequest]) -> FetchResponse | None:
         self._wall_ms = call.now.wall_ms
         version = call.context.api_version
         params = params_of(call, self._max_bytes)
@@ -142,7 +148,7 @@ class FetchApi:
         if response is not None:
             self.jobs.answers.answer(token, response)
 
-    def _old_response(self, fetch: "PendingFetch", found: Found) -> Steps[Data]:
+    def _old_response(self, fetch: "PendingFetch", found: Found) -> Steps[FetchResponse]:
         """The answer of a fetch that knows old formats alone."""
         old = yield from self.reader.for_old_reader(
             fetch.call.broker_id, fetch.params, fetch.readable, found
@@ -157,7 +163,7 @@ class FetchApi:
     # -- which partitions may be read ------------------------------------------------------
 
     def _sorted(
-        self, call: Call, context: FetchContext, params: FetchParams
+        self, call: Call[FetchRequest], context: FetchContext, params: FetchParams
     ) -> tuple[Found, Wanted]:
         """The partitions that are refused at once, and those to be read."""
         refused: Found = {}
@@ -178,10 +184,12 @@ class FetchApi:
             if error is ErrorCode.NONE:
                 readable[place] = terms
             else:
-                refused[place] = {**refusal(place.partition, error), "abortedTransactions": []}
+                refused[place] = replace(refusal(place.partition, error), aborted_transactions=())
         return _unknown_ids_first(refused), readable
 
-    def _topic_error(self, call: Call, place: FetchPlace, params: FetchParams) -> ErrorCode:
+    def _topic_error(
+        self, call: Call[FetchRequest], place: FetchPlace, params: FetchParams
+    ) -> ErrorCode:
         if place.topic is None:
             return ErrorCode.UNKNOWN_TOPIC_ID
         if params.is_follower or self._access.is_open:
@@ -212,7 +220,7 @@ class PendingFetch:
     """
 
     api: FetchApi
-    call: Call
+    call: Call[FetchRequest]
     params: FetchParams
     context: FetchContext
     refused: Found
@@ -255,37 +263,50 @@ class PendingFetch:
     def _available(self, place: FetchPlace, terms: FetchTerms) -> int | None:
         return self.api.reader.available_bytes(self.call.broker_id, self.params, place, terms)
 
-    def response(self, found: Found, wall_ms: int) -> Data:
+    def response(self, found: Found, wall_ms: int) -> FetchResponse:
         """The whole answer. Followers are not told where leaders are reached, as from 4.0 on.
 
         Args:
             found: Answers of the partitions that were read.
             wall_ms: When it leaves.
         """
-        version = self.params.version
-        nodes: dict[int, Data] = {}
-        for place, answer in found.items():
-            if version < _STORAGE_ERROR_SINCE and answer["errorCode"] == _STORAGE_ERROR:
-                answer["errorCode"] = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-            if version >= LEADER_TAGS_SINCE and answer["errorCode"] in _TAGGED:
-                listener = self.call.context.listener
-                tags = self.api.partitions.leader_tags(_place(place), listener, nodes)
-                answer["currentLeader"] = tags
-        response = self.context.answer({**found, **self.refused}, wall_ms)
+        nodes: dict[int, NodeEndpoint] = {}
+        told = {
+            place: answer
+            if answer.error_code is ErrorCode.NONE
+            else self._failure(place, answer, nodes)
+            for place, answer in found.items()
+        }
+        told |= self.refused
+        response = self.context.answer(told, wall_ms)
         if nodes and not self.params.is_follower:
-            response["nodeEndpoints"] = list(nodes.values())
+            return replace(response, node_endpoints=tuple(nodes.values()))
         return response
+
+    def _failure(
+        self, place: FetchPlace, answer: PartitionData, nodes: dict[int, NodeEndpoint]
+    ) -> PartitionData:
+        """An error as the request's version tells it; `nodes` takes where the leader is reached."""
+        version = self.params.version
+        error = answer.error_code
+        if version < _STORAGE_ERROR_SINCE and error is ErrorCode.KAFKA_STORAGE_ERROR:
+            return replace(answer, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if version < LEADER_TAGS_SINCE or error not in _TAGGED:
+            return answer
+        tags = self.api.partitions.leader_tags(_place(place), self.call.context.listener)
+        if tags.endpoint is not None:
+            nodes[tags.leader_id] = NodeEndpoint(
+                node_id=tags.leader_id, host=tags.endpoint.host, port=tags.endpoint.port
+            )
+        return replace(answer, current_leader=LeaderIdAndEpoch(tags.leader_id, tags.leader_epoch))
 
 
 def _unknown_ids_first(refused: Found) -> Found:
     """In the order in which Kafka looks at them."""
-    unknown = int(ErrorCode.UNKNOWN_TOPIC_ID)
+    unknown = ErrorCode.UNKNOWN_TOPIC_ID
     if len(refused) < 2:  # noqa: PLR2004 - nothing to sort
         return refused
-    return dict(sorted(refused.items(), key=lambda item: item[1]["errorCode"] != unknown))
-
-
-_STORAGE_ERROR: Final = int(ErrorCode.KAFKA_STORAGE_ERROR)
+    return dict(sorted(refused.items(), key=lambda item: item[1].error_code is not unknown))
 
 
 def _place(place: FetchPlace) -> Place:

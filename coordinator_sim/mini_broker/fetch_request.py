@@ -10,6 +10,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from coordinator_sim.messages.fetch import FetchRequest, FetchTopic, ForgottenTopic
+from coordinator_sim.messages.schema import ZERO_UUID
 from coordinator_sim.mini_broker.contract import Call
 from coordinator_sim.mini_broker.fetch_sessions import (
     FetchMetadata,
@@ -17,7 +19,6 @@ from coordinator_sim.mini_broker.fetch_sessions import (
     FetchTerms,
     Wanted,
 )
-from coordinator_sim.wire.schema import ZERO_UUID, Data
 
 CLIENT_METADATA_SINCE: Final = 11
 """Consumers tell their rack from this version on, and may read from any replica."""
@@ -25,7 +26,6 @@ TOPIC_IDS_SINCE: Final = 13
 LEADER_TAGS_SINCE: Final = 16
 _REPLICA_STATE_SINCE: Final = 15
 _HARD_LIMIT_UNTIL: Final = 2
-_CONSUMER: Final = -1
 _FUTURE_REPLICA: Final = -3
 _READ_COMMITTED: Final = 1
 
@@ -64,7 +64,7 @@ class FetchParams(Struct, frozen=True, kw_only=True, gc=False):
         return self.replica_id >= 0
 
 
-def params_of(call: Call, max_bytes: int) -> FetchParams:
+def params_of(call: Call[FetchRequest], max_bytes: int) -> FetchParams:
     """What the request asks for.
 
     Args:
@@ -73,24 +73,24 @@ def params_of(call: Call, max_bytes: int) -> FetchParams:
     """
     request, version = call.request, call.context.api_version
     replica_id = _replica_id(request, version)
-    most = min(request.get("maxBytes", max_bytes), max_bytes)
+    most = min(request.max_bytes, max_bytes)
     return FetchParams(
         version=version,
         replica_id=replica_id,
-        max_wait_ms=request["maxWaitMs"],
-        min_bytes=min(request["minBytes"], most),
+        max_wait_ms=request.max_wait_ms,
+        min_bytes=min(request.min_bytes, most),
         max_bytes=most,
-        isolation=_isolation(replica_id, request.get("isolationLevel", 0)),
+        isolation=_isolation(replica_id, request.isolation_level),
         has_hard_limit=version <= _HARD_LIMIT_UNTIL,
         leader_only=replica_id != _FUTURE_REPLICA
         and (replica_id >= 0 or version < CLIENT_METADATA_SINCE),
     )
 
 
-def _replica_id(request: Data, version: int) -> int:
+def _replica_id(request: FetchRequest, version: int) -> int:
     if version >= _REPLICA_STATE_SINCE:
-        return int(request.get("replicaState", {}).get("replicaId", _CONSUMER))
-    return int(request.get("replicaId", _CONSUMER))
+        return request.replica_state.replica_id
+    return request.replica_id
 
 
 def _isolation(replica_id: int, level: int) -> Isolation:
@@ -99,42 +99,41 @@ def _isolation(replica_id: int, level: int) -> Isolation:
     return Isolation.LAST_STABLE_OFFSET if level == _READ_COMMITTED else Isolation.HIGH_WATERMARK
 
 
-def metadata_of(request: Data) -> FetchMetadata:
+def metadata_of(request: FetchRequest) -> FetchMetadata:
     """Which session the request belongs to."""
-    default = FetchMetadata()
-    return FetchMetadata(
-        request.get("sessionId", default.session_id), request.get("sessionEpoch", default.epoch)
-    )
+    return FetchMetadata(request.session_id, request.session_epoch)
 
 
-def wanted_of(request: Data, version: int, topic_names: Mapping[bytes, str]) -> Wanted:
+def wanted_of(request: FetchRequest, version: int, topic_names: Mapping[bytes, str]) -> Wanted:
     """The partitions that the request names; one named twice is as it was named last."""
     wanted: Wanted = {}
-    for topic in request["topics"]:
+    for topic in request.topics:
         topic_id, name = _identity(topic, version, topic_names)
-        for each in topic["partitions"]:
-            wanted[FetchPlace(topic_id, name, each["partition"])] = FetchTerms(
-                each["fetchOffset"],
-                each["partitionMaxBytes"],
-                max(each.get("currentLeaderEpoch", -1), -1),
-                max(each.get("lastFetchedEpoch", -1), -1),
-                each.get("logStartOffset", -1),
+        for each in topic.partitions:
+            wanted[FetchPlace(topic_id, name, each.partition)] = FetchTerms(
+                each.fetch_offset,
+                each.partition_max_bytes,
+                max(each.current_leader_epoch, -1),
+                max(each.last_fetched_epoch, -1),
+                each.log_start_offset,
             )
     return wanted
 
 
-def forgotten_of(request: Data, version: int, topic_names: Mapping[bytes, str]) -> list[FetchPlace]:
+def forgotten_of(
+    request: FetchRequest, version: int, topic_names: Mapping[bytes, str]
+) -> list[FetchPlace]:
     """The partitions that the session is to forget."""
     return [
         FetchPlace(*_identity(topic, version, topic_names), partition)
-        for topic in request.get("forgottenTopicsData", ())
-        for partition in topic["partitions"]
+        for topic in request.forgotten_topics_data
+        for partition in topic.partitions
     ]
 
 
 def _identity(
-    topic: Data, version: int, topic_names: Mapping[bytes, str]
+    topic: FetchTopic | ForgottenTopic, version: int, topic_names: Mapping[bytes, str]
 ) -> tuple[bytes, str | None]:
     if version >= TOPIC_IDS_SINCE:
-        return topic["topicId"], topic_names.get(topic["topicId"])
-    return ZERO_UUID, topic["topic"]
+        return topic.topic_id, topic_names.get(topic.topic_id)
+    return ZERO_UUID, topic.topic

@@ -12,8 +12,14 @@ from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
+from coordinator_sim.messages.fetch import (
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchResponse,
+    PartitionData,
+)
+from coordinator_sim.messages.schema import ZERO_UUID
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.schema import ZERO_UUID, Data
 
 INVALID_SESSION_ID: Final = 0
 INITIAL_EPOCH: Final = 0
@@ -24,6 +30,8 @@ SHARD_COUNT: Final = 8
 """Parts of a broker's cache. Source: BrokerServer, NumFetchSessionCacheShards."""
 DEFAULT_SLOTS: Final = 1_000
 """`max.incremental.fetch.session.cache.slots`."""
+NOT_DIVERGING: Final = EpochEndOffset()
+"""What an answer says to whose log does not part from the leader's."""
 
 _MAX_ID: Final = 2**31 - 1
 _TOPIC_IDS_SINCE: Final = 13
@@ -50,8 +58,8 @@ class FetchTerms(NamedTuple):
 
 Wanted = dict[FetchPlace, FetchTerms]
 """In the order of the request."""
-Found = dict[FetchPlace, Data]
-"""Answers of partitions by Kafka's field names, in the order of the answer."""
+Found = dict[FetchPlace, PartitionData]
+"""Answers of partitions, in the order of the answer."""
 DrawId = Callable[[int, int], int]
 """A number from the first to below the second, by chance."""
 
@@ -86,21 +94,21 @@ class CachedPartition:
     high_watermark: int = -1
     log_start_offset: int = -1
 
-    def must_respond(self, answer: Data) -> bool:
+    def must_respond(self, answer: PartitionData) -> bool:
         """Whether an answer says anything new; it is taken as told.
 
         Source: CachedPartition.maybeUpdateResponseData.
         """
-        new = bool(answer["records"])
-        if self.high_watermark != answer["highWatermark"]:
+        new = bool(answer.records)
+        if self.high_watermark != answer.high_watermark:
             new = True
-            self.high_watermark = answer["highWatermark"]
-        if self.log_start_offset != answer["logStartOffset"]:
+            self.high_watermark = answer.high_watermark
+        if self.log_start_offset != answer.log_start_offset:
             new = True
-            self.log_start_offset = answer["logStartOffset"]
-        if answer.get("preferredReadReplica", -1) != -1 or "divergingEpoch" in answer:
+            self.log_start_offset = answer.log_start_offset
+        if answer.preferred_read_replica != -1 or answer.diverging_epoch != NOT_DIVERGING:
             new = True
-        if answer["errorCode"]:
+        if answer.error_code is not ErrorCode.NONE:
             # The partition is told again when the error is over.
             self.high_watermark = -1
             new = True
@@ -154,7 +162,7 @@ class FetchContext(Protocol):
         """In the order in which they are to be read."""
         ...
 
-    def answer(self, found: Found, now_ms: int) -> Data:
+    def answer(self, found: Found, now_ms: int) -> FetchResponse:
         """The answer's error, session and the partitions that are told of.
 
         Args:
@@ -173,7 +181,7 @@ class SessionError(Struct, frozen=True):
         """None: nobody knows which were meant."""
         return iter(())
 
-    def answer(self, _found: Found, _now_ms: int) -> Data:
+    def answer(self, _found: Found, _now_ms: int) -> FetchResponse:
         """The error alone."""
         return response_of(self.error, INVALID_SESSION_ID, {})
 
@@ -187,7 +195,7 @@ class Sessionless(Struct, frozen=True):
         """As in the request."""
         return iter(self.wanted.items())
 
-    def answer(self, found: Found, _now_ms: int) -> Data:
+    def answer(self, found: Found, _now_ms: int) -> FetchResponse:
         """All partitions."""
         return response_of(ErrorCode.NONE, INVALID_SESSION_ID, found)
 
@@ -204,14 +212,14 @@ class FullFetch(Struct, frozen=True):
         """As in the request."""
         return iter(self.wanted.items())
 
-    def answer(self, found: Found, now_ms: int) -> Data:
+    def answer(self, found: Found, now_ms: int) -> FetchResponse:
         """All partitions, and the new session."""
         partitions = {
             _key(place): CachedPartition(
                 *place,
                 self.wanted[place],
-                high_watermark=answer["highWatermark"],
-                log_start_offset=answer["logStartOffset"],
+                high_watermark=answer.high_watermark,
+                log_start_offset=answer.log_start_offset,
             )
             for place, answer in found.items()
         }
@@ -244,7 +252,7 @@ class IncrementalFetch(Struct, frozen=True):
                 cached.topic = self.topic_names.get(cached.topic_id)
             yield FetchPlace(cached.topic_id, cached.topic, cached.partition), cached.terms
 
-    def answer(self, found: Found, _now_ms: int) -> Data:
+    def answer(self, found: Found, _now_ms: int) -> FetchResponse:
         """The partitions that have something new; those with records are read last next time.
 
         Source: IncrementalFetchContext.updateAndGenerateResponseData, PartitionIterator.
@@ -261,7 +269,7 @@ class IncrementalFetch(Struct, frozen=True):
                 continue
             if cached.must_respond(answer):
                 told[place] = answer
-                if answer["records"]:
+                if answer.records:
                     session.partitions[key] = session.partitions.pop(key)
         return response_of(ErrorCode.NONE, session.session_id, told)
 
@@ -441,17 +449,24 @@ class FetchScope(Struct, frozen=True, gc=False):
     is_follower: bool = False
 
 
-def response_of(error: ErrorCode, session_id: int, found: Found) -> Data:
+def response_of(error: ErrorCode, session_id: int, found: Found) -> FetchResponse:
     """A Fetch response; neighbours of one topic are told together.
 
     Source: FetchResponse.toMessage.
     """
-    topics: list[Data] = []
+    topics: list[tuple[FetchPlace, list[PartitionData]]] = []
     last: tuple[bytes, str | None] | None = None
     for place, answer in found.items():
         identity = (place.topic_id, place.topic if place.topic_id == ZERO_UUID else None)
         if identity != last:
             last = identity
-            topics.append({"topic": place.topic or "", "topicId": place.topic_id, "partitions": []})
-        topics[-1]["partitions"].append(answer)
-    return {"errorCode": int(error), "sessionId": session_id, "responses": topics}
+            topics.append((place, []))
+        topics[-1][1].append(answer)
+    return FetchResponse(
+        error_code=error,
+        session_id=session_id,
+        responses=tuple(
+            FetchableTopicResponse(first.topic or "", first.topic_id, tuple(told))
+            for first, told in topics
+        ),
+    )

@@ -14,16 +14,16 @@ from coordinator_sim.coordinator.contract import (
     TransactionVerifier,
 )
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
-from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.messages.requests import GROUP_COORDINATOR_APIS, GroupRequest
+from coordinator_sim.mini_broker.contract import Call, Handlers, Instants
 from coordinator_sim.mini_broker.image import ClusterImage
 from coordinator_sim.mini_broker.living_broker import LivingBroker
 from coordinator_sim.mini_broker.offsets_topic import OffsetsTopic
 from coordinator_sim.mini_broker.settings import ClusterSettings
+from coordinator_sim.protocol.completion import CompleteTransaction
+from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import RequestContext
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
-from coordinator_sim.protocol.requests import GroupRequest
-from coordinator_sim.protocol.transaction_messages import CompleteTransaction
 
 Deliver = Callable[[int, CoordinatorResult], None]
 """Takes what a coordinator caused, complete as it is, with the broker's id."""
@@ -136,13 +136,16 @@ class GroupBrokers:
 
     # -- requests --------------------------------------------------------------------------
 
-    def handle(
-        self, broker_id: int, request: GroupRequest, context: RequestContext, now: Instants
-    ) -> None:
-        """Take a request for one broker's coordinator."""
-        broker = self.living[broker_id]
-        self._deliver(broker_id, broker.handle(request, context, now.group_ms))
-        self._settle(broker, now.group_ms)
+    def handlers(self) -> Handlers:
+        """Everything that a group coordinator answers."""
+        return dict.fromkeys(GROUP_COORDINATOR_APIS, self._handle)
+
+    def _handle(self, call: Call[GroupRequest]) -> None:
+        """Take a request for one broker's coordinator; answers are delivered."""
+        broker = self.living[call.broker_id]
+        now_ms = call.now.group_ms
+        self._deliver(call.broker_id, broker.handle(call.request, call.context, now_ms))
+        self._settle(broker, now_ms)
 
     def complete_transaction(
         self, request: CompleteTransaction, context: RequestContext, now: Instants

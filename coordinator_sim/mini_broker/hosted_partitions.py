@@ -11,12 +11,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, TypeVar
 
+from msgspec import Struct
+
 from coordinator_sim.mini_broker.image import ClusterImage, PartitionState
 from coordinator_sim.mini_broker.purgatory import Place
 from coordinator_sim.mini_broker.settings import Endpoint
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.storage.partition_log import PartitionLog
-from coordinator_sim.wire.schema import Data
 from coordinator_sim.wire.steps import Steps
 
 NO_EPOCH: Final = -1
@@ -31,6 +32,20 @@ FindEndpoint = Callable[[int, str], Endpoint | None]
 """Where a living broker is reached on a listener; None when it is not alive."""
 WantedInSync = Callable[[str, int], int]
 """How many replicas acks=-1 wants in sync: of that topic, for a partition with so many."""
+
+
+class LeaderTags(Struct, frozen=True, gc=False):
+    """Who leads a partition, as answers to the wrong broker tell it (KIP-951).
+
+    Args:
+        leader_id: -1 when there is no such partition.
+        leader_epoch: Likewise.
+        endpoint: Where the leader is reached; None when it is not alive.
+    """
+
+    leader_id: int = -1
+    leader_epoch: int = -1
+    endpoint: Endpoint | None = None
 
 
 class HostedPartitions:
@@ -133,27 +148,13 @@ class HostedPartitions:
             return False
         return len(state.isr) >= self._wanted_in_sync(place[0], len(state.replicas))
 
-    def leader_tags(self, place: Place, listener: str, nodes: dict[int, Data]) -> Data:
-        """Who leads a partition, as answers to the wrong broker tell it (KIP-951).
-
-        Args:
-            place: The partition.
-            listener: That the client is on.
-            nodes: Takes where the leader is reached, if it is alive.
-        """
+    def leader_tags(self, place: Place, listener: str) -> LeaderTags:
+        """Who leads a partition, for a client on that listener."""
         state = self.image.partition(*place)
         if state is None:
-            return {"leaderId": -1, "leaderEpoch": -1}
-        found = self._endpoint(state.leader_id, listener)
-        if found is not None:
-            node_id = state.leader_id
-            nodes[node_id] = {
-                "nodeId": node_id,
-                "host": found.host,
-                "port": found.port,
-                "rack": None,
-            }
-        return {"leaderId": state.leader_id, "leaderEpoch": state.leader_epoch}
+            return LeaderTags()
+        endpoint = self._endpoint(state.leader_id, listener)
+        return LeaderTags(state.leader_id, state.leader_epoch, endpoint)
 
 
 def epoch_error(state: PartitionState, epoch: int) -> ErrorCode:

@@ -75,6 +75,7 @@ class ClusterImage:
         offset_nodes: Of its ZooKeeper those below which offsets of version 0 are, by path.
         version: Counts the changes of what brokers know; ZooKeeper's nodes are not among it.
         acl_version: Counts those of `acls`.
+        configs_version: Counts those of `configs`.
     """
 
     topics: dict[str, TopicState] = field(default_factory=dict)
@@ -91,6 +92,7 @@ class ClusterImage:
     offset_nodes: Nodes = field(default_factory=dict)
     version: int = 0
     acl_version: int = 0
+    configs_version: int = field(default=0, compare=False)
 
     def apply(self, change: Change) -> None:
         """Let one change take effect.
@@ -137,6 +139,7 @@ def _create_topic(image: ClusterImage, change: TopicCreated) -> None:
     _add(state, change.replicas)
     if change.configs:
         image.configs[TOPIC_RESOURCE, change.name] = dict(change.configs)
+        image.configs_version += 1
 
 
 def _add_partitions(image: ClusterImage, change: PartitionsAdded) -> None:
@@ -158,7 +161,8 @@ def _delete_topic(image: ClusterImage, change: TopicDeleted) -> None:
         del alike[change.name]
         if not alike:
             del image.alike[metric_name(change.name)]
-    image.configs.pop((TOPIC_RESOURCE, change.name), None)
+    if image.configs.pop((TOPIC_RESOURCE, change.name), None) is not None:
+        image.configs_version += 1
 
 
 def _change_configs(image: ClusterImage, change: ConfigsChanged) -> None:
@@ -171,6 +175,7 @@ def _change_configs(image: ClusterImage, change: ConfigsChanged) -> None:
             values[name] = value
     if not values:
         del image.configs[place]
+    image.configs_version += 1
 
 
 def _partition(image: ClusterImage, change: LeaderElected | ReplicasAssigned) -> PartitionState:

@@ -81,7 +81,7 @@ IMPLEMENTED: Final[Mapping[ApiKey, Implemented]] = MappingProxyType(
         ApiKey.HEARTBEAT: _row(
             4,
             "tagged fields; 3 has static members",
-            "wire/test_hot_frames.py::test_a_heartbeat_is_answered_in_every_version",
+            "wire/test_compiler.py::test_a_heartbeat_is_answered_in_every_version",
         ),
         ApiKey.LEAVE_GROUP: _row(
             5,

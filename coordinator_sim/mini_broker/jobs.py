@@ -7,10 +7,15 @@ the driver calls `work`. The connection of the request waits meanwhile, as for a
 
 from collections import deque
 from collections.abc import Callable
+from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from coordinator_sim.mini_broker.contract import Answers, Call, Instants
-from coordinator_sim.wire.schema import Data
 from coordinator_sim.wire.steps import Steps, do_slice
+
+R = TypeVar("R", bound=Struct)
+"""A response."""
 
 
 class Jobs:
@@ -36,19 +41,19 @@ class Jobs:
         self.now = Instants(0, 0)
         self.turn = 0
         self.begun: Callable[[], None] | None = None
-        self._unfinished: deque[tuple[int, Steps[Data | None]]] = deque()
+        self._unfinished: deque[tuple[int, Steps[Struct | None]]] = deque()
 
     @property
     def has_work(self) -> bool:
         """Whether any request is not finished."""
         return bool(self._unfinished)
 
-    def run(self, call: Call, steps: Steps[Data | None]) -> Data | None:
+    def run(self, call: Call[Any], steps: Steps[R | None]) -> R | None:
         """Do the first slice of a request that has come just now; as `start`."""
         self.now = call.now
         return self.start(call.context.token, steps)
 
-    def start(self, token: int, steps: Steps[Data | None]) -> Data | None:
+    def start(self, token: int, steps: Steps[R | None]) -> R | None:
         """Do the first slice of a request.
 
         Returns:
@@ -57,7 +62,7 @@ class Jobs:
         try:
             self._do_slice(steps)
         except StopIteration as done:
-            answer: Data | None = done.value
+            answer: R | None = done.value
             return answer
         self._unfinished.append((token, steps))
         if self.begun is not None:
@@ -85,7 +90,7 @@ class Jobs:
         else:
             self._unfinished.append((token, steps))
 
-    def _do_slice(self, steps: Steps[Data | None]) -> None:
+    def _do_slice(self, steps: Steps[Struct | None]) -> None:
         """Raises StopIteration with what the work comes to, when it is over."""
         self.turn += 1
         do_slice(steps)

@@ -6,9 +6,9 @@ from coordinator_sim.broker.topics import Topics
 from coordinator_sim.broker.zookeeper_offsets import ZooKeeperOffsets
 from coordinator_sim.coordinator.contract import CoordinatorResult
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
-from coordinator_sim.protocol.messages import RequestContext
+from coordinator_sim.messages.requests import GroupRequest
+from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.protocol.profiles import Profile
-from coordinator_sim.protocol.requests import GroupRequest
 
 
 class LivingBroker:

@@ -8,16 +8,24 @@ from functools import partial
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from coordinator_sim.messages.fetch import AbortedTransaction, EpochEndOffset, PartitionData
+from coordinator_sim.messages.schema import ZERO_UUID
 from coordinator_sim.mini_broker.fetch_request import FetchParams, Isolation
-from coordinator_sim.mini_broker.fetch_sessions import FetchPlace, FetchTerms, Found, Wanted
+from coordinator_sim.mini_broker.fetch_sessions import (
+    NOT_DIVERGING,
+    FetchPlace,
+    FetchTerms,
+    Found,
+    Wanted,
+)
 from coordinator_sim.mini_broker.hosted_partitions import NO_EPOCH, HostedPartitions
 from coordinator_sim.mini_broker.purgatory import Place
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.storage.log_values import ReadResult
 from coordinator_sim.storage.partition_log import PartitionLog
 from coordinator_sim.wire.record_batches import CURRENT_MAGIC
-from coordinator_sim.wire.schema import ZERO_UUID, Data
 from coordinator_sim.wire.steps import Steps
 from coordinator_sim.wire.stored_batches import next_batch
 
@@ -27,17 +35,15 @@ MAGIC_2_SINCE: Final = 4
 """From these versions of Fetch on records come in that format; before, they are converted."""
 
 
-def refusal(partition: int, error: ErrorCode) -> Data:
+def refusal(partition: int, error: ErrorCode) -> PartitionData:
     """The answer of a partition that is not read. Source: FetchResponse.partitionResponse."""
-    return {
-        "partitionIndex": partition,
-        "errorCode": int(error),
-        "highWatermark": _NOWHERE,
-        "lastStableOffset": _NOWHERE,
-        "logStartOffset": _NOWHERE,
-        "abortedTransactions": None,
-        "records": b"",
-    }
+    return PartitionData(
+        partition_index=partition,
+        error_code=error,
+        high_watermark=_NOWHERE,
+        aborted_transactions=None,
+        records=b"",
+    )
 
 
 class ReadPartitions(Struct, frozen=True):
@@ -84,10 +90,14 @@ class LogReader:
             limit = min(terms.max_bytes, left_bytes)
             answer = self._read(broker_id, params, place, terms, (limit, at_least_one))
             found[place] = answer
-            records_bytes = len(answer["records"])
+            records_bytes = len(answer.records or b"")
             size_bytes += records_bytes
             left_bytes = max(0, left_bytes - records_bytes)
-            is_urgent = is_urgent or bool(answer["errorCode"]) or "divergingEpoch" in answer
+            is_urgent = (
+                is_urgent
+                or answer.error_code is not ErrorCode.NONE
+                or answer.diverging_epoch != NOT_DIVERGING
+            )
         return ReadPartitions(found, size_bytes, is_urgent)
 
     def _read(
@@ -97,7 +107,7 @@ class LogReader:
         place: FetchPlace,
         terms: FetchTerms,
         limit: tuple[int, bool],
-    ) -> Data:
+    ) -> PartitionData:
         log = self._readable_log(broker_id, params, place, terms)
         if isinstance(log, ErrorCode):
             return refusal(place.partition, log)
@@ -137,11 +147,11 @@ class LogReader:
         for place, answer in found.items():
             converted[place] = answer
             log = self._partitions.hosted(broker_id, _named(place))
-            records = answer["records"]
-            if isinstance(log, ErrorCode) or not len(records) or next_batch(records, 0) is None:
+            records = answer.records
+            if isinstance(log, ErrorCode) or not records or next_batch(records, 0) is None:
                 continue
             steps = log.for_old_reader(
-                records, wanted[place].fetch_offset, max_magic, answer["highWatermark"]
+                records, wanted[place].fetch_offset, max_magic, answer.high_watermark
             )
             old = yield from self._partitions.attempt_in_steps(_named(place), steps)
             if old is None:
@@ -149,7 +159,7 @@ class LogReader:
             if isinstance(old, ErrorCode):
                 converted[place] = refusal(place.partition, old)
             else:
-                converted[place] = {**answer, "records": old}
+                converted[place] = replace(answer, records=old)
         return converted
 
     def _readable_log(
@@ -210,7 +220,7 @@ def upper_bound(log: PartitionLog, isolation: Isolation) -> int:
     return log.last_stable_offset
 
 
-def diverging_epoch(log: PartitionLog, terms: FetchTerms) -> Data | ErrorCode | None:
+def diverging_epoch(log: PartitionLog, terms: FetchTerms) -> EpochEndOffset | ErrorCode | None:
     """Where the fetcher's log parts from this one; None when it does not, or is not known.
 
     Source: Partition.readRecords, from KIP-595 on.
@@ -223,7 +233,7 @@ def diverging_epoch(log: PartitionLog, terms: FetchTerms) -> Data | ErrorCode | 
     if terms.fetch_offset < log.log_start_offset:
         return ErrorCode.OFFSET_OUT_OF_RANGE
     if end.leader_epoch < terms.last_fetched_epoch or end.end_offset < terms.fetch_offset:
-        return {"epoch": end.leader_epoch, "endOffset": end.end_offset}
+        return EpochEndOffset(end.leader_epoch, end.end_offset)
     return None
 
 
@@ -240,32 +250,32 @@ def _read_log(
     )
 
 
-def _diverged(log: PartitionLog, partition: int, diverging: Data) -> Data:
-    return {
-        **refusal(partition, ErrorCode.NONE),
-        "highWatermark": log.high_watermark,
-        "lastStableOffset": log.last_stable_offset,
-        "logStartOffset": log.log_start_offset,
-        "divergingEpoch": diverging,
-    }
+def _diverged(log: PartitionLog, partition: int, diverging: EpochEndOffset) -> PartitionData:
+    return PartitionData(
+        partition_index=partition,
+        high_watermark=log.high_watermark,
+        last_stable_offset=log.last_stable_offset,
+        log_start_offset=log.log_start_offset,
+        diverging_epoch=diverging,
+        aborted_transactions=None,
+        records=b"",
+    )
 
 
-def _answer(partition: int, result: ReadResult, records: bytes) -> Data:
+def _answer(partition: int, result: ReadResult, records: bytes) -> PartitionData:
     aborted = None
     if result.aborted is not None:
-        aborted = [
-            {"producerId": each.producer_id, "firstOffset": each.first_offset}
-            for each in result.aborted
-        ]
-    return {
-        "partitionIndex": partition,
-        "errorCode": 0,
-        "highWatermark": result.high_watermark,
-        "lastStableOffset": result.last_stable_offset,
-        "logStartOffset": result.log_start_offset,
-        "abortedTransactions": aborted,
-        "records": records,
-    }
+        aborted = tuple(
+            AbortedTransaction(each.producer_id, each.first_offset) for each in result.aborted
+        )
+    return PartitionData(
+        partition_index=partition,
+        high_watermark=result.high_watermark,
+        last_stable_offset=result.last_stable_offset,
+        log_start_offset=result.log_start_offset,
+        aborted_transactions=aborted,
+        records=records,
+    )
 
 
 def _named(place: FetchPlace) -> Place:

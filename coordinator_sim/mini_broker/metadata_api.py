@@ -7,7 +7,18 @@ AutoTopicCreationManager.scala.
 from collections.abc import Iterable
 from typing import Final
 
+from msgspec.structs import replace
+
 from coordinator_sim.broker.authorizer import Operation
+from coordinator_sim.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponseTopic,
+)
+from coordinator_sim.messages.requests import NO_AUTHORIZED_OPERATIONS
+from coordinator_sim.messages.schema import ZERO_UUID
 from coordinator_sim.mini_broker.administration import Administration
 from coordinator_sim.mini_broker.cluster_facts import (
     broker_nodes,
@@ -22,7 +33,6 @@ from coordinator_sim.mini_broker.topic_names import is_internal
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.topic_names import complaint
-from coordinator_sim.wire.schema import ZERO_UUID, Data
 
 _NULL_IS_ALL_SINCE: Final = 1
 _IDS_SINCE: Final = 12
@@ -45,36 +55,35 @@ class MetadataApi:
         """Of Metadata alone."""
         return {ApiKey.METADATA: self._handle}
 
-    def _handle(self, call: Call) -> Data:
+    def _handle(self, call: Call[MetadataRequest]) -> MetadataResponse:
         admin, request = self._admin, call.request
-        if call.context.api_version < _IDS_SINCE and _names_ids(request["topics"] or []):
-            return {"brokers": [], "topics": [_invalid(topic) for topic in request["topics"]]}
-        answer: Data = {
-            "clusterId": admin.settings.cluster_id,
-            "controllerId": controller_id(admin),
-            "topics": self._topics(call),
-            "brokers": [
-                {"nodeId": broker_id, "host": host, "port": port, "rack": None}
+        asked = request.topics or ()
+        if call.context.api_version < _IDS_SINCE and _names_ids(asked):
+            return MetadataResponse(topics=tuple(_invalid(topic) for topic in asked))
+        operations = request.include_cluster_authorized_operations
+        return MetadataResponse(
+            cluster_id=admin.settings.cluster_id,
+            controller_id=controller_id(admin),
+            topics=tuple(self._topics(call)),
+            brokers=tuple(
+                MetadataResponseBroker(broker_id, host, port)
                 for broker_id, host, port in broker_nodes(admin, call.context.listener)
-            ],
-        }
-        if request.get("includeClusterAuthorizedOperations", False):
-            operations = cluster_operations(admin, call, asked=True)
-            answer["clusterAuthorizedOperations"] = operations
-        return answer
+            ),
+            cluster_authorized_operations=cluster_operations(admin, call, asked=operations),
+        )
 
-    def _topics(self, call: Call) -> list[Data]:
-        asked: list[Data] | None = call.request["topics"]
+    def _topics(self, call: Call[MetadataRequest]) -> list[MetadataResponseTopic]:
+        asked = call.request.topics
         if asked is None or (not asked and call.context.api_version < _NULL_IS_ALL_SINCE):
             return self._all(call)
-        ids = dict.fromkeys(
-            topic["topicId"] for topic in asked if topic.get("topicId", ZERO_UUID) != ZERO_UUID
-        )
+        ids = dict.fromkeys(topic.topic_id for topic in asked if topic.topic_id != ZERO_UUID)
         if ids:
             return self._by_id(call, list(ids))
-        return self._by_name(call, list(dict.fromkeys(topic["name"] for topic in asked)))
+        names = dict.fromkeys(topic.name for topic in asked)
+        nameless = [self._nameless(call)] if None in names else []
+        return nameless + self._by_name(call, [name for name in names if name is not None])
 
-    def _all(self, call: Call) -> list[Data]:
+    def _all(self, call: Call[MetadataRequest]) -> list[MetadataResponseTopic]:
         """Those that may be described; of the others nothing is said."""
         return [
             self._entry(call, state)
@@ -82,7 +91,7 @@ class MetadataApi:
             if self._admin.allows_topic(call, Operation.DESCRIBE, state.name)
         ]
 
-    def _by_id(self, call: Call, ids: list[bytes]) -> list[Data]:
+    def _by_id(self, call: Call[MetadataRequest], ids: list[bytes]) -> list[MetadataResponseTopic]:
         """Unknown ids first; a name that may not be described stays unsaid."""
         image = self._admin.image
         known = {each: name for each in ids if (name := image.topic_names.get(each)) is not None}
@@ -94,7 +103,9 @@ class MetadataApi:
             *(_missing(None, image.topics[name].topic_id, _REFUSED) for name in refused),
         ]
 
-    def _parted(self, call: Call, names: Iterable[str]) -> tuple[list[str], list[str]]:
+    def _parted(
+        self, call: Call[MetadataRequest], names: Iterable[str]
+    ) -> tuple[list[str], list[str]]:
         """Names of topics: those that may be described, and the others."""
         allowed: list[str] = []
         refused: list[str] = []
@@ -103,14 +114,14 @@ class MetadataApi:
             (allowed if may else refused).append(name)
         return allowed, refused
 
-    def _by_name(self, call: Call, names: list[str]) -> list[Data]:
+    def _by_name(
+        self, call: Call[MetadataRequest], names: list[str]
+    ) -> list[MetadataResponseTopic]:
         """Topics that there are, those being made, those that may not be made or described."""
         admin = self._admin
         allowed, refused = self._parted(call, names)
-        creates = admin.settings.auto_create_topics and call.request.get(
-            "allowAutoTopicCreation", True
-        )
-        found: list[Data] = []
+        creates = admin.settings.auto_create_topics and call.request.allow_auto_topic_creation
+        found: list[MetadataResponseTopic] = []
         unknown: list[str] = []
         for name in allowed:
             state = admin.image.topics.get(name)
@@ -118,25 +129,26 @@ class MetadataApi:
                 unknown.append(name)
             else:
                 found.append(self._entry(call, state))
-        uncreatable: list[Data] = []
+        uncreatable: list[MetadataResponseTopic] = []
         for name in unknown:
             if creates and not self._may_create(call, name):
                 uncreatable.append(_missing(name, ZERO_UUID, _REFUSED))
             else:
                 entry = _missing(name, ZERO_UUID, self._unknown(call, name, creates=creates))
-                found.append(self._with_operations(call, entry))
+                operations = self._operations(call, name)
+                found.append(replace(entry, topic_authorized_operations=operations))
         found += uncreatable
         conceals = admin.settings.profile.conceals_topics
         error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if conceals else _REFUSED
         return found + [_missing(name, ZERO_UUID, error, internal=False) for name in refused]
 
-    def _may_create(self, call: Call, name: str) -> bool:
+    def _may_create(self, call: Call[MetadataRequest], name: str) -> bool:
         create = Operation.CREATE
         return self._admin.allows_cluster(call, create) or self._admin.allows_topic(
             call, create, name
         )
 
-    def _unknown(self, call: Call, name: str, *, creates: bool) -> ErrorCode:
+    def _unknown(self, call: Call[MetadataRequest], name: str, *, creates: bool) -> ErrorCode:
         """The error of a topic that there is not; it may come into being meanwhile."""
         if complaint(name) is not None:
             return ErrorCode.INVALID_TOPIC_EXCEPTION
@@ -147,43 +159,38 @@ class MetadataApi:
             self._admin.topics.create_asked_for(name, call.now)
         return self._admin.auto_creation_answer
 
-    def _entry(self, call: Call, state: TopicState) -> Data:
-        entry = {
-            "errorCode": 0,
-            "name": state.name,
-            "topicId": state.topic_id,
-            "isInternal": is_internal(state.name),
-            "partitions": partition_entries(self._admin, call, state),
-        }
-        return self._with_operations(call, entry)
+    def _entry(self, call: Call[MetadataRequest], state: TopicState) -> MetadataResponseTopic:
+        return MetadataResponseTopic(
+            name=state.name,
+            topic_id=state.topic_id,
+            is_internal=is_internal(state.name),
+            partitions=partition_entries(self._admin, call, state),
+            topic_authorized_operations=self._operations(call, state.name),
+        )
 
-    def _with_operations(self, call: Call, entry: Data) -> Data:
-        if call.request.get("includeTopicAuthorizedOperations", False):
-            operations = topic_operations(self._admin, call, entry["name"])
-            entry["topicAuthorizedOperations"] = operations
-        return entry
+    def _nameless(self, call: Call[MetadataRequest]) -> MetadataResponseTopic:
+        """What is asked for neither by id nor by name."""
+        entry = _missing(None, ZERO_UUID, ErrorCode.INVALID_TOPIC_EXCEPTION)
+        return replace(entry, topic_authorized_operations=self._operations(call, ""))
+
+    def _operations(self, call: Call[MetadataRequest], name: str) -> int:
+        if call.request.include_topic_authorized_operations:
+            return topic_operations(self._admin, call, name)
+        return NO_AUTHORIZED_OPERATIONS
 
 
-def _names_ids(asked: list[Data]) -> bool:
+def _names_ids(asked: tuple[MetadataRequestTopic, ...]) -> bool:
     """Whether versions without ids are asked for one, or for no name."""
-    return any(
-        topic["name"] is None or topic.get("topicId", ZERO_UUID) != ZERO_UUID for topic in asked
-    )
+    return any(topic.name is None or topic.topic_id != ZERO_UUID for topic in asked)
 
 
-def _invalid(topic: Data) -> Data:
-    name, topic_id = topic["name"] or "", topic.get("topicId", ZERO_UUID)
-    return _missing(name, topic_id, ErrorCode.INVALID_REQUEST, internal=False)
+def _invalid(topic: MetadataRequestTopic) -> MetadataResponseTopic:
+    invalid = ErrorCode.INVALID_REQUEST
+    return _missing(topic.name or "", topic.topic_id, invalid, internal=False)
 
 
 def _missing(
     name: str | None, topic_id: bytes, error: ErrorCode, *, internal: bool | None = None
-) -> Data:
+) -> MetadataResponseTopic:
     shown = name is not None and is_internal(name) if internal is None else internal
-    return {
-        "errorCode": int(error),
-        "name": name,
-        "topicId": topic_id,
-        "isInternal": shown,
-        "partitions": [],
-    }
+    return MetadataResponseTopic(error_code=error, name=name, topic_id=topic_id, is_internal=shown)

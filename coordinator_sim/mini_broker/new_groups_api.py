@@ -9,11 +9,18 @@ which ask for the feature before they ask for rights; ConsumerGroupHeartbeatRequ
 ConsumerGroupDescribeRequest.getErrorResponse.
 """
 
+from coordinator_sim.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+)
+from coordinator_sim.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from coordinator_sim.mini_broker.contract import Call, Handlers
-from coordinator_sim.mini_broker.error_answers import error_answer
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.schema import Data
 
 
 class NewGroupsApi:
@@ -28,11 +35,17 @@ class NewGroupsApi:
             ApiKey.CONSUMER_GROUP_DESCRIBE: self._describe,
         }
 
-    def _heartbeat(self, _call: Call) -> Data:
+    def _heartbeat(
+        self, _call: Call[ConsumerGroupHeartbeatRequest]
+    ) -> ConsumerGroupHeartbeatResponse:
         """An error without a message; of what was asked for nothing is repeated."""
-        return {"errorCode": int(ErrorCode.UNSUPPORTED_VERSION)}
+        return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
 
-    def _describe(self, call: Call) -> Data:
+    def _describe(self, call: Call[ConsumerGroupDescribeRequest]) -> ConsumerGroupDescribeResponse:
         """An error without a message for each group, in the order of the request."""
-        version, error = call.context.api_version, ErrorCode.UNSUPPORTED_VERSION
-        return error_answer(call.api, version, call.request, error)
+        error = ErrorCode.UNSUPPORTED_VERSION
+        return ConsumerGroupDescribeResponse(
+            groups=tuple(
+                DescribedGroup(error_code=error, group_id=each) for each in call.request.group_ids
+            )
+        )

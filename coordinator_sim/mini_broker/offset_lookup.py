@@ -6,10 +6,24 @@ kafka 4.2 for version 11 of ListOffsets.
 """
 
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from coordinator_sim.broker.authorizer import CLUSTER_NAME, Operation, ResourceType
 from coordinator_sim.broker.passage import Access
+from coordinator_sim.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from coordinator_sim.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
 from coordinator_sim.mini_broker.administration import duplicates
 from coordinator_sim.mini_broker.contract import Call, Handlers
 from coordinator_sim.mini_broker.hosted_partitions import NO_EPOCH, HostedPartitions
@@ -17,9 +31,8 @@ from coordinator_sim.mini_broker.jobs import Jobs
 from coordinator_sim.mini_broker.purgatory import Place
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.storage.log_values import EpochEnd, OffsetSpec, TimedOffset
+from coordinator_sim.storage.log_values import OffsetSpec, TimedOffset
 from coordinator_sim.storage.partition_log import PartitionLog
-from coordinator_sim.wire.schema import Data
 from coordinator_sim.wire.steps import Steps
 
 EARLIEST_PENDING_UPLOAD: Final = -6
@@ -79,7 +92,7 @@ class OffsetApi:
             ApiKey.OFFSET_FOR_LEADER_EPOCH: self._offsets_of_epochs,
         }
 
-    def _may_describe(self, call: Call, topic: str) -> bool:
+    def _may_describe(self, call: Call[Any], topic: str) -> bool:
         return self._access.allows(call.context, Operation.DESCRIBE, ResourceType.TOPIC, topic)
 
     def _denied(self) -> ErrorCode:
@@ -89,26 +102,26 @@ class OffsetApi:
 
     # -- ListOffsets -----------------------------------------------------------------------
 
-    def _list_offsets(self, call: Call) -> Data | None:
+    def _list_offsets(self, call: Call[ListOffsetsRequest]) -> ListOffsetsResponse | None:
         return self._jobs.run(call, self._listed(call))
 
-    def _listed(self, call: Call) -> Steps[Data]:
+    def _listed(self, call: Call[ListOffsetsRequest]) -> Steps[ListOffsetsResponse]:
         """Topics that may not be described come last; a partition named twice comes once.
 
         DEVIATION: a broker up to 3.9 answers a partition that is named twice two times, with the
         same error.
         """
-        topics: list[Data] = []
-        refused: list[Data] = []
+        topics: list[ListOffsetsTopicResponse] = []
+        refused: list[ListOffsetsTopicResponse] = []
         twice = duplicates(
-            (topic["name"], each["partitionIndex"])
-            for topic in call.request["topics"]
-            for each in topic["partitions"]
+            (topic.name, each.partition_index)
+            for topic in call.request.topics
+            for each in topic.partitions
         )
-        for topic in call.request["topics"]:
-            name = topic["name"]
+        for topic in call.request.topics:
+            name = topic.name
             may = self._may_describe(call, name)
-            asked = {each["partitionIndex"]: each for each in topic["partitions"]}
+            asked = {each.partition_index: each for each in topic.partitions}
             told = []
             for index, each in asked.items():
                 error = ErrorCode.NONE if may else self._denied()
@@ -118,41 +131,42 @@ class OffsetApi:
                     told.append((yield from self._offset_of(call, (name, index), each)))
                 else:
                     told.append(_no_offset(index, error))
-            (topics if may else refused).append({"name": name, "partitions": told})
-        return {"topics": topics + refused}
+            (topics if may else refused).append(ListOffsetsTopicResponse(name, tuple(told)))
+        return ListOffsetsResponse(topics=(*topics, *refused))
 
-    def _offset_of(self, call: Call, place: Place, asked: Data) -> Steps[Data]:
+    def _offset_of(
+        self, call: Call[ListOffsetsRequest], place: Place, asked: ListOffsetsPartition
+    ) -> Steps[ListOffsetsPartitionResponse]:
         version = call.context.api_version
         if version < _ONE_OFFSET_SINCE:
             return self._old_offsets(call, place, asked)
-        timestamp_ms = asked["timestamp"]
+        timestamp_ms = asked.timestamp
         is_unknown = timestamp_ms < 0 and version < _SPECIAL_SINCE.get(timestamp_ms, version + 1)
         if is_unknown and self._refuses_unknown:
             return _no_offset(place[1], ErrorCode.UNSUPPORTED_VERSION)
-        replica_id = call.request["replicaId"]
+        replica_id = call.request.replica_id
         log = self._partitions.local_log(
             call.broker_id,
             place,
-            max(asked.get("currentLeaderEpoch", NO_EPOCH), NO_EPOCH),
+            max(asked.current_leader_epoch, NO_EPOCH),
             leader_only=replica_id != DEBUGGING_REPLICA_ID,
         )
         if isinstance(log, ErrorCode):
             return _no_offset(place[1], log)
         is_client = replica_id == CONSUMER_REPLICA_ID
-        level = call.request.get("isolationLevel", 0) if is_client else None
+        level = call.request.isolation_level if is_client else None
         find = self._found(log, timestamp_ms, level, place)
         found = yield from self._partitions.attempt_in_steps(place, find)
         if found is ErrorCode.OFFSET_NOT_AVAILABLE and version < _NOT_AVAILABLE_SINCE:
             found = ErrorCode.LEADER_NOT_AVAILABLE
         if isinstance(found, ErrorCode):
             return _no_offset(place[1], found)
-        return {
-            "partitionIndex": place[1],
-            "errorCode": 0,
-            "timestamp": found.timestamp_ms,
-            "offset": found.offset,
-            "leaderEpoch": found.leader_epoch if version >= _EPOCHS_SINCE else NO_EPOCH,
-        }
+        return ListOffsetsPartitionResponse(
+            partition_index=place[1],
+            timestamp=found.timestamp_ms,
+            offset=found.offset,
+            leader_epoch=found.leader_epoch if version >= _EPOCHS_SINCE else NO_EPOCH,
+        )
 
     def _found(
         self, log: PartitionLog, timestamp_ms: int, level: int | None, place: Place
@@ -179,60 +193,63 @@ class OffsetApi:
         is_hidden = found.offset < 0 and timestamp_ms not in _EARLIEST
         return ErrorCode.OFFSET_NOT_AVAILABLE if is_hidden and is_behind else found
 
-    def _old_offsets(self, call: Call, place: Place, asked: Data) -> Data:
+    def _old_offsets(
+        self, call: Call[ListOffsetsRequest], place: Place, asked: ListOffsetsPartition
+    ) -> ListOffsetsPartitionResponse:
         """Version 0: the beginnings of segments. Source: legacyFetchOffsetsForTimestamp."""
-        if asked["timestamp"] < OffsetSpec.EARLIEST and self._refuses_unknown:
+        if asked.timestamp < OffsetSpec.EARLIEST and self._refuses_unknown:
             return _no_offset(place[1], ErrorCode.UNSUPPORTED_VERSION)
-        replica_id = call.request["replicaId"]
+        replica_id = call.request.replica_id
         leader_only = replica_id != DEBUGGING_REPLICA_ID
         log = self._partitions.local_log(call.broker_id, place, leader_only=leader_only)
         if isinstance(log, ErrorCode):
             return _no_offset(place[1], log)
         find = partial(
-            log.offsets_before, asked["timestamp"], asked["maxNumOffsets"], now_ms=call.now.group_ms
+            log.offsets_before, asked.timestamp, asked.max_num_offsets, now_ms=call.now.group_ms
         )
         offsets = self._partitions.attempt(place, find)
         if isinstance(offsets, ErrorCode):
             return _no_offset(place[1], offsets)
         high_watermark = log.high_watermark
-        found = list(offsets)
+        found = tuple(offsets)
         if replica_id == CONSUMER_REPLICA_ID and any(each > high_watermark for each in found):
-            found = [high_watermark, *(each for each in found if each <= high_watermark)]
-        return {"partitionIndex": place[1], "errorCode": 0, "oldStyleOffsets": found}
+            found = (high_watermark, *(each for each in found if each <= high_watermark))
+        return ListOffsetsPartitionResponse(partition_index=place[1], old_style_offsets=found)
 
     # -- OffsetForLeaderEpoch --------------------------------------------------------------
 
-    def _offsets_of_epochs(self, call: Call) -> Data:
+    def _offsets_of_epochs(
+        self, call: Call[OffsetForLeaderEpochRequest]
+    ) -> OffsetForLeaderEpochResponse:
         """Brokers may ask for all topics, clients for those that they may describe."""
         may_all = self._access.allows(
             call.context, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
         )
-        topics: list[Data] = []
-        refused: list[Data] = []
-        for topic in call.request["topics"]:
-            name = topic["topic"]
+        topics: list[OffsetForLeaderTopicResult] = []
+        refused: list[OffsetForLeaderTopicResult] = []
+        for topic in call.request.topics:
+            name = topic.topic
             if may_all or self._may_describe(call, name):
-                told = [self._end_of(call, name, each) for each in topic["partitions"]]
-                topics.append({"topic": name, "partitions": told})
+                told = tuple(self._end_of(call, name, each) for each in topic.partitions)
+                topics.append(OffsetForLeaderTopicResult(name, told))
             else:
                 error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-                told = [_no_end(each["partition"], error) for each in topic["partitions"]]
-                refused.append({"topic": name, "partitions": told})
-        return {"topics": topics + refused}
+                told = tuple(_no_end(each.partition, error) for each in topic.partitions)
+                refused.append(OffsetForLeaderTopicResult(name, told))
+        return OffsetForLeaderEpochResponse(topics=(*topics, *refused))
 
-    def _end_of(self, call: Call, topic: str, asked: Data) -> Data:
-        index = asked["partition"]
-        epoch = max(asked.get("currentLeaderEpoch", NO_EPOCH), NO_EPOCH)
+    def _end_of(
+        self, call: Call[OffsetForLeaderEpochRequest], topic: str, asked: OffsetForLeaderPartition
+    ) -> EpochEndOffset:
+        index = asked.partition
+        epoch = max(asked.current_leader_epoch, NO_EPOCH)
         log = self._partitions.local_log(call.broker_id, (topic, index), epoch)
         if isinstance(log, ErrorCode):
             return _no_end(index, log)
-        end: EpochEnd = log.end_offset_for_epoch(asked["leaderEpoch"])
-        return {
-            "partition": index,
-            "errorCode": 0,
-            "leaderEpoch": end.leader_epoch,
-            "endOffset": end.end_offset,
-        }
+        end = log.end_offset_for_epoch(asked.leader_epoch)
+        return EpochEndOffset(
+            partition=index, leader_epoch=end.leader_epoch, end_offset=end.end_offset
+        )
 
 
 def _epoch_start(log: PartitionLog) -> int:
@@ -240,9 +257,9 @@ def _epoch_start(log: PartitionLog) -> int:
     return log.end_offset_for_epoch(log.leader_epoch - 1).end_offset
 
 
-def _no_offset(partition: int, error: ErrorCode) -> Data:
-    return {"partitionIndex": partition, "errorCode": int(error)}
+def _no_offset(partition: int, error: ErrorCode) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(partition_index=partition, error_code=error)
 
 
-def _no_end(partition: int, error: ErrorCode) -> Data:
-    return {"partition": partition, "errorCode": int(error)}
+def _no_end(partition: int, error: ErrorCode) -> EpochEndOffset:
+    return EpochEndOffset(partition=partition, error_code=error)

@@ -9,15 +9,24 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
+from coordinator_sim.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
 from coordinator_sim.mini_broker.contract import Answers, Call
 from coordinator_sim.mini_broker.hosted_partitions import HostedPartitions
 from coordinator_sim.mini_broker.purgatory import Place
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.storage.log_values import Appended
-from coordinator_sim.wire.schema import Data
 
 LEADER_TAGS_SINCE: Final = 10
 """Who leads a partition is told from this version on (KIP-951)."""
+_UNTOLD: Final = LeaderIdAndEpoch()
 
 
 class ProducePlace(NamedTuple):
@@ -46,7 +55,7 @@ class PendingProduce:
         waiting: Partitions that wait, with the offset that the high watermark must reach.
     """
 
-    call: Call
+    call: Call[ProduceRequest]
     partitions: HostedPartitions
     answers: Answers
     outcomes: Outcomes
@@ -97,41 +106,47 @@ class PendingProduce:
         self.answers.answer(self.call.context.token, response)
 
 
-def produce_response(call: Call, outcomes: Outcomes, partitions: HostedPartitions) -> Data:
+def produce_response(
+    call: Call[ProduceRequest], outcomes: Outcomes, partitions: HostedPartitions
+) -> ProduceResponse:
     """The answer of a Produce.
 
     UNSPECIFIED: Kafka's order of topics and partitions is that of a hash map; here it is the
     request's, refused ones last.
     """
-    nodes: dict[int, Data] = {}
-    topics: dict[tuple[bytes, str], list[Data]] = {}
+    nodes: dict[int, NodeEndpoint] = {}
+    topics: dict[tuple[bytes, str], list[PartitionProduceResponse]] = {}
+    tells_leaders = call.context.api_version >= LEADER_TAGS_SINCE
     for produced, outcome in outcomes.items():
-        told: Data = {
-            "index": produced.partition,
-            "errorCode": int(outcome.error),
-            "baseOffset": outcome.base_offset,
-            "logAppendTimeMs": outcome.log_append_time_ms,
-            "logStartOffset": outcome.log_start_offset,
-            "recordErrors": [
-                {"batchIndex": each.index, "batchIndexErrorMessage": each.message}
-                for each in outcome.record_errors
-            ],
-            "errorMessage": outcome.message,
-        }
-        if (
-            outcome.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
-            and call.context.api_version >= LEADER_TAGS_SINCE
-        ):
-            told["currentLeader"] = partitions.leader_tags(
-                produced.place, call.context.listener, nodes
-            )
+        leader = _UNTOLD
+        if outcome.error is ErrorCode.NOT_LEADER_OR_FOLLOWER and tells_leaders:
+            tags = partitions.leader_tags(produced.place, call.context.listener)
+            leader = LeaderIdAndEpoch(tags.leader_id, tags.leader_epoch)
+            if tags.endpoint is not None:
+                nodes[tags.leader_id] = NodeEndpoint(
+                    node_id=tags.leader_id, host=tags.endpoint.host, port=tags.endpoint.port
+                )
+        told = _told(produced.partition, outcome, leader)
         topics.setdefault((produced.topic_id, produced.topic), []).append(told)
-    response: Data = {
-        "responses": [
-            {"name": name, "topicId": topic_id, "partitionResponses": told}
+    return ProduceResponse(
+        responses=tuple(
+            TopicProduceResponse(name, topic_id, tuple(told))
             for (topic_id, name), told in topics.items()
-        ]
-    }
-    if nodes:
-        response["nodeEndpoints"] = list(nodes.values())
-    return response
+        ),
+        node_endpoints=tuple(nodes.values()),
+    )
+
+
+def _told(index: int, outcome: Appended, leader: LeaderIdAndEpoch) -> PartitionProduceResponse:
+    return PartitionProduceResponse(
+        index=index,
+        error_code=outcome.error,
+        base_offset=outcome.base_offset,
+        log_append_time_ms=outcome.log_append_time_ms,
+        log_start_offset=outcome.log_start_offset,
+        record_errors=tuple(
+            BatchIndexAndErrorMessage(each.index, each.message) for each in outcome.record_errors
+        ),
+        error_message=outcome.message,
+        current_leader=leader,
+    )

@@ -14,6 +14,8 @@ from msgspec.structs import replace
 from coordinator_sim.broker.authorizer import Operation, ResourceType
 from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
 from coordinator_sim.broker.passage import Access
+from coordinator_sim.messages.produce import ProduceRequest, ProduceResponse
+from coordinator_sim.messages.schema import ZERO_UUID
 from coordinator_sim.mini_broker.contract import Call, Handlers
 from coordinator_sim.mini_broker.hosted_partitions import HostedPartitions
 from coordinator_sim.mini_broker.jobs import Jobs
@@ -32,7 +34,6 @@ from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
 from coordinator_sim.storage.log_values import Appended
 from coordinator_sim.storage.partition_log import PartitionLog
 from coordinator_sim.wire.record_batches import CURRENT_MAGIC
-from coordinator_sim.wire.schema import ZERO_UUID, Data
 from coordinator_sim.wire.steps import Steps
 
 ADMIN_CLIENT_ID: Final = "__admin_client"
@@ -83,7 +84,7 @@ class Appending(NamedTuple):
         verified_in: The turn (`Jobs.turn`) in which their transaction was verified.
     """
 
-    call: Call
+    call: Call[ProduceRequest]
     produced: ProducePlace
     records: bytes
     met: Walk
@@ -134,10 +135,10 @@ class ProduceApi:
         """Of Produce."""
         return {ApiKey.PRODUCE: self._handle}
 
-    def _handle(self, call: Call) -> Data | None:
+    def _handle(self, call: Call[ProduceRequest]) -> ProduceResponse | None:
         return self._jobs.run(call, self._steps(call))
 
-    def _steps(self, call: Call) -> Steps[Data | None]:
+    def _steps(self, call: Call[ProduceRequest]) -> Steps[ProduceResponse | None]:
         """The whole request; nothing may have changed between looking at records and appending."""
         asked = self._asked(call)
         walks: dict[ProducePlace, Walk] = {}
@@ -151,7 +152,7 @@ class ProduceApi:
         outcomes = self._verified(call, {each: walks[each] for each in appendable})
         for produced in outcomes:
             del appendable[produced]
-        if call.request["acks"] not in _ACKS:
+        if call.request.acks not in _ACKS:
             outcomes |= dict.fromkeys(appendable, Appended(error=ErrorCode.INVALID_REQUIRED_ACKS))
             appendable = {}
         for produced, records in appendable.items():
@@ -159,27 +160,29 @@ class ProduceApi:
             outcomes[produced] = yield from self._append(appending)
             yield _COST_OF_APPEND
         outcomes |= refused
-        if call.request["acks"] == _ALL_IN_SYNC:
+        if call.request.acks == _ALL_IN_SYNC:
             return self._when_safe(call, outcomes)
         return self._finish(call, outcomes)
 
     # -- before the logs -------------------------------------------------------------------
 
-    def _asked(self, call: Call) -> Records:
+    def _asked(self, call: Call[ProduceRequest]) -> Records:
         """The records by partition; of one named twice the last, as in Kafka's map."""
         image = self._partitions.image
         by_id = call.context.api_version >= TOPIC_IDS_SINCE
         asked: Records = {}
-        for topic in call.request["topicData"]:
-            topic_id, name = ZERO_UUID, topic.get("name", "")
+        for topic in call.request.topic_data:
+            topic_id, name = ZERO_UUID, topic.name
             if by_id:
-                topic_id = topic["topicId"]
+                topic_id = topic.topic_id
                 name = image.topic_names.get(topic_id, "")
-            for each in topic["partitionData"]:
-                asked[ProducePlace(topic_id, name, each["index"])] = each["records"] or b""
+            for each in topic.partition_data:
+                asked[ProducePlace(topic_id, name, each.index)] = each.records or b""
         return asked
 
-    def _refusal(self, call: Call, walks: dict[ProducePlace, Walk]) -> Appended | None:
+    def _refusal(
+        self, call: Call[ProduceRequest], walks: dict[ProducePlace, Walk]
+    ) -> Appended | None:
         """Why the whole request is refused; None when it is not."""
         is_transactional = False
         for met in walks.values():
@@ -188,7 +191,7 @@ class ProduceApi:
             if met.heads and met.heads[0].is_transactional:
                 is_transactional = True
                 break
-        name = call.request.get("transactionalId")
+        name = call.request.transactional_id
         if not is_transactional or (
             name is not None
             and self._access.allows(
@@ -199,7 +202,7 @@ class ProduceApi:
         return Appended(error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 
     def _sorted(
-        self, call: Call, asked: Records, walks: dict[ProducePlace, Walk]
+        self, call: Call[ProduceRequest], asked: Records, walks: dict[ProducePlace, Walk]
     ) -> tuple[Outcomes, Records]:
         """What is refused at the edge, and the records that are not."""
         refused: Outcomes = {}
@@ -212,7 +215,9 @@ class ProduceApi:
                 refused[produced] = Appended(error=error)
         return refused, appendable
 
-    def _edge_error(self, call: Call, produced: ProducePlace, met: Walk) -> ErrorCode:
+    def _edge_error(
+        self, call: Call[ProduceRequest], produced: ProducePlace, met: Walk
+    ) -> ErrorCode:
         version = call.context.api_version
         topic = produced.topic
         if version >= TOPIC_IDS_SINCE and not topic:
@@ -229,10 +234,10 @@ class ProduceApi:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return edge_error(version, met)
 
-    def _may(self, call: Call, operation: Operation, topic: str) -> bool:
+    def _may(self, call: Call[ProduceRequest], operation: Operation, topic: str) -> bool:
         return self._access.allows(call.context, operation, ResourceType.TOPIC, topic)
 
-    def _verified(self, call: Call, walks: dict[ProducePlace, Walk]) -> Outcomes:
+    def _verified(self, call: Call[ProduceRequest], walks: dict[ProducePlace, Walk]) -> Outcomes:
         """What transactions do not let pass. Source: maybeStartTransactionVerification..."""
         transactional = {
             produced: head
@@ -254,7 +259,8 @@ class ProduceApi:
             if log.has_open_transaction(head.producer_id, head.producer_epoch):
                 continue
             write = TransactionalWrite(
-                transactional_id=call.request["transactionalId"],
+                # Before version 3 nobody names one, and `_refusal` sees the first batch alone.
+                transactional_id=call.request.transactional_id or "",
                 producer_id=head.producer_id,
                 producer_epoch=head.producer_epoch,
                 topic=produced.topic,
@@ -313,7 +319,9 @@ class ProduceApi:
         names = self._partitions.image.topic_names
         return produced.topic_id == ZERO_UUID or names.get(produced.topic_id) == produced.topic
 
-    def _writable_log(self, call: Call, place: Place, records: bytes) -> PartitionLog | Appended:
+    def _writable_log(
+        self, call: Call[ProduceRequest], place: Place, records: bytes
+    ) -> PartitionLog | Appended:
         """The log that the broker may append to, or why not."""
         if place[0] in _INTERNAL and call.context.client_id != ADMIN_CLIENT_ID:
             return Appended(error=ErrorCode.INVALID_TOPIC_EXCEPTION)
@@ -323,7 +331,7 @@ class ProduceApi:
         if self._partitions.append_failure is not ErrorCode.NONE:
             error = self._partitions.append_failure
             return Appended(error=error, log_start_offset=log.log_start_offset)
-        if call.request["acks"] == _ALL_IN_SYNC and not self._partitions.has_enough_replicas(place):
+        if call.request.acks == _ALL_IN_SYNC and not self._partitions.has_enough_replicas(place):
             error = ErrorCode.NOT_ENOUGH_REPLICAS
             return Appended(error=error, log_start_offset=log.log_start_offset)
         if log.config.message_format_magic < CURRENT_MAGIC <= first_magic(records):
@@ -333,7 +341,7 @@ class ProduceApi:
 
     # -- the answer ------------------------------------------------------------------------
 
-    def _when_safe(self, call: Call, outcomes: Outcomes) -> Data | None:
+    def _when_safe(self, call: Call[ProduceRequest], outcomes: Outcomes) -> ProduceResponse | None:
         """The answer, once the high watermark has passed what was appended."""
         waiting = {
             produced: outcome.last_offset + 1
@@ -344,15 +352,15 @@ class ProduceApi:
         if produce.is_settled():
             return self._finish(call, produce.outcomes)
         places = [produced.place for produced in outcomes]
-        deadline_ms = self._jobs.now.wall_ms + max(call.request["timeoutMs"], 0)
+        deadline_ms = self._jobs.now.wall_ms + max(call.request.timeout_ms, 0)
         self.purgatory.watch(produce, places, deadline_ms, call.connection)
         self._tell(outcomes)
         return None
 
-    def _finish(self, call: Call, outcomes: Outcomes) -> Data | None:
+    def _finish(self, call: Call[ProduceRequest], outcomes: Outcomes) -> ProduceResponse | None:
         """The answer now; without acks none, and the connection ends where something failed."""
         self._tell(outcomes)
-        if call.request["acks"] != _NO_ACKS:
+        if call.request.acks != _NO_ACKS:
             return produce_response(call, outcomes, self._partitions)
         if any(outcome.error is not ErrorCode.NONE for outcome in outcomes.values()):
             self._jobs.answers.close(call.context.token)

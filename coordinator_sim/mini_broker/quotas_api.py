@@ -11,12 +11,26 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.broker.authorizer import Operation
+from coordinator_sim.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    AlterClientQuotasResponseEntityData,
+    AlterClientQuotasResponseEntryData,
+    OpData,
+)
+from coordinator_sim.messages.alter_client_quotas import EntryData as AlteredEntry
+from coordinator_sim.messages.describe_client_quotas import (
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+    EntityData,
+    EntryData,
+    ValueData,
+)
 from coordinator_sim.mini_broker.administration import NO_ERROR, Administration, ApiError, told
 from coordinator_sim.mini_broker.changes import QuotaSet
 from coordinator_sim.mini_broker.contract import Call, Handlers
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.schema import Data
 
 _USER: Final = "user"
 _CLIENT_ID: Final = "client-id"
@@ -72,57 +86,73 @@ class QuotasApi:
             ApiKey.ALTER_CLIENT_QUOTAS: self._alter,
         }
 
-    def _describe(self, call: Call) -> Data:
+    def _describe(self, call: Call[DescribeClientQuotasRequest]) -> DescribeClientQuotasResponse:
         if not self._admin.allows_cluster(call, Operation.DESCRIBE_CONFIGS):
-            refused = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-            return {**refused.fields(), "entries": None}
+            return _undescribed(ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
         wanted = _filter(call.request)
         if isinstance(wanted, ApiError):
-            return {**wanted.fields(), "entries": None}
-        entries = [
-            {
-                "entity": [{"entityType": kind, "entityName": name} for kind, name in entity],
-                "values": [{"key": key, "value": value} for key, value in quotas.items()],
-            }
+            return _undescribed(wanted)
+        entries = tuple(
+            EntryData(
+                tuple(EntityData(kind, name) for kind, name in entity),
+                tuple(ValueData(key, value) for key, value in quotas.items()),
+            )
             for entity, quotas in self._admin.image.quotas.items()
             if wanted.matches(entity)
-        ]
-        return {"errorCode": 0, "errorMessage": "", "entries": entries}
+        )
+        return DescribeClientQuotasResponse(
+            error_code=ErrorCode.NONE, error_message="", entries=entries
+        )
 
-    def _alter(self, call: Call) -> Data:
+    def _alter(self, call: Call[AlterClientQuotasRequest]) -> AlterClientQuotasResponse:
         allowed = self._admin.allows_cluster(call, Operation.ALTER_CONFIGS)
         refused = told(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        entries = [
-            {
-                **(self._altered(call, entry) if allowed else refused).fields(),
-                "entity": entry["entity"],
-            }
-            for entry in call.request["entries"]
-        ]
-        return {"entries": entries}
+        return AlterClientQuotasResponse(
+            entries=tuple(
+                _answered(entry, self._altered(call, entry) if allowed else refused)
+                for entry in call.request.entries
+            )
+        )
 
-    def _altered(self, call: Call, entry: Data) -> ApiError:
-        entity = tuple(sorted((part["entityType"], part["entityName"]) for part in entry["entity"]))
-        keys = [operation["key"] for operation in entry["ops"]]
+    def _altered(self, call: Call[AlterClientQuotasRequest], entry: AlteredEntry) -> ApiError:
+        entity = tuple(sorted((part.entity_type, part.entity_name) for part in entry.entity))
+        keys = [operation.key for operation in entry.ops]
         error = _entity_error(entity) or _keys_error(keys, entry)
         if error is not None:
             return error
         known = _IP_KEYS if entity[0][0] == _IP else _CLIENT_KEYS
-        for operation in entry["ops"]:
-            if not operation["remove"]:
-                error = _value_error(known, operation["key"], operation["value"])
+        for operation in entry.ops:
+            if not operation.remove:
+                error = _value_error(known, operation.key, operation.value)
                 if error is not None:
                     return error
-        if not call.request["validateOnly"]:
-            self._set(entity, entry["ops"])
+        if not call.request.validate_only:
+            self._set(entity, entry.ops)
         return NO_ERROR
 
-    def _set(self, entity: Entity, operations: list[Data]) -> None:
+    def _set(self, entity: Entity, operations: tuple[OpData, ...]) -> None:
         for operation in operations:
-            value = None if operation["remove"] else operation["value"]
-            current = self._admin.image.quotas.get(entity, {}).get(operation["key"])
+            value = None if operation.remove else operation.value
+            current = self._admin.image.quotas.get(entity, {}).get(operation.key)
             if value != current:
-                self._admin.change(QuotaSet(entity, operation["key"], value))
+                self._admin.change(QuotaSet(entity, operation.key, value))
+
+
+def _undescribed(error: ApiError) -> DescribeClientQuotasResponse:
+    return DescribeClientQuotasResponse(
+        error_code=error.code, error_message=error.message, entries=None
+    )
+
+
+def _answered(entry: AlteredEntry, error: ApiError) -> AlterClientQuotasResponseEntryData:
+    return AlterClientQuotasResponseEntryData(
+        error_code=error.code,
+        error_message=error.message,
+        entity=tuple(
+            AlterClientQuotasResponseEntityData(part.entity_type, part.entity_name)
+            for part in entry.entity
+        ),
+    )
 
 
 def _invalid(text: str) -> ApiError:
@@ -147,10 +177,10 @@ def _entity_error(entity: Entity) -> ApiError | None:
     return None
 
 
-def _keys_error(keys: list[str], entry: Data) -> ApiError | None:
+def _keys_error(keys: list[str], entry: AlteredEntry) -> ApiError | None:
     if len(dict.fromkeys(keys)) == len(keys):
         return None
-    parts = ", ".join(f"{part['entityType']}={part['entityName']}" for part in entry["entity"])
+    parts = ", ".join(f"{part.entity_type}={part.entity_name}" for part in entry.entity)
     return _invalid(f"Ignoring duplicate entity ClientQuotaEntity(entries={{{parts}}})")
 
 
@@ -170,12 +200,12 @@ def _value_error(known: dict[str, int | None], key: str, value: float) -> ApiErr
     return None
 
 
-def _filter(request: Data) -> _Filter | ApiError:
+def _filter(request: DescribeClientQuotasRequest) -> _Filter | ApiError:
     """Source: ClientQuotasImage.describe."""
     exact: dict[str, str | None] = {}
     types: list[str] = []
-    for component in request["components"]:
-        kind, match_type, match = (component[f] for f in ("entityType", "matchType", "match"))
+    for component in request.components:
+        kind, match_type, match = component.entity_type, component.match_type, component.match
         error = _component_error(kind, match_type, match, seen=[*exact, *types])
         if error is not None:
             return error
@@ -190,7 +220,7 @@ def _filter(request: Data) -> _Filter | ApiError:
             "with user or clientId filter component."
         )
         return _invalid(text)
-    return _Filter(exact, tuple(types), request["strict"])
+    return _Filter(exact, tuple(types), request.strict)
 
 
 def _component_error(

@@ -10,6 +10,27 @@ alterPartitionReassignments; PartitionChangeBuilder.electLeader.
 from typing import Final
 
 from coordinator_sim.broker.authorizer import Operation
+from coordinator_sim.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignablePartitionResponse,
+    ReassignableTopic,
+    ReassignableTopicResponse,
+)
+from coordinator_sim.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+    TopicPartitions,
+)
+from coordinator_sim.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
+)
 from coordinator_sim.mini_broker.administration import (
     NO_ERROR,
     Administration,
@@ -19,10 +40,9 @@ from coordinator_sim.mini_broker.administration import (
 from coordinator_sim.mini_broker.changes import ReplicasAssigned
 from coordinator_sim.mini_broker.contract import Call, Handlers
 from coordinator_sim.mini_broker.image import NO_LEADER, PartitionState
-from coordinator_sim.mini_broker.placement import assignment_error
+from coordinator_sim.mini_broker.placement import Replicas, assignment_error
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.schema import Data
 
 _PREFERRED: Final = 0
 _UNCLEAN: Final = 1
@@ -51,53 +71,44 @@ class ReassignmentApi:
 
     # -- ElectLeaders ----------------------------------------------------------------------
 
-    def _elect_leaders(self, call: Call) -> Data:
-        kind = call.request.get("electionType", _PREFERRED)
-        asked: list[Data] | None = call.request["topicPartitions"]
+    def _elect_leaders(self, call: Call[ElectLeadersRequest]) -> ElectLeadersResponse:
+        kind, asked = call.request.election_type, call.request.topic_partitions
         error: ApiError | None = None
         if not self._admin.allows_cluster(call, Operation.ALTER):
             error = _REFUSED
         elif kind not in {_PREFERRED, _UNCLEAN}:
             error = ApiError(ErrorCode.INVALID_REQUEST, f"Unknown election type {kind}")
         if error is not None:
-            return self._elections_refused(asked or [], error)
+            return _elections_refused(asked or (), error)
         every = asked is None
-        named = [
-            {"topic": state.name, "partitions": list(range(len(state.partitions)))}
+        wanted = self._all_partitions() if asked is None else asked
+        results = tuple(self._elected(call, topic, every=every) for topic in wanted)
+        return ElectLeadersResponse(replica_election_results=results)
+
+    def _all_partitions(self) -> tuple[TopicPartitions, ...]:
+        return tuple(
+            TopicPartitions(state.name, tuple(range(len(state.partitions))))
             for state in self._admin.image.topics.values()
-        ]
-        results = [self._elected(call, topic, every=every) for topic in named if every]
-        results += [self._elected(call, topic, every=every) for topic in asked or []]
-        return {"errorCode": 0, "replicaElectionResults": results}
+        )
 
-    def _elected(self, call: Call, topic: Data, *, every: bool) -> Data:
+    def _elected(
+        self, call: Call[ElectLeadersRequest], topic: TopicPartitions, *, every: bool
+    ) -> ReplicaElectionResult:
         """Results of a topic; when all are asked for, those alone that changed or could not."""
-        results: list[Data] = []
-        for partition in topic["partitions"]:
-            error = self._elect(call, topic["topic"], partition)
+        results: list[PartitionResult] = []
+        for partition in topic.partitions:
+            error = self._elect(call, topic.topic, partition)
             if not every or error.code is not ErrorCode.ELECTION_NOT_NEEDED:
-                results.append({"partitionId": partition, **error.fields()})
-        return {"topic": topic["topic"], "partitionResult": results}
+                results.append(PartitionResult(partition, error.code, error.message))
+        return ReplicaElectionResult(topic.topic, tuple(results))
 
-    def _elections_refused(self, asked: list[Data], error: ApiError) -> Data:
-        results = [
-            {
-                "topic": topic["topic"],
-                "partitionResult": [
-                    {"partitionId": each, **error.fields()} for each in topic["partitions"]
-                ],
-            }
-            for topic in asked
-        ]
-        return {"errorCode": int(error.code), "replicaElectionResults": results}
-
-    def _elect(self, call: Call, topic: str, partition: int) -> ApiError:
+    def _elect(self, call: Call[ElectLeadersRequest], topic: str, partition: int) -> ApiError:
         if topic not in self._admin.image.topics:
             return _unknown(f"No such topic as {topic}")
         state = self._admin.image.partition(topic, partition)
         if state is None:
             return _unknown(f"No such partition as {topic}-{partition}")
-        if call.request.get("electionType", _PREFERRED) == _PREFERRED:
+        if call.request.election_type == _PREFERRED:
             return self._elect_preferred(call, topic, partition, state)
         if state.leader_id != NO_LEADER:
             return told(ErrorCode.ELECTION_NOT_NEEDED)
@@ -108,7 +119,7 @@ class ReassignmentApi:
         return NO_ERROR
 
     def _elect_preferred(
-        self, call: Call, topic: str, partition: int, state: PartitionState
+        self, call: Call[ElectLeadersRequest], topic: str, partition: int, state: PartitionState
     ) -> ApiError:
         preferred = state.replicas[0]
         if state.leader_id == preferred:
@@ -120,31 +131,41 @@ class ReassignmentApi:
 
     # -- reassignments ---------------------------------------------------------------------
 
-    def _alter(self, call: Call) -> Data:
+    def _alter(
+        self, call: Call[AlterPartitionReassignmentsRequest]
+    ) -> AlterPartitionReassignmentsResponse:
+        request = call.request
         allowed = self._admin.allows_cluster(call, Operation.ALTER)
         overall = NO_ERROR if allowed else _REFUSED
-        responses = [
-            {
-                "name": topic["name"],
-                "partitions": [
-                    {
-                        "partitionIndex": each["partitionIndex"],
-                        **(self._move(call, topic["name"], each) if allowed else _REFUSED).fields(),
-                    }
-                    for each in topic["partitions"]
-                ],
-            }
-            for topic in call.request["topics"]
-        ]
-        changes_factor = call.request.get("allowReplicationFactorChange", True)
-        return {
-            **overall.fields(),
-            "allowReplicationFactorChange": changes_factor,
-            "responses": responses,
-        }
+        return AlterPartitionReassignmentsResponse(
+            allow_replication_factor_change=request.allow_replication_factor_change,
+            error_code=overall.code,
+            error_message=overall.message,
+            responses=tuple(self._moved(call, topic, allowed=allowed) for topic in request.topics),
+        )
 
-    def _move(self, call: Call, topic: str, asked: Data) -> ApiError:
-        index, replicas = asked["partitionIndex"], asked["replicas"]
+    def _moved(
+        self,
+        call: Call[AlterPartitionReassignmentsRequest],
+        topic: ReassignableTopic,
+        *,
+        allowed: bool,
+    ) -> ReassignableTopicResponse:
+        results: list[ReassignablePartitionResponse] = []
+        for each in topic.partitions:
+            error = self._move(call, topic.name, each) if allowed else _REFUSED
+            results.append(
+                ReassignablePartitionResponse(each.partition_index, error.code, error.message)
+            )
+        return ReassignableTopicResponse(topic.name, tuple(results))
+
+    def _move(
+        self,
+        call: Call[AlterPartitionReassignmentsRequest],
+        topic: str,
+        asked: ReassignablePartition,
+    ) -> ApiError:
+        index, replicas = asked.partition_index, asked.replicas
         if topic not in self._admin.image.topics:
             return _unknown(f"Unable to find a topic named {topic}.")
         state = self._admin.image.partition(topic, index)
@@ -155,14 +176,19 @@ class ReassignmentApi:
         error = assignment_error(replicas, self._admin.settings.broker_ids, None)
         if error is not None:
             return error
-        if not call.request.get("allowReplicationFactorChange", True) and len(replicas) != len(
-            state.replicas
-        ):
+        keeps_factor = not call.request.allow_replication_factor_change
+        if keeps_factor and len(replicas) != len(state.replicas):
             return ApiError(ErrorCode.INVALID_REPLICATION_FACTOR)
-        self._assign(call, topic, index, tuple(replicas))
+        self._assign(call, topic, index, replicas)
         return NO_ERROR
 
-    def _assign(self, call: Call, topic: str, index: int, replicas: tuple[int, ...]) -> None:
+    def _assign(
+        self,
+        call: Call[AlterPartitionReassignmentsRequest],
+        topic: str,
+        index: int,
+        replicas: Replicas,
+    ) -> None:
         """Replicas are where they should be at once; a leader that is none of them goes."""
         self._admin.change(ReplicasAssigned(topic, index, replicas))
         state = self._admin.image.topics[topic].partitions[index]
@@ -171,17 +197,32 @@ class ReassignmentApi:
             leader_id = living[0] if living else NO_LEADER
             self._admin.leadership.elect(topic, index, leader_id, call.now)
 
-    def _list(self, call: Call) -> Data:
+    def _list(
+        self, call: Call[ListPartitionReassignmentsRequest]
+    ) -> ListPartitionReassignmentsResponse:
         if self._admin.allows_cluster(call, Operation.DESCRIBE):
-            return {**NO_ERROR.fields(), "topics": []}
-        topics = [
-            {
-                "name": topic["name"],
-                "partitions": [{"partitionIndex": each} for each in topic["partitionIndexes"]],
-            }
-            for topic in call.request["topics"] or []
-        ]
-        return {**_REFUSED.fields(), "topics": topics}
+            return ListPartitionReassignmentsResponse(error_message=None)
+        topics = tuple(
+            OngoingTopicReassignment(
+                topic.name,
+                tuple(OngoingPartitionReassignment(each) for each in topic.partition_indexes),
+            )
+            for topic in call.request.topics or ()
+        )
+        return ListPartitionReassignmentsResponse(
+            error_code=_REFUSED.code, error_message=_REFUSED.message, topics=topics
+        )
+
+
+def _elections_refused(asked: tuple[TopicPartitions, ...], error: ApiError) -> ElectLeadersResponse:
+    results = tuple(
+        ReplicaElectionResult(
+            topic.topic,
+            tuple(PartitionResult(each, error.code, error.message) for each in topic.partitions),
+        )
+        for topic in asked
+    )
+    return ElectLeadersResponse(error_code=error.code, replica_election_results=results)
 
 
 def _unknown(text: str) -> ApiError:

@@ -7,20 +7,25 @@ KafkaChannel.java (delayed close, re-authentication); SocketServer.scala (expire
 import struct
 from collections.abc import Callable
 from enum import Enum, unique
-from typing import Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 from msgspec import Struct
 
 from coordinator_sim.errors import DataError, UnsupportedVersion, WireFormatError
+from coordinator_sim.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from coordinator_sim.messages.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from coordinator_sim.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from coordinator_sim.mini_broker.contract import Call, Instants
 from coordinator_sim.mini_broker.error_answers import error_answer
 from coordinator_sim.mini_broker.sasl_step import SaslStep, refused
 from coordinator_sim.mini_broker.versions_api import VersionsApi
 from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import RequestContext
-from coordinator_sim.wire.frames import RequestHeader, read_request_frame, response_frame
-from coordinator_sim.wire.schema import Data
+from coordinator_sim.wire.compiler import request_reader, response_writer
 
 ANONYMOUS: Final = "User:ANONYMOUS"
 _START: Final = struct.Struct(">hhi")
@@ -67,6 +72,27 @@ class Outcome(Struct, frozen=True):
     frame: bytes | None = None
     failure: str | None = None
     delay_ms: int = 0
+
+
+class _Header(Struct, frozen=True):
+    """What a request begins with."""
+
+    api: ApiKey
+    version: int
+    correlation_id: int
+
+    def request(self, frame: bytes) -> Any:  # noqa: ANN401 - a request of any API
+        """The request in the whole frame.
+
+        Raises:
+            UnsupportedVersion: no such API or version.
+            WireFormatError: the bytes do not parse.
+        """
+        return request_reader(self.api, self.version)(frame)[1]
+
+    def answered(self, answer: Struct) -> bytes:
+        """The frame of its answer."""
+        return response_writer(self.api, self.version)(self.correlation_id, answer)
 
 
 @unique
@@ -174,47 +200,47 @@ class Authentication:
         api = _APIS.get(api_key)
         if api is None:
             return self._failed(f"a request of API {api_key} instead of SASL")
+        header = _Header(api, version, correlation_id)
         if self._state is _State.AUTHENTICATE:
-            return self._token_request(frame, api, version, now)
+            return self._token_request(frame, header, now)
         if api is ApiKey.API_VERSIONS:
-            return self._versions_request(frame, version, correlation_id, now)
+            return self._versions_request(frame, header, now)
         low, high = self._versions.ranges.get(api, (0, -1))
         if api is ApiKey.SASL_HANDSHAKE and low <= version <= high:
-            return self._handshake(frame)
+            return self._handshake(frame, header)
         return self._failed(f"a {api.name} of version {version} during the SASL handshake")
 
-    def _versions_request(
-        self, frame: bytes, version: int, correlation_id: int, now: Instants
-    ) -> Outcome:
+    def _versions_request(self, frame: bytes, header: _Header, now: Instants) -> Outcome:
         """ApiVersions may come once before the handshake."""
         if self._state is not _State.HANDSHAKE_OR_VERSIONS:
             return Outcome(failure="ApiVersions twice during the SASL handshake")
         low, high = self._versions.ranges[ApiKey.API_VERSIONS]
-        if low <= version <= high:
-            return self._tell_versions(frame, now)
-        data = self._versions.unsupported()
-        return Outcome(response_frame(ApiKey.API_VERSIONS, 0, correlation_id, data))
+        if low <= header.version <= high:
+            return self._tell_versions(frame, header, now)
+        oldest = _Header(ApiKey.API_VERSIONS, 0, header.correlation_id)
+        return Outcome(oldest.answered(self._versions.unsupported()))
 
-    def _tell_versions(self, frame: bytes, now: Instants) -> Outcome:
-        header, request = read_request_frame(frame)
-        context = RequestContext(token=0, api_version=header.api_version)
+    def _tell_versions(self, frame: bytes, header: _Header, now: Instants) -> Outcome:
+        request: ApiVersionsRequest = header.request(frame)
+        context = RequestContext(token=0, api_version=header.version)
         call = Call(broker_id=0, api=ApiKey.API_VERSIONS, request=request, context=context, now=now)
-        data = self._versions.handlers()[ApiKey.API_VERSIONS](call) or {}
-        if data["errorCode"] == int(ErrorCode.NONE):
+        answer = self._versions.handlers()[ApiKey.API_VERSIONS](call)
+        versions = cast("ApiVersionsResponse", answer)
+        if versions.error_code is ErrorCode.NONE:
             self._state = _State.HANDSHAKE
-        return Outcome(_response(header, data))
+        return Outcome(header.answered(versions))
 
-    def _handshake(self, frame: bytes) -> Outcome:
-        header, request = read_request_frame(frame)
-        mechanism = request["mechanism"]
-        if header.api_version >= _HEADERS_SINCE:
+    def _handshake(self, frame: bytes, header: _Header) -> Outcome:
+        request: SaslHandshakeRequest = header.request(frame)
+        mechanism = request.mechanism
+        if header.version >= _HEADERS_SINCE:
             self._has_headers = True
-        enabled = list(self._settings.mechanisms)
+        enabled = self._settings.mechanisms
         if mechanism not in enabled:
-            code = int(ErrorCode.UNSUPPORTED_SASL_MECHANISM)
-            answer = _response(header, {"errorCode": code, "mechanisms": enabled})
-            return self._failed("a SASL mechanism that is not enabled", answer)
-        answer = _response(header, {"errorCode": 0, "mechanisms": enabled})
+            refusal = SaslHandshakeResponse(ErrorCode.UNSUPPORTED_SASL_MECHANISM, enabled)
+            text = "a SASL mechanism that is not enabled"
+            return self._failed(text, header.answered(refusal))
+        answer = header.answered(SaslHandshakeResponse(ErrorCode.NONE, enabled))
         if self._again and mechanism != self._mechanism:
             self._state = _State.BAD_MECHANISM
             return Outcome(answer)
@@ -233,29 +259,30 @@ class Authentication:
         self._lifetime_ms(step, now)
         return Outcome(step.token)
 
-    def _token_request(self, frame: bytes, api: ApiKey, version: int, now: Instants) -> Outcome:
+    def _token_request(self, frame: bytes, header: _Header, now: Instants) -> Outcome:
+        api, version = header.api, header.version
         if api is not ApiKey.SASL_AUTHENTICATE:
-            header, request = read_request_frame(frame)
-            refusal = error_answer(api, version, request, ErrorCode.ILLEGAL_SASL_STATE)
+            refusal = error_answer(
+                api, version, header.request(frame), ErrorCode.ILLEGAL_SASL_STATE
+            )
             text = f"a {api.name} during SASL authentication"
-            return self._failed(text, _response(header, refusal))
+            return self._failed(text, header.answered(refusal))
         low, high = self._versions.ranges.get(api, (0, -1))
         if not low <= version <= high:
             return Outcome(failure=f"a SaslAuthenticate of version {version}")
-        header, request = read_request_frame(frame)
-        step = self._step(request["authBytes"])
+        request: SaslAuthenticateRequest = header.request(frame)
+        step = self._step(request.auth_bytes)
         if step.is_refused:
             text = self._failure_text(step)
-            code = int(ErrorCode.SASL_AUTHENTICATION_FAILED)
-            refusal = {"errorCode": code, "errorMessage": text, "authBytes": b""}
-            return self._failed(text, _response(header, refusal))
-        answer = {
-            "errorCode": 0,
-            "errorMessage": None,
-            "authBytes": step.token,
-            "sessionLifetimeMs": self._lifetime_ms(step, now),
-        }
-        return Outcome(_response(header, answer))
+            failed = SaslAuthenticateResponse(ErrorCode.SASL_AUTHENTICATION_FAILED, text)
+            return self._failed(text, header.answered(failed))
+        answer = SaslAuthenticateResponse(
+            error_code=ErrorCode.NONE,
+            error_message=None,
+            auth_bytes=step.token,
+            session_lifetime_ms=self._lifetime_ms(step, now),
+        )
+        return Outcome(header.answered(answer))
 
     def _step(self, token: bytes) -> SaslStep:
         """One step of the exchange; whoever authenticates again stays who it was."""
@@ -295,8 +322,3 @@ class Authentication:
 
 
 _HANDSHAKE: Final = int(ApiKey.SASL_HANDSHAKE).to_bytes(2, "big")
-
-
-def _response(header: RequestHeader, data: Data) -> bytes:
-    api = ApiKey(header.api_key)
-    return response_frame(api, header.api_version, header.correlation_id, data)

@@ -3,10 +3,14 @@
 Source: kafka trunk, KafkaApis.handleSaslHandshakeRequest, handleSaslAuthenticateRequest.
 """
 
+from coordinator_sim.messages.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from coordinator_sim.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from coordinator_sim.mini_broker.contract import Call, Handlers
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.schema import Data
 
 
 class SaslApi:
@@ -21,13 +25,9 @@ class SaslApi:
             ApiKey.SASL_AUTHENTICATE: self._authenticate,
         }
 
-    def _handshake(self, _call: Call) -> Data:
-        return {"errorCode": int(ErrorCode.ILLEGAL_SASL_STATE), "mechanisms": []}
+    def _handshake(self, _call: Call[SaslHandshakeRequest]) -> SaslHandshakeResponse:
+        return SaslHandshakeResponse(ErrorCode.ILLEGAL_SASL_STATE)
 
-    def _authenticate(self, _call: Call) -> Data:
+    def _authenticate(self, _call: Call[SaslAuthenticateRequest]) -> SaslAuthenticateResponse:
         text = "SaslAuthenticate request received after successful authentication"
-        return {
-            "errorCode": int(ErrorCode.ILLEGAL_SASL_STATE),
-            "errorMessage": text,
-            "authBytes": b"",
-        }
+        return SaslAuthenticateResponse(ErrorCode.ILLEGAL_SASL_STATE, text)

@@ -7,6 +7,19 @@ ScramImage.describe.
 from typing import Final
 
 from coordinator_sim.broker.authorizer import Operation
+from coordinator_sim.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from coordinator_sim.messages.describe_user_scram_credentials import (
+    CredentialInfo,
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResult,
+)
 from coordinator_sim.mini_broker.administration import (
     NO_ERROR,
     Administration,
@@ -24,11 +37,12 @@ from coordinator_sim.mini_broker.scram import (
 )
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.schema import Data
 
 _TWICE: Final = ApiError(
     ErrorCode.DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request"
 )
+
+_Entry = ScramCredentialDeletion | ScramCredentialUpsertion
 
 
 class ScramApi:
@@ -52,45 +66,52 @@ class ScramApi:
 
     # -- DescribeUserScramCredentials ------------------------------------------------------
 
-    def _describe(self, call: Call) -> Data:
-        asked: list[Data] = call.request["users"] or []
+    def _describe(
+        self, call: Call[DescribeUserScramCredentialsRequest]
+    ) -> DescribeUserScramCredentialsResponse:
+        asked = call.request.users or ()
         if not self._admin.allows_cluster(call, Operation.DESCRIBE):
-            error = told(ErrorCode.CLUSTER_AUTHORIZATION_FAILED).fields()
-            return {**error, "results": [{"user": "", **error} for _ in asked]}
-        names = [user["name"] for user in asked] or [user for user, _ in self._admin.image.scram]
+            error = told(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+            return DescribeUserScramCredentialsResponse(
+                error_code=error.code,
+                error_message=error.message,
+                results=tuple(_undescribed("", error) for _ in asked),
+            )
+        names = [user.name for user in asked] or [user for user, _ in self._admin.image.scram]
         twice = duplicates(names) if asked else {}
         credentials = self._credentials(names)
-        results = [
+        results = (
             _described(name, infos, is_twice=name in twice) for name, infos in credentials.items()
-        ]
-        return {**NO_ERROR.fields(), "errorMessage": "", "results": results}
+        )
+        return DescribeUserScramCredentialsResponse(
+            error_code=ErrorCode.NONE, error_message="", results=tuple(results)
+        )
 
-    def _credentials(self, names: list[str]) -> dict[str, list[Data]]:
+    def _credentials(self, names: list[str]) -> dict[str, list[CredentialInfo]]:
         """What may be told of each of these users; empty for one without credentials."""
-        found: dict[str, list[Data]] = {name: [] for name in names}
+        found: dict[str, list[CredentialInfo]] = {name: [] for name in names}
         for (user, mechanism), known in self._admin.image.scram.items():
             if user in found:
-                found[user].append({"mechanism": mechanism, "iterations": known.iterations})
+                found[user].append(CredentialInfo(mechanism, known.iterations))
         return found
 
     # -- AlterUserScramCredentials ---------------------------------------------------------
 
-    def _alter(self, call: Call) -> Data:
+    def _alter(
+        self, call: Call[AlterUserScramCredentialsRequest]
+    ) -> AlterUserScramCredentialsResponse:
         """Every user is altered once or not at all."""
-        deletions, upsertions = call.request["deletions"], call.request["upsertions"]
+        asked: tuple[_Entry, ...] = (*call.request.deletions, *call.request.upsertions)
         if not self._admin.allows_cluster(call, Operation.ALTER):
             refused = told(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-            names = sorted(each["name"] for each in (*deletions, *upsertions))
-            return _results(dict.fromkeys(names, refused))
+            return _results(dict.fromkeys(sorted(each.name for each in asked), refused))
         changes: dict[str, Change] = {}
         errors: dict[str, ApiError] = {}
-        asked = [(each, self._deleted) for each in deletions]
-        asked += [(each, _upserted) for each in upsertions]
-        for entry, decide in asked:
-            name = entry["name"]
+        for entry in asked:
+            name = entry.name
             if name in errors:
                 continue
-            decided = _TWICE if changes.pop(name, None) is not None else decide(entry)
+            decided = _TWICE if changes.pop(name, None) is not None else self._decided(entry)
             if isinstance(decided, ApiError):
                 errors[name] = decided
             else:
@@ -99,8 +120,13 @@ class ScramApi:
             self._admin.change(change)
         return _results(dict.fromkeys(changes, NO_ERROR) | errors)
 
-    def _deleted(self, entry: Data) -> Change | ApiError:
-        name, mechanism = entry["name"], entry["mechanism"]
+    def _decided(self, entry: _Entry) -> Change | ApiError:
+        if isinstance(entry, ScramCredentialUpsertion):
+            return _upserted(entry)
+        return self._deleted(entry)
+
+    def _deleted(self, entry: ScramCredentialDeletion) -> Change | ApiError:
+        name, mechanism = entry.name, entry.mechanism
         error = _name_error(name, mechanism)
         if error is not None:
             return error
@@ -110,31 +136,37 @@ class ScramApi:
         return ScramRemoved(name, mechanism)
 
 
-def _described(name: str, infos: list[Data], *, is_twice: bool) -> Data:
+def _described(
+    name: str, infos: list[CredentialInfo], *, is_twice: bool
+) -> DescribeUserScramCredentialsResult:
     if is_twice:
         text = (
             f"Cannot describe SCRAM credentials for the same user twice in a single request: {name}"
         )
-        return {"user": name, **ApiError(ErrorCode.DUPLICATE_RESOURCE, text).fields()}
+        return _undescribed(name, ApiError(ErrorCode.DUPLICATE_RESOURCE, text))
     if infos:
-        return {"user": name, "errorCode": 0, "errorMessage": "", "credentialInfos": infos}
+        return DescribeUserScramCredentialsResult(
+            user=name, error_code=ErrorCode.NONE, error_message="", credential_infos=tuple(infos)
+        )
     text = f"Attempt to describe a user credential that does not exist: {name}"
-    return {"user": name, **ApiError(ErrorCode.RESOURCE_NOT_FOUND, text).fields()}
+    return _undescribed(name, ApiError(ErrorCode.RESOURCE_NOT_FOUND, text))
 
 
-def _upserted(entry: Data) -> Change | ApiError:
-    name, iterations = entry["name"], entry["iterations"]
-    error = _name_error(name, entry["mechanism"])
+def _undescribed(name: str, error: ApiError) -> DescribeUserScramCredentialsResult:
+    return DescribeUserScramCredentialsResult(name, error.code, error.message)
+
+
+def _upserted(entry: ScramCredentialUpsertion) -> Change | ApiError:
+    name, iterations = entry.name, entry.iterations
+    error = _name_error(name, entry.mechanism)
     if error is not None:
         return error
     if iterations < MIN_ITERATIONS:
         return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
     if iterations > MAX_ITERATIONS:
         return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
-    mechanism = SCRAM_NUMBERS[entry["mechanism"]]
-    return verifier(
-        mechanism, name, entry["saltedPassword"], salt=entry["salt"], iterations=iterations
-    )
+    mechanism = SCRAM_NUMBERS[entry.mechanism]
+    return verifier(mechanism, name, entry.salted_password, salt=entry.salt, iterations=iterations)
 
 
 def _name_error(name: str, mechanism: int) -> ApiError | None:
@@ -145,5 +177,10 @@ def _name_error(name: str, mechanism: int) -> ApiError | None:
     return None
 
 
-def _results(results: dict[str, ApiError]) -> Data:
-    return {"results": [{"user": name, **error.fields()} for name, error in results.items()]}
+def _results(results: dict[str, ApiError]) -> AlterUserScramCredentialsResponse:
+    return AlterUserScramCredentialsResponse(
+        results=tuple(
+            AlterUserScramCredentialsResult(name, error.code, error.message)
+            for name, error in results.items()
+        )
+    )

@@ -7,7 +7,9 @@ of connections (`connection`) and as events for the trace. Replicas are labels.
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from coordinator_sim.broker.authorizer import Authorizer
 from coordinator_sim.broker.passage import Access
@@ -48,29 +50,9 @@ from coordinator_sim.mini_broker.transactions.family import Transactions
 from coordinator_sim.mini_broker.versions_api import VersionsApi
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import RequestContext
-from coordinator_sim.protocol.requests import GroupRequest
 from coordinator_sim.protocol.seeded_ids import SeededIds
 from coordinator_sim.storage.memory_store import MemoryStore
 from coordinator_sim.trace.events import TraceEvent
-from coordinator_sim.wire.schema import Data
-
-GROUP_COORDINATOR_APIS: Final = frozenset(
-    {
-        ApiKey.OFFSET_COMMIT,
-        ApiKey.OFFSET_FETCH,
-        ApiKey.JOIN_GROUP,
-        ApiKey.HEARTBEAT,
-        ApiKey.LEAVE_GROUP,
-        ApiKey.SYNC_GROUP,
-        ApiKey.DESCRIBE_GROUPS,
-        ApiKey.LIST_GROUPS,
-        ApiKey.TXN_OFFSET_COMMIT,
-        ApiKey.DELETE_GROUPS,
-        ApiKey.OFFSET_DELETE,
-    }
-)
-"""What the group coordinator of a broker answers, in typed messages."""
 
 _SESSION_SLOTS: Final = "max.incremental.fetch.session.cache.slots"
 
@@ -197,7 +179,7 @@ class ServedCluster:
         """Take up whatever answers requests; what of it is offered."""
         for family in self._families():
             self._handlers.update(family.handlers())
-        spoken = [ApiKey.API_VERSIONS, *self._handlers, *GROUP_COORDINATOR_APIS]
+        spoken = [ApiKey.API_VERSIONS, *self._handlers]
         settings = self.settings
         features = offered_features(settings.profile)
         for name, level in features.finalized.items():
@@ -323,6 +305,7 @@ class ServedCluster:
             change=self.change,
         )
         return (
+            self.groups,
             self.data,
             *administration_apis(admin),
             self.transactions,
@@ -353,19 +336,8 @@ class ServedCluster:
         """Nobody waits for the answer to that request any more."""
         self._slots.pop(token, None)
 
-    def handle_group(
-        self, broker_id: int, request: GroupRequest, context: RequestContext, now: Instants
-    ) -> None:
-        """Take a request for the group coordinator of a broker."""
-        self.latest = now
-        try:
-            self.groups.handle(broker_id, request, context, now)
-        except Exception:
-            self._slots.pop(context.token, None)
-            raise
-
-    def handle(self, call: Call) -> None:
-        """Take any other request."""
+    def handle(self, call: Call[Any]) -> None:
+        """Take a request."""
         self.latest = call.now
         try:
             response = self._handlers[call.api](call)
@@ -378,13 +350,13 @@ class ServedCluster:
         if response is not None:
             self.answer(call.context.token, response)
 
-    def _unkept(self, call: Call, error: OSError) -> Data:
+    def _unkept(self, call: Call[Any], error: OSError) -> Struct:
         """The answer of a request whose change could not be kept."""
         self._trouble(f"{call.api.name}: {error}; refused")
         version = call.context.api_version
         return error_answer(call.api, version, call.request, ErrorCode.KAFKA_STORAGE_ERROR)
 
-    def answer(self, token: int, response: Data | None) -> None:
+    def answer(self, token: int, response: Struct | None) -> None:
         """Answer the request of that token; None sends nothing. Nobody waits for it: nothing."""
         slot = self._slots.pop(token, None)
         if slot is not None:
@@ -401,7 +373,7 @@ class ServedCluster:
         for reply in result.replies:
             slot = self._slots.pop(reply.token, None)
             if slot is not None:
-                slot.answered_by_group(reply.response)
+                slot.answered(reply.response)
         if result.events and self._trace is not None:
             self._trace(broker_id, result.events)
 

@@ -2,11 +2,12 @@
 
 from typing import Protocol
 
+from msgspec import Struct
+
 from coordinator_sim.errors import described
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.requests import Request, Response
-from coordinator_sim.wire.frames import encode_response, response_frame
-from coordinator_sim.wire.schema import Data
+from coordinator_sim.wire.answers import fitted
+from coordinator_sim.wire.compiler import response_writer
 
 
 class Output(Protocol):
@@ -36,12 +37,8 @@ class Asker(Protocol):
 class AnswerPlace(Protocol):
     """Takes the answer of one request."""
 
-    def answered(self, response: Data | None) -> None:
+    def answered(self, response: Struct | None) -> None:
         """The answer has come; None sends nothing."""
-        ...
-
-    def answered_by_group(self, response: Response) -> None:
-        """The answer of a group coordinator has come."""
         ...
 
     def closed(self) -> None:
@@ -60,7 +57,7 @@ class Slot:
         api: Of the request, as its version.
 
     Attributes:
-        request: In its typed form, for the versions whose answers repeat it; None otherwise.
+        request: The answers of some versions repeat it; None until it is read.
     """
 
     __slots__ = ("api", "asker", "correlation_id", "request", "version")
@@ -70,14 +67,15 @@ class Slot:
         self.api = api
         self.version = version
         self.correlation_id = correlation_id
-        self.request: Request | None = None
+        self.request: Struct | None = None
 
-    def answered(self, response: Data | None) -> None:
+    def answered(self, response: Struct | None) -> None:
         """The answer has come; None sends nothing."""
         frame = None
         try:
             if response is not None:
-                frame = response_frame(self.api, self.version, self.correlation_id, response)
+                said = fitted(response, self.version, self.request)
+                frame = response_writer(self.api, self.version)(self.correlation_id, said)
             self.asker.answered(frame)
         except Exception as error:  # noqa: BLE001 - see the class
             self._unwritable(error)
@@ -85,20 +83,6 @@ class Slot:
     def closed(self) -> None:
         """The connection ends instead of an answer."""
         self.asker.ended(f"a {self.api.name} without acknowledgement that failed")
-
-    def answered_by_group(self, response: Response) -> None:
-        """The answer of a group coordinator has come."""
-        try:
-            frame = encode_response(
-                self.api,
-                self.version,
-                response,
-                correlation_id=self.correlation_id,
-                request=self.request,
-            )
-            self.asker.answered(frame)
-        except Exception as error:  # noqa: BLE001 - see the class
-            self._unwritable(error)
 
     def _unwritable(self, error: Exception) -> None:
         text = f"an answer to a {self.api.name} of version {self.version} met a bug"

@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from coordinator_sim.messages.create_topics import CreatableTopic
 from coordinator_sim.mini_broker.administration import NO_ERROR, Administration, ApiError
 from coordinator_sim.mini_broker.config_validation import topic_error
 from coordinator_sim.mini_broker.placement import Replicas, assignment_error, shortage, spread
@@ -15,7 +16,6 @@ from coordinator_sim.mini_broker.topic_names import metric_name
 from coordinator_sim.mini_broker.zookeeper_topics import zookeeper_plan
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.topic_names import complaint
-from coordinator_sim.wire.schema import Data
 
 _DEFAULT: Final = -1
 
@@ -33,35 +33,35 @@ class PlannedTopic(Struct, frozen=True):
     configs: dict[str, str]
 
 
-def plan_topic(admin: Administration, asked: Data) -> PlannedTopic | ApiError:
+def plan_topic(admin: Administration, asked: CreatableTopic) -> PlannedTopic | ApiError:
     """Decide on one topic of a CreateTopics request.
 
     Args:
         admin: The cluster.
         asked: The topic's entry.
     """
+    said = {each.name: each.value for each in asked.configs}
+    configs = {name: value for name, value in said.items() if value is not None}
     if admin.settings.profile.uses_zookeeper:
         found = zookeeper_plan(admin, asked)
         if isinstance(found, ApiError):
             return found
-        configs = {each["name"]: each["value"] for each in asked["configs"]}
-        return PlannedTopic(asked["name"], found, configs)
-    error = _name_error(admin, asked["name"])
+        return PlannedTopic(asked.name, found, configs)
+    error = _name_error(admin, asked.name)
     if error.is_failure:
         return error
     # An existing topic wins over what is wrong with the name, as a broken config does over it.
-    nulls = [each["name"] for each in asked["configs"] if each["value"] is None]
+    nulls = [each.name for each in asked.configs if each.value is None]
     if nulls:
         text = f"Null value not supported for topic configs: {','.join(nulls)}"
         return ApiError(ErrorCode.INVALID_CONFIG, text)
-    configs = {each["name"]: each["value"] for each in asked["configs"]}
-    error = topic_error(admin.configs, asked["name"], configs) if configs else NO_ERROR
+    error = topic_error(admin.configs, asked.name, configs) if configs else NO_ERROR
     if error.is_failure:
         return error
-    replicas = _told(admin, asked) if asked["assignments"] else _chosen(admin, asked)
+    replicas = _told(admin, asked) if asked.assignments else _chosen(admin, asked)
     if isinstance(replicas, ApiError):
         return replicas
-    return PlannedTopic(asked["name"], replicas, configs)
+    return PlannedTopic(asked.name, replicas, configs)
 
 
 def _name_error(admin: Administration, name: str) -> ApiError:
@@ -74,20 +74,19 @@ def _name_error(admin: Administration, name: str) -> ApiError:
     return NO_ERROR if text is None else ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, text)
 
 
-def _told(admin: Administration, asked: Data) -> tuple[Replicas, ...] | ApiError:
+def _told(admin: Administration, asked: CreatableTopic) -> tuple[Replicas, ...] | ApiError:
     """Partitions as the client assigned them."""
-    for field, what in (
-        ("replicationFactor", "replication factor"),
-        ("numPartitions", "numPartitions"),
+    for number, what in (
+        (asked.replication_factor, "replication factor"),
+        (asked.num_partitions, "numPartitions"),
     ):
-        if asked[field] != _DEFAULT:
+        if number != _DEFAULT:
             text = f"A manual partition assignment was specified, but {what} was not set to -1."
             return ApiError(ErrorCode.INVALID_REQUEST, text)
     partitions: dict[int, Replicas] = {}
     factor: int | None = None
-    for assignment in asked["assignments"]:
-        index = assignment["partitionIndex"]
-        broker_ids = tuple(assignment["brokerIds"])
+    for assignment in asked.assignments:
+        index, broker_ids = assignment.partition_index, assignment.broker_ids
         error = _told_error(admin, index, broker_ids, partitions=partitions, factor=factor)
         if error is not None:
             return error
@@ -125,9 +124,9 @@ def fenced_error(admin: Administration, index: int, broker_ids: Replicas) -> Api
     return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
 
 
-def _chosen(admin: Administration, asked: Data) -> tuple[Replicas, ...] | ApiError:
+def _chosen(admin: Administration, asked: CreatableTopic) -> tuple[Replicas, ...] | ApiError:
     """Partitions spread over the brokers."""
-    factor, count = asked["replicationFactor"], asked["numPartitions"]
+    factor, count = asked.replication_factor, asked.num_partitions
     if factor < _DEFAULT or factor == 0:
         text = "Replication factor must be larger than 0, or -1 to use the default value."
         return ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, text)

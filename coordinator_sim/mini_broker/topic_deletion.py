@@ -7,6 +7,8 @@ findTopicIds, deleteTopic.
 from typing import Final
 
 from coordinator_sim.broker.authorizer import Operation
+from coordinator_sim.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest
+from coordinator_sim.messages.schema import ZERO_UUID
 from coordinator_sim.mini_broker.administration import (
     NO_ERROR,
     Administration,
@@ -16,13 +18,14 @@ from coordinator_sim.mini_broker.administration import (
 )
 from coordinator_sim.mini_broker.contract import Call
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.schema import ZERO_UUID, Data
 
 _NAMED_DISABLED_SINCE: Final = 3
 _REFUSED: Final = told(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
-def delete_topics(admin: Administration, call: Call) -> list[Data]:
+def delete_topics(
+    admin: Administration, call: Call[DeleteTopicsRequest]
+) -> list[DeletableTopicResult]:
     """Delete the topics that a request names; one result for each of them.
 
     UNSPECIFIED: Kafka shuffles the results; here refusals come before deletions.
@@ -48,31 +51,38 @@ def delete_topics(admin: Administration, call: Call) -> list[Data]:
     return results
 
 
-def _may(admin: Administration, call: Call, operation: Operation, name: str) -> bool:
+def _may(
+    admin: Administration, call: Call[DeleteTopicsRequest], operation: Operation, name: str
+) -> bool:
     cluster_wide = admin.allows_cluster(call, Operation.DELETE)
     return cluster_wide or admin.allows_topic(call, operation, name)
 
 
-def _result(name: str | None, topic_id: bytes, error: ApiError) -> Data:
-    return {"name": name, "topicId": topic_id, **error.fields()}
+def _result(name: str | None, topic_id: bytes, error: ApiError) -> DeletableTopicResult:
+    return DeletableTopicResult(
+        name=name, topic_id=topic_id, error_code=error.code, error_message=error.message
+    )
 
 
-def _all_disabled(call: Call) -> list[Data]:
+def _all_disabled(call: Call[DeleteTopicsRequest]) -> list[DeletableTopicResult]:
     """Source: DeleteTopicsRequest.getErrorResponse, which leaves the texts out."""
     is_named = call.context.api_version >= _NAMED_DISABLED_SINCE
     code = ErrorCode.TOPIC_DELETION_DISABLED if is_named else ErrorCode.INVALID_REQUEST
-    asked = [(name, ZERO_UUID) for name in call.request.get("topicNames", [])]
-    asked += [(topic["name"], topic["topicId"]) for topic in call.request.get("topics", [])]
-    return [_result(name, topic_id, ApiError(code)) for name, topic_id in asked]
+    request, error = call.request, ApiError(code)
+    results = [_result(name, ZERO_UUID, error) for name in request.topic_names]
+    results += [_result(topic.name, topic.topic_id, error) for topic in request.topics]
+    return results
 
 
-def _asked(call: Call) -> tuple[list[Data], list[str], list[bytes]]:
+def _asked(
+    call: Call[DeleteTopicsRequest],
+) -> tuple[list[DeletableTopicResult], list[str], list[bytes]]:
     """Refusals of what is asked wrongly; the names and the ids of the rest."""
-    results: list[Data] = []
-    names: list[str] = list(call.request.get("topicNames", []))
+    results: list[DeletableTopicResult] = []
+    names = list(call.request.topic_names)
     ids: list[bytes] = []
-    for topic in call.request.get("topics", []):
-        name, topic_id = topic["name"], topic["topicId"]
+    for topic in call.request.topics:
+        name, topic_id = topic.name, topic.topic_id
         if name is None and topic_id == ZERO_UUID:
             results.append(
                 _result(None, ZERO_UUID, _wrong("Neither topic name nor id were specified."))
@@ -100,8 +110,8 @@ def _wrong(text: str) -> ApiError:
 
 
 def _found_by_name(
-    admin: Administration, call: Call, name: str, found: dict[bytes, str]
-) -> list[Data]:
+    admin: Administration, call: Call[DeleteTopicsRequest], name: str, found: dict[bytes, str]
+) -> list[DeletableTopicResult]:
     """Put a topic to those to delete, or say why not."""
     if not _may(admin, call, Operation.DESCRIBE, name):
         return [_result(name, ZERO_UUID, _REFUSED)]

@@ -8,6 +8,20 @@ from typing import Final
 
 from coordinator_sim.broker.authorizer import Operation
 from coordinator_sim.broker.topics import topic_id_for
+from coordinator_sim.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+from coordinator_sim.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from coordinator_sim.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from coordinator_sim.mini_broker.administration import (
     NO_ERROR,
     Administration,
@@ -29,7 +43,6 @@ from coordinator_sim.mini_broker.topic_names import CLUSTER_METADATA_TOPIC
 from coordinator_sim.mini_broker.zookeeper_topics import FOUND_TWICE, zookeeper_growth
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.schema import Data
 
 _DUPLICATE: Final = ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
 _MOST_PARTITIONS: Final = 10_000
@@ -68,29 +81,27 @@ class TopicsApi:
 
     # -- CreateTopics ----------------------------------------------------------------------
 
-    def _create_topics(self, call: Call) -> Data:
-        asked: list[Data] = call.request["topics"]
-        names = [topic["name"] for topic in asked]
+    def _create_topics(self, call: Call[CreateTopicsRequest]) -> CreateTopicsResponse:
+        asked = call.request.topics
+        names = [topic.name for topic in asked]
         twice = duplicates(names)
         refused = {
             name: error
             for name in dict.fromkeys(names)
             if name not in twice and (error := self._creation_refusal(call, name)) is not None
         }
-        wanted = [
-            each for each in asked if each["name"] not in twice and each["name"] not in refused
-        ]
+        wanted = [each for each in asked if each.name not in twice and each.name not in refused]
         if self._partition_count(wanted) > _MOST_PARTITIONS:
-            return {"topics": [{"name": name, **_TOO_MANY.fields()} for name in names]}
+            return CreateTopicsResponse(topics=tuple(_uncreated(name, _TOO_MANY) for name in names))
         # All are planned before the first is made: they are not compared with one another.
-        planned = [(topic["name"], plan_topic(self._admin, topic)) for topic in wanted]
+        planned = [(topic.name, plan_topic(self._admin, topic)) for topic in wanted]
         topics = [self._created(call, name, plan) for name, plan in planned]
         twice_error = FOUND_TWICE if self._is_old else _DUPLICATE
-        topics += [{"name": name, **twice_error.fields()} for name in twice]
-        topics += [{"name": name, **error.fields()} for name, error in refused.items()]
-        return {"topics": topics}
+        topics += [_uncreated(name, twice_error) for name in twice]
+        topics += [_uncreated(name, error) for name, error in refused.items()]
+        return CreateTopicsResponse(topics=tuple(topics))
 
-    def _partition_count(self, topics: list[Data]) -> int:
+    def _partition_count(self, topics: list[CreatableTopic]) -> int:
         """Partitions that a CreateTopics request asks for.
 
         DEVIATION: a Kafka with ZooKeeper bounds them by its memory alone; here all have the bound.
@@ -99,12 +110,12 @@ class TopicsApi:
         """
         default = self._admin.settings.num_partitions
         return sum(
-            len(each["assignments"])
-            or (default if each["numPartitions"] == -1 else max(each["numPartitions"], 0))
+            len(each.assignments)
+            or (default if each.num_partitions == -1 else max(each.num_partitions, 0))
             for each in topics
         )
 
-    def _creation_refusal(self, call: Call, name: str) -> ApiError | None:
+    def _creation_refusal(self, call: Call[CreateTopicsRequest], name: str) -> ApiError | None:
         if name == CLUSTER_METADATA_TOPIC:
             text = f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited."
             return ApiError(ErrorCode.INVALID_REQUEST, text)
@@ -116,20 +127,20 @@ class TopicsApi:
             return None
         return ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
 
-    def _created(self, call: Call, name: str, planned: PlannedTopic | ApiError) -> Data:
+    def _created(
+        self, call: Call[CreateTopicsRequest], name: str, planned: PlannedTopic | ApiError
+    ) -> CreatableTopicResult:
         if isinstance(planned, ApiError):
-            return {"name": name, **planned.fields()}
-        if call.request.get("validateOnly", False):
+            return _uncreated(name, planned)
+        if call.request.validate_only:
             topic_id = topic_id_for(planned.name, self._admin.image.version)
         else:
             topics = self._admin.topics
             topic_id = topics.create(planned.name, planned.replicas, call.now, planned.configs)
             self._lead_by_the_living(planned, call)
-        result = {"name": planned.name, "topicId": topic_id, **NO_ERROR.fields()}
-        result.update(self._description(call, planned))
-        return result
+        return self._described(call, planned, topic_id)
 
-    def _lead_by_the_living(self, planned: PlannedTopic, call: Call) -> None:
+    def _lead_by_the_living(self, planned: PlannedTopic, call: Call[CreateTopicsRequest]) -> None:
         """A broker that a client chose first may be dead: another one leads, or none.
 
         With ZooKeeper a client may choose brokers that there are not.
@@ -140,44 +151,59 @@ class TopicsApi:
             if leader_id != next(iter(replicas), NO_LEADER):
                 self._admin.leadership.elect(planned.name, partition, leader_id, call.now)
 
-    def _description(self, call: Call, planned: PlannedTopic) -> Data:
-        """What those who may read its configs are told of a new topic."""
+    def _described(
+        self, call: Call[CreateTopicsRequest], planned: PlannedTopic, topic_id: bytes
+    ) -> CreatableTopicResult:
+        """A new topic, with what those are told who may read its configs."""
         if not self._admin.allows_topic(call, Operation.DESCRIBE_CONFIGS, planned.name):
-            return {"topicConfigErrorCode": int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)}
-        return {
-            "numPartitions": len(planned.replicas),
-            "replicationFactor": len(planned.replicas[0]),
-            "configs": creation_entries(self._admin.configs, planned.configs),
-        }
+            return CreatableTopicResult(
+                name=planned.name,
+                topic_id=topic_id,
+                error_message=None,
+                topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            )
+        return CreatableTopicResult(
+            name=planned.name,
+            topic_id=topic_id,
+            error_message=None,
+            num_partitions=len(planned.replicas),
+            replication_factor=len(planned.replicas[0]),
+            configs=creation_entries(self._admin.configs, planned.configs),
+        )
 
     # -- DeleteTopics ----------------------------------------------------------------------
 
-    def _delete_topics(self, call: Call) -> Data:
-        return {"responses": delete_topics(self._admin, call)}
+    def _delete_topics(self, call: Call[DeleteTopicsRequest]) -> DeleteTopicsResponse:
+        return DeleteTopicsResponse(responses=tuple(delete_topics(self._admin, call)))
 
     # -- CreatePartitions ------------------------------------------------------------------
 
-    def _create_partitions(self, call: Call) -> Data:
-        asked = {topic["name"]: topic for topic in reversed(call.request["topics"])}
-        names = [topic["name"] for topic in call.request["topics"]]
+    def _create_partitions(self, call: Call[CreatePartitionsRequest]) -> CreatePartitionsResponse:
+        asked = {topic.name: topic for topic in reversed(call.request.topics)}
+        names = [topic.name for topic in call.request.topics]
         twice = duplicates(names)
         topics = self._admin.image.topics
         more = (
-            each["count"] - len(topics[name].partitions)
+            each.count - len(topics[name].partitions)
             for name, each in asked.items()
             if name in topics and name not in twice
         )
         if sum(max(count, 0) for count in more) > _MOST_PARTITIONS:
-            return {"results": [{"name": name, **_TOO_MANY_MORE.fields()} for name in names]}
-        results = [{"name": name, **_DUPLICATE.fields()} for name in twice]
-        for name in names:
-            if name not in twice:
-                error = self._more_partitions(call, asked[name])
-                results.append({"name": name, **error.fields()})
-        return {"results": results}
+            return CreatePartitionsResponse(
+                results=tuple(_growth_result(name, _TOO_MANY_MORE) for name in names)
+            )
+        results = [_growth_result(name, _DUPLICATE) for name in twice]
+        results += [
+            _growth_result(name, self._more_partitions(call, asked[name]))
+            for name in names
+            if name not in twice
+        ]
+        return CreatePartitionsResponse(results=tuple(results))
 
-    def _more_partitions(self, call: Call, asked: Data) -> ApiError:
-        name: str = asked["name"]
+    def _more_partitions(
+        self, call: Call[CreatePartitionsRequest], asked: CreatePartitionsTopic
+    ) -> ApiError:
+        name = asked.name
         if not self._admin.allows_topic(call, Operation.ALTER, name):
             return ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         state = self._admin.image.topics.get(name)
@@ -191,28 +217,34 @@ class TopicsApi:
             replicas = self._added(asked, present, factor)
         if isinstance(replicas, ApiError):
             return replicas
-        if not call.request["validateOnly"]:
+        if not call.request.validate_only:
             self._admin.topics.add_partitions(name, replicas, call.now)
         return NO_ERROR
 
-    def _added(self, asked: Data, present: int, factor: int) -> tuple[Replicas, ...] | ApiError:
+    def _added(
+        self, asked: CreatePartitionsTopic, present: int, factor: int
+    ) -> tuple[Replicas, ...] | ApiError:
         """The replicas of the partitions to add, those `present` being there."""
-        count: int = asked["count"]
+        count = asked.count
         if count == present:
             text = f"Topic already has {present} partition(s)."
             return ApiError(ErrorCode.INVALID_PARTITIONS, text)
         if count < present:
             text = (
-                f"The topic {asked['name']} currently has {present} partition(s); {count} would "
+                f"The topic {asked.name} currently has {present} partition(s); {count} would "
                 "not be an increase."
             )
             return ApiError(ErrorCode.INVALID_PARTITIONS, text)
-        if asked["assignments"] is None:
+        if asked.assignments is None:
             return spread(brokers_in_order(self._admin), present, count - present, factor)
-        return self._assigned(asked["assignments"], count - present, present, factor)
+        return self._assigned(asked.assignments, count - present, present, factor)
 
     def _assigned(
-        self, assignments: list[Data], additional: int, present: int, factor: int
+        self,
+        assignments: tuple[CreatePartitionsAssignment, ...],
+        additional: int,
+        present: int,
+        factor: int,
     ) -> tuple[Replicas, ...] | ApiError:
         if len(assignments) != additional:
             text = (
@@ -222,10 +254,18 @@ class TopicsApi:
             return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
         found: list[Replicas] = []
         for index, assignment in enumerate(assignments, present):
-            broker_ids = tuple(assignment["brokerIds"])
+            broker_ids = assignment.broker_ids
             error = assignment_error(broker_ids, self._admin.settings.broker_ids, factor)
             error = error or fenced_error(self._admin, index, broker_ids)
             if error is not None:
                 return error
             found.append(broker_ids)
         return tuple(found)
+
+
+def _uncreated(name: str, error: ApiError) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=error.code, error_message=error.message)
+
+
+def _growth_result(name: str, error: ApiError) -> CreatePartitionsTopicResult:
+    return CreatePartitionsTopicResult(name, error.code, error.message)

@@ -8,20 +8,26 @@ createFinalizedFeatureKeys; kafka 0.10.2, ApiVersionsResponse.fromError.
 import re
 from typing import Final
 
+from coordinator_sim.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 from coordinator_sim.mini_broker.contract import Call, Handlers
 from coordinator_sim.mini_broker.image import ClusterImage
 from coordinator_sim.mini_broker.offered import OfferedFeatures, Ranges
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.schema import Data
 
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 """Names and versions of clients. Source: ApiVersionsRequest.SOFTWARE_NAME_VERSION_PATTERN."""
 _NAMES_SOFTWARE_SINCE: Final = 3
 _TELLS_LEVEL_0_SINCE: Final = 4
 """Before, a feature that may be at level 0 is left out: clients could not read it."""
-_NAMES_BROKER_SINCE: Final = 5
 _NO_NODE: Final = -1
+_NO_EPOCH: Final = -1
 
 
 class VersionsApi:
@@ -48,69 +54,64 @@ class VersionsApi:
         """Of ApiVersions alone."""
         return {ApiKey.API_VERSIONS: self._handle}
 
-    def unsupported(self) -> Data:
+    def unsupported(self) -> ApiVersionsResponse:
         """What a request of an unknown version is told, in version 0: which ones there are.
 
         Brokers that do not know version 3, which brought this, name none (KIP-511).
         """
         span = self.ranges[ApiKey.API_VERSIONS]
         names_itself = span[1] >= _NAMES_SOFTWARE_SINCE
-        return {
-            "errorCode": int(ErrorCode.UNSUPPORTED_VERSION),
-            "apiKeys": [_entry(ApiKey.API_VERSIONS, span)] if names_itself else [],
-        }
+        return ApiVersionsResponse(
+            error_code=ErrorCode.UNSUPPORTED_VERSION,
+            api_keys=(_entry(ApiKey.API_VERSIONS, span),) if names_itself else (),
+        )
 
-    def _handle(self, call: Call) -> Data:
-        version = call.context.api_version
+    def _handle(self, call: Call[ApiVersionsRequest]) -> ApiVersionsResponse:
         error = self._error(call)
         if error is not ErrorCode.NONE:
-            return {"errorCode": int(error), "apiKeys": []}
-        return {
-            "errorCode": 0,
-            "apiKeys": [_entry(api, span) for api, span in self.ranges.items()],
-            **self._feature_fields(version),
-        }
+            return ApiVersionsResponse(error_code=error)
+        has_features = bool(self._features.supported)
+        return ApiVersionsResponse(
+            api_keys=tuple(_entry(api, span) for api, span in self.ranges.items()),
+            supported_features=self._supported(call.context.api_version),
+            finalized_features_epoch=self._image.version if has_features else _NO_EPOCH,
+            finalized_features=self._finalized(),
+        )
 
-    def _error(self, call: Call) -> ErrorCode:
+    def _error(self, call: Call[ApiVersionsRequest]) -> ErrorCode:
         request, version = call.request, call.context.api_version
-        if version >= _NAMES_BROKER_SINCE:
-            names_node = request["nodeId"] != _NO_NODE
-            if names_node != (request["clusterId"] is not None):
-                return ErrorCode.INVALID_REQUEST
+        if (request.node_id != _NO_NODE) != (request.cluster_id is not None):
+            return ErrorCode.INVALID_REQUEST
         if version >= _NAMES_SOFTWARE_SINCE and not _names_software(request):
             return ErrorCode.INVALID_REQUEST
-        if version >= _NAMES_BROKER_SINCE and request["clusterId"] is not None:
-            meant = (request["clusterId"], request["nodeId"])
+        if request.cluster_id is not None:
+            meant = (request.cluster_id, request.node_id)
             if meant != (self._cluster_id, call.broker_id):
                 return ErrorCode.REBOOTSTRAP_REQUIRED
         return ErrorCode.NONE
 
-    def _feature_fields(self, version: int) -> Data:
-        supported = self._features.supported
-        if not supported:
-            return {}
+    def _supported(self, version: int) -> tuple[SupportedFeatureKey, ...]:
+        return tuple(
+            SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
+            for name, (lowest, highest) in self._features.supported.items()
+            if lowest > 0 or version >= _TELLS_LEVEL_0_SINCE
+        )
+
+    def _finalized(self) -> tuple[FinalizedFeatureKey, ...]:
         finalized = self._image.features
-        return {
-            "supportedFeatures": [
-                {"name": name, "minVersion": lowest, "maxVersion": highest}
-                for name, (lowest, highest) in supported.items()
-                if lowest > 0 or version >= _TELLS_LEVEL_0_SINCE
-            ],
-            "finalizedFeaturesEpoch": self._image.version,
-            "finalizedFeatures": [
-                {"name": name, "maxVersionLevel": level, "minVersionLevel": level}
-                for name in supported
-                if (level := finalized.get(name, 0))
-            ],
-        }
+        return tuple(
+            FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+            for name in self._features.supported
+            if (level := finalized.get(name, 0))
+        )
 
 
-def _entry(api: ApiKey, span: tuple[int, int]) -> Data:
-    return {"apiKey": int(api), "minVersion": span[0], "maxVersion": span[1]}
+def _entry(api: ApiKey, span: tuple[int, int]) -> ApiVersion:
+    return ApiVersion(api_key=int(api), min_version=span[0], max_version=span[1])
 
 
-def _names_software(request: Data) -> bool:
+def _names_software(request: ApiVersionsRequest) -> bool:
     return all(
-        _SOFTWARE.fullmatch(request[name])
-        for name in ("clientSoftwareName", "clientSoftwareVersion")
+        _SOFTWARE.fullmatch(each)
+        for each in (request.client_software_name, request.client_software_version)
     )

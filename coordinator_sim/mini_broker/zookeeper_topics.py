@@ -10,25 +10,27 @@ Source: kafka 2.8, ZkAdminManager.createTopics, createPartitions; AdminUtils
 
 from typing import Final
 
+from coordinator_sim.messages.create_partitions import CreatePartitionsTopic
+from coordinator_sim.messages.create_topics import CreatableTopic
 from coordinator_sim.mini_broker.administration import NO_ERROR, Administration, ApiError
 from coordinator_sim.mini_broker.config_validation import topic_error
 from coordinator_sim.mini_broker.placement import Replicas, spread
 from coordinator_sim.mini_broker.topic_names import metric_name
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.topic_names import MAX_LENGTH, complaint
-from coordinator_sim.wire.schema import Data
 
 FOUND_TWICE: Final = ApiError(ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic.")
 _DEFAULT: Final = -1
 
 
-def zookeeper_plan(admin: Administration, asked: Data) -> tuple[Replicas, ...] | ApiError:
+def zookeeper_plan(admin: Administration, asked: CreatableTopic) -> tuple[Replicas, ...] | ApiError:
     """The replicas of a topic to be made, or what is wrong with it."""
-    name = asked["name"]
-    configs = {each["name"]: each["value"] for each in asked["configs"]}
+    name = asked.name
+    said = {each.name: each.value for each in asked.configs}
+    configs = {key: value for key, value in said.items() if value is not None}
     if name in admin.image.topics:
         return _error(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-    nulls = [key for key, value in configs.items() if value is None]
+    nulls = [key for key, value in said.items() if value is None]
     if nulls:
         text = f"Null value not supported for topic configs : {','.join(nulls)}"
         return _error(ErrorCode.INVALID_REQUEST, text)
@@ -44,10 +46,10 @@ def zookeeper_plan(admin: Administration, asked: Data) -> tuple[Replicas, ...] |
 
 
 def zookeeper_growth(
-    admin: Administration, asked: Data, present: int, factor: int
+    admin: Administration, asked: CreatePartitionsTopic, present: int, factor: int
 ) -> tuple[Replicas, ...] | ApiError:
     """The replicas of partitions to add to a topic that has some, or what is wrong."""
-    count, assignments = asked["count"], asked["assignments"]
+    count, assignments = asked.count, asked.assignments
     if count < present:
         text = (
             f"Topic currently has {present} partitions, which is higher than the requested {count}."
@@ -57,7 +59,7 @@ def zookeeper_growth(
         return _error(ErrorCode.INVALID_PARTITIONS, f"Topic already has {present} partitions.")
     if assignments is None:
         return spread(admin.living_ids(), present, count - present, factor)
-    told = tuple(tuple(each["brokerIds"]) for each in assignments)
+    told = tuple(each.broker_ids for each in assignments)
     unknown = [str(each) for ids in told for each in ids if each not in admin.settings.broker_ids]
     if unknown:
         text = f"Unknown broker(s) in replica assignment: {', '.join(dict.fromkeys(unknown))}."
@@ -75,16 +77,16 @@ def _error(code: ErrorCode, text: str) -> ApiError:
     return ApiError(code, text)
 
 
-def _replicas(admin: Administration, asked: Data) -> tuple[Replicas, ...] | ApiError:
-    count, factor = asked["numPartitions"], asked["replicationFactor"]
-    if asked["assignments"]:
+def _replicas(admin: Administration, asked: CreatableTopic) -> tuple[Replicas, ...] | ApiError:
+    count, factor = asked.num_partitions, asked.replication_factor
+    if asked.assignments:
         if (count, factor) != (_DEFAULT, _DEFAULT):
             text = (
                 "Both numPartitions or replicationFactor and replicasAssignments were set. Both "
                 "cannot be used at the same time."
             )
             return _error(ErrorCode.INVALID_REQUEST, text)
-        told = {each["partitionIndex"]: tuple(each["brokerIds"]) for each in asked["assignments"]}
+        told = {each.partition_index: each.broker_ids for each in asked.assignments}
         return tuple(told[index] for index in sorted(told))
     settings = admin.settings
     count = settings.num_partitions if count == _DEFAULT else count
@@ -128,15 +130,15 @@ def _name_text(name: str) -> str:
     )
 
 
-def _assignment_error(asked: Data) -> ApiError:
+def _assignment_error(asked: CreatableTopic) -> ApiError:
     """What is wrong with replicas that a client chose; brokers that there are not pass."""
-    told = {each["partitionIndex"]: each["brokerIds"] for each in asked["assignments"]}
+    told = {each.partition_index: each.broker_ids for each in asked.assignments}
     invalid = ErrorCode.INVALID_REPLICA_ASSIGNMENT
     if len(dict.fromkeys(len(ids) for ids in told.values())) > 1:
         return _error(invalid, "All partitions should have the same number of replicas")
     for ids in told.values():
         if len(dict.fromkeys(ids)) != len(ids):
-            found = ", ".join(f"{index} -> {replicas}" for index, replicas in told.items())
+            found = ", ".join(f"{index} -> {list(replicas)}" for index, replicas in told.items())
             return _error(invalid, f"Duplicate replica assignment found: Map({found})")
     if sorted(told) != list(range(len(told))):
         return _error(invalid, "partitions should be a consecutive 0-based integer sequence")

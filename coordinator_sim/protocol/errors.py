@@ -151,5 +151,22 @@ class ErrorCode(IntEnum):
     CONTROLLER_ID_NOT_REGISTERED = 136
 
 
+class ErrorsByNumber(dict[int, ErrorCode]):
+    """Error codes as a frame says them; a number that Kafka 4.4 does not have keeps its value.
+
+    Kafka's clients take such a number for UNKNOWN_SERVER_ERROR. Source: Errors.forCode.
+    """
+
+    def __missing__(self, number: int) -> ErrorCode:
+        foreign = int.__new__(ErrorCode, number)
+        foreign._name_ = f"ERROR_{number}"
+        foreign._value_ = number
+        self[number] = foreign
+        return foreign
+
+
+ERRORS: Final = ErrorsByNumber({int(error): error for error in ErrorCode})
+"""Every number of a frame, with its error code."""
+
 NO_ERROR: Final = ErrorCode.NONE
 """The usual outcome; a name of its own for hot paths, see `states`."""

@@ -12,8 +12,11 @@ from typing import Final
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult, Reply
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.messages.heartbeat import HeartbeatResponse
+from coordinator_sim.messages.join_group import JoinGroupResponse
+from coordinator_sim.messages.requests import GroupRequest
+from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import HeartbeatResponse, JoinGroupResponse, RequestContext
 from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.records import (
@@ -22,7 +25,6 @@ from coordinator_sim.protocol.records import (
     LogBatch,
     LogRecord,
 )
-from coordinator_sim.protocol.requests import GroupRequest
 from coordinator_sim.protocol.states import GroupState
 from coordinator_sim.protocol.table_order import TABLE_ORDERS
 from coordinator_sim.replay import players as requests

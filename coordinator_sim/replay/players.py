@@ -6,15 +6,10 @@ What no line tells about a member is the same for all: one protocol, an empty su
 from dataclasses import dataclass
 from typing import Final
 
-from coordinator_sim.protocol.messages import (
-    HeartbeatRequest,
-    JoinGroupProtocol,
-    JoinGroupRequest,
-    LeaveGroupRequest,
-    LeavingMember,
-    SyncGroupAssignment,
-    SyncGroupRequest,
-)
+from coordinator_sim.messages.heartbeat import HeartbeatRequest
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from coordinator_sim.protocol.partitioning import java_string_hash
 from coordinator_sim.protocol.records import GroupMetadataMember
 from coordinator_sim.protocol.table_order import TableOrder
@@ -92,10 +87,10 @@ class Player:
         mark = str(self.metadata_version).encode()
         return NO_PARTITIONS[:6] + len(mark).to_bytes(4, "big") + mark
 
-    def protocols(self) -> tuple[JoinGroupProtocol, ...]:
+    def protocols(self) -> tuple[JoinGroupRequestProtocol, ...]:
         """What it offers, in order of preference."""
         names = (OTHER_PROTOCOL,) if self.has_one_protocol else (PROTOCOL, OTHER_PROTOCOL)
-        return tuple(JoinGroupProtocol(name, self.subscription()) for name in names)
+        return tuple(JoinGroupRequestProtocol(name, self.subscription()) for name in names)
 
 
 def player_of(actor: Actor, order: TableOrder) -> Player:
@@ -168,7 +163,7 @@ def sync(player: Player, group_id: str, member_ids: tuple[str, ...]) -> SyncGrou
         generation_id=player.generation,
         member_id=player.member_id,
         group_instance_id=player.actor.group_instance_id,
-        assignments=tuple(SyncGroupAssignment(each, NO_PARTITIONS) for each in member_ids),
+        assignments=tuple(SyncGroupRequestAssignment(each, NO_PARTITIONS) for each in member_ids),
     )
 
 
@@ -187,7 +182,7 @@ def leave(players: list[Player], group_id: str) -> LeaveGroupRequest:
     return LeaveGroupRequest(
         group_id=group_id,
         members=tuple(
-            LeavingMember(
+            MemberIdentity(
                 member_id=player.member_id, group_instance_id=player.actor.group_instance_id
             )
             for player in players

@@ -8,19 +8,16 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.protocol.messages import (
-    HeartbeatRequest,
-    JoinGroupProtocol,
-    JoinGroupRequest,
-    LeaveGroupRequest,
-    LeavingMember,
-    OffsetCommitPartition,
+from coordinator_sim.messages.heartbeat import HeartbeatRequest
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
-    OffsetCommitTopic,
-    RequestContext,
-    SyncGroupAssignment,
-    SyncGroupRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
 )
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.trace.events import Event, TraceEvent
 
@@ -122,7 +119,9 @@ class Recording:
             member_id=event.member_id or "",
             group_instance_id=event.group_instance_id,
             protocol_type=event.protocol_type or "",
-            protocols=tuple(JoinGroupProtocol(name, event.subscription or b"") for name in offered),
+            protocols=tuple(
+                JoinGroupRequestProtocol(name, event.subscription or b"") for name in offered
+            ),
             reason=event.client_reason,
         )
 
@@ -188,15 +187,19 @@ def _heartbeat(event: TraceEvent) -> HeartbeatRequest:
 
 
 def _commit(event: TraceEvent) -> OffsetCommitRequest:
-    topics: dict[str, list[OffsetCommitPartition]] = {}
+    topics: dict[str, list[OffsetCommitRequestPartition]] = {}
     for entry in event.offsets:
         topics.setdefault(entry.topic, []).append(
-            OffsetCommitPartition(entry.partition, entry.offset, entry.leader_epoch, entry.metadata)
+            OffsetCommitRequestPartition(
+                entry.partition, entry.offset, entry.leader_epoch, committed_metadata=entry.metadata
+            )
         )
     return OffsetCommitRequest(
         group_id=event.group_id or "",
-        topics=tuple(OffsetCommitTopic(name, tuple(own)) for name, own in topics.items()),
-        generation_id=-1 if event.generation is None else event.generation,
+        topics=tuple(
+            OffsetCommitRequestTopic(name, partitions=tuple(own)) for name, own in topics.items()
+        ),
+        generation_id_or_member_epoch=-1 if event.generation is None else event.generation,
         member_id=event.member_id or "",
         group_instance_id=event.group_instance_id,
     )
@@ -206,7 +209,7 @@ def _leave(event: TraceEvent, batch: list[TraceEvent]) -> LeaveGroupRequest:
     return LeaveGroupRequest(
         group_id=event.group_id or "",
         members=tuple(
-            LeavingMember(
+            MemberIdentity(
                 member_id=entry.member_id or "",
                 group_instance_id=entry.group_instance_id,
                 reason=entry.client_reason,
@@ -254,11 +257,11 @@ def _next_protocols(events: list[TraceEvent]) -> dict[int, str]:
     return found
 
 
-def _assignments(events: list[TraceEvent]) -> dict[int, tuple[SyncGroupAssignment, ...]]:
+def _assignments(events: list[TraceEvent]) -> dict[int, tuple[SyncGroupRequestAssignment, ...]]:
     """What each leader's SyncGroup brought, by position: it is told member by member after it."""
     latest: dict[tuple[str | None, str | None], int] = {}
     current: dict[str | None, int] = {}
-    found: dict[int, list[SyncGroupAssignment]] = {}
+    found: dict[int, list[SyncGroupRequestAssignment]] = {}
     for position, event in enumerate(events):
         if event.event is Event.SYNC_REQ:
             latest[event.group_id, event.member_id] = position
@@ -268,7 +271,7 @@ def _assignments(events: list[TraceEvent]) -> dict[int, tuple[SyncGroupAssignmen
                 current[event.group_id] = leader
                 found[leader] = []
         elif event.event is Event.ASSIGNED and event.group_id in current:
-            entry = SyncGroupAssignment(event.member_id or "", event.assignment or b"")
+            entry = SyncGroupRequestAssignment(event.member_id or "", event.assignment or b"")
             found[current[event.group_id]].append(entry)
     return {position: tuple(entries) for position, entries in found.items()}
 

@@ -81,6 +81,7 @@ class Timekeeper:
         "_jump",
         "_look",
         "_looked_at",
+        "_loop",
         "_paused_until",
         "_quiet_ms",
         "_quiet_since",
@@ -97,6 +98,7 @@ class Timekeeper:
         self._jump: asyncio.TimerHandle | None = None
         self._look: asyncio.TimerHandle | None = None
         self._looked_at = -_LOOK_S
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._paused_until = 0.0
         self._quiet_since = 0.0
         self._failure: str | None = None
@@ -107,7 +109,9 @@ class Timekeeper:
 
         Within a millisecond after the last look it is put off to the end of that.
         """
-        loop = asyncio.get_running_loop()
+        if self._look is not None and not isinstance(self.clock, VirtualClock):
+            return
+        loop = self._running_loop()
         self._await_quiet(loop)
         if self._look is None:
             next_look = self._looked_at + _LOOK_S
@@ -115,6 +119,12 @@ class Timekeeper:
                 self._arm(loop)
             else:
                 self._look = loop.call_at(next_look, self._arm, loop)
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        """The loop of the first use; asking asyncio for it costs a system call each time."""
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        return self._loop
 
     def _arm(self, loop: asyncio.AbstractEventLoop) -> None:
         """Look at all deadlines.
@@ -251,7 +261,7 @@ class Timekeeper:
 
     def _settle_now(self) -> None:
         """As `settled`, without putting it off."""
-        loop = asyncio.get_running_loop()
+        loop = self._running_loop()
         self._await_quiet(loop)
         self._arm(loop)
 
@@ -279,7 +289,7 @@ class Timekeeper:
         """Deadlines have failed, and may again: tell it, and try them again after a while."""
         _LOG.error("%s", error)
         self._failure = described(error)
-        self._paused_until = asyncio.get_running_loop().time() + _PAUSE_S
+        self._paused_until = self._running_loop().time() + _PAUSE_S
 
     def _await_quiet(self, loop: asyncio.AbstractEventLoop) -> None:
         if not isinstance(self.clock, VirtualClock) or not self.clock.auto:
@@ -289,7 +299,7 @@ class Timekeeper:
             self._jump = loop.call_later(self._quiet_ms / 1000, self._jump_when_quiet)
 
     def _jump_when_quiet(self) -> None:
-        loop = asyncio.get_running_loop()
+        loop = self._running_loop()
         left = self._quiet_since + self._quiet_ms / 1000 - loop.time()
         if left > 0:
             self._jump = loop.call_later(left, self._jump_when_quiet)

@@ -14,9 +14,9 @@ from coordinator_sim.broker import Broker, Cluster, Handler, Load, Outcome
 from coordinator_sim.clients.effects import Send
 from coordinator_sim.clock import Alarmed
 from coordinator_sim.coordinator.contract import CoordinatorResult, Reply
+from coordinator_sim.messages.requests import Request
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.messages import RequestContext
-from coordinator_sim.protocol.requests import Request
+from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.network import Connection, Network
 from coordinator_sim.trace.events import Event, TraceEvent

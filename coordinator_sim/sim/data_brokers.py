@@ -9,8 +9,8 @@ from typing import Final, cast
 
 from coordinator_sim.broker.data_service import DataService
 from coordinator_sim.clients.effects import Send
+from coordinator_sim.messages.requests import Response
 from coordinator_sim.protocol.data_messages import DataRequest, FetchRequest
-from coordinator_sim.protocol.requests import Response
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.network import Connection
 

@@ -18,25 +18,27 @@ from coordinator_sim.connect.effects import (
 from coordinator_sim.connect.exceptions import TimeoutException, thrown
 from coordinator_sim.connect.thread import Blocking, Wait
 from coordinator_sim.errors import InvariantViolation
-from coordinator_sim.protocol.admin_messages import (
-    DeleteGroupsRequest,
-    DeleteGroupsResponse,
-    OffsetDeleteRequest,
-    OffsetDeleteResponse,
-    OffsetDeleteTopic,
-)
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    OffsetCommitPartition,
+from coordinator_sim.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
     OffsetCommitResponse,
-    OffsetCommitTopic,
-    OffsetFetchGroup,
+)
+from coordinator_sim.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+)
+from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequest,
+    OffsetFetchRequestGroup,
     OffsetFetchResponse,
 )
+from coordinator_sim.messages.requests import Request
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
-from coordinator_sim.protocol.requests import Request
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.sim.kafka_client import DEFAULT_API_TIMEOUT_MS, KafkaClient, leader_of
 
@@ -59,9 +61,12 @@ def carry_out_for_group(client: KafkaClient, effect: GroupEffect) -> Blocking[ob
             commit = OffsetCommitRequest(
                 group_id=group_id,
                 topics=tuple(
-                    OffsetCommitTopic(
+                    OffsetCommitRequestTopic(
                         topic,
-                        tuple(OffsetCommitPartition(each.partition, offsets[each]) for each in own),
+                        partitions=tuple(
+                            OffsetCommitRequestPartition(each.partition, offsets[each])
+                            for each in own
+                        ),
                     )
                     for topic, own in _by_topic(offsets)
                 ),
@@ -69,7 +74,9 @@ def carry_out_for_group(client: KafkaClient, effect: GroupEffect) -> Blocking[ob
             yield from _ask(client, group_id, commit, OffsetCommitResponse, _commit_errors)
         case DeleteGroupOffsets(group_id=group_id, partitions=partitions):
             topics = tuple(
-                OffsetDeleteTopic(topic, tuple(each.partition for each in own))
+                OffsetDeleteRequestTopic(
+                    topic, tuple(OffsetDeleteRequestPartition(each.partition) for each in own)
+                )
                 for topic, own in _by_topic(partitions)
             )
             delete = OffsetDeleteRequest(group_id=group_id, topics=topics)
@@ -81,13 +88,13 @@ def carry_out_for_group(client: KafkaClient, effect: GroupEffect) -> Blocking[ob
 
 
 def _list(client: KafkaClient, group_id: str) -> Blocking[dict[TopicPartition, int]]:
-    request = OffsetFetchRequest(groups=(OffsetFetchGroup(group_id=group_id),))
+    request = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id=group_id, topics=None),))
     response = yield from _ask(client, group_id, request, OffsetFetchResponse, _fetch_errors)
     return {
-        TopicPartition(topic.name, each.partition): each.offset
+        TopicPartition(topic.name, each.partition_index): each.committed_offset
         for topic in response.groups[0].topics
         for each in topic.partitions
-        if each.offset >= 0
+        if each.committed_offset >= 0
     }
 
 

@@ -22,9 +22,9 @@ from msgspec import Struct
 
 from coordinator_sim.broker import Handler
 from coordinator_sim.clients.effects import Send
+from coordinator_sim.messages.requests import Request, Response
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.messages import RequestContext
-from coordinator_sim.protocol.requests import Request, Response
+from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.scenario.choices import Choices
 from coordinator_sim.scenario.world import ConstantLatency, LatencyLaw
 from coordinator_sim.sim.environment import Environment

@@ -23,15 +23,16 @@ class ClassicReader:
         data: The whole structure; offsets in errors count from its start plus `base`.
         what: The structure's name, for errors.
         base: Offset of `data` in the buffer that it was cut from.
+        start: Where in `data` to begin.
     """
 
     __slots__ = ("_base", "_data", "_offset", "_what")
 
-    def __init__(self, data: bytes, what: str, base: int = 0) -> None:
+    def __init__(self, data: bytes, what: str, base: int = 0, *, start: int = 0) -> None:
         self._data = data
         self._what = what
         self._base = base
-        self._offset = 0
+        self._offset = start
 
     @property
     def offset(self) -> int:

@@ -8,18 +8,21 @@ from typing import Final
 
 from msgspec import Struct
 
+from coordinator_sim.messages import metadata as messages
+from coordinator_sim.messages.api_versions import ApiVersionsRequest
+from coordinator_sim.messages.metadata import MetadataRequestTopic, MetadataResponseTopic
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
+from coordinator_sim.protocol.cluster_view import (
     MetadataRequest,
     MetadataResponse,
     Node,
     PartitionMetadata,
     TopicMetadata,
 )
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.wire.compiler import response_reader
 from coordinator_sim.wire.frame_reader import FrameReader
-from coordinator_sim.wire.frames import RequestHeader, read_response_frame, request_frame
-from coordinator_sim.wire.schema import Data
+from coordinator_sim.wire.frames import encode_request
 
 API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
 """The number of the ApiVersions API."""
@@ -56,14 +59,10 @@ def api_versions_request(
 
     `software` is name and version of the client; brokers accept letters, digits, `-` and `.`.
     """
-    header = RequestHeader(
-        api_key=API_VERSIONS,
-        api_version=version,
-        correlation_id=correlation_id,
-        client_id=client_id,
+    request = ApiVersionsRequest(
+        client_software_name=software[0], client_software_version=software[1]
     )
-    fields = {"clientSoftwareName": software[0], "clientSoftwareVersion": software[1]}
-    return request_frame(header, fields)
+    return encode_request(request, version, correlation_id=correlation_id, client_id=client_id)
 
 
 def read_api_versions(version: int, frame: bytes) -> OfferedVersions:
@@ -76,12 +75,10 @@ def read_api_versions(version: int, frame: bytes) -> OfferedVersions:
     reader.int32("correlation id")
     if reader.int16("ApiVersionsResponse.errorCode") == UNSUPPORTED:
         version = 0
-    _, data = read_response_frame(ApiKey.API_VERSIONS, version, frame)
+    _, answer = response_reader(ApiKey.API_VERSIONS, version)(frame)
     return OfferedVersions(
-        error_code=data["errorCode"],
-        ranges={
-            entry["apiKey"]: (entry["minVersion"], entry["maxVersion"]) for entry in data["apiKeys"]
-        },
+        error_code=answer.error_code,
+        ranges={each.api_key: (each.min_version, each.max_version) for each in answer.api_keys},
     )
 
 
@@ -89,65 +86,51 @@ def metadata_request(
     request: MetadataRequest, version: int, *, correlation_id: int, client_id: str | None
 ) -> bytes:
     """Ask for brokers and topics; version 0 says all topics by naming none."""
-    topics: list[Data] | None = None
+    topics = None
     if request.topics is not None:
-        topics = [{"name": name} for name in request.topics]
+        topics = tuple(MetadataRequestTopic(name=name) for name in request.topics)
     elif version < _METADATA_NULL_IS_ALL:
-        topics = []
-    header = RequestHeader(
-        api_key=ApiKey.METADATA,
-        api_version=version,
-        correlation_id=correlation_id,
-        client_id=client_id,
-    )
-    return request_frame(header, {"topics": topics})
+        topics = ()
+    asked = messages.MetadataRequest(topics=topics)
+    return encode_request(asked, version, correlation_id=correlation_id, client_id=client_id)
 
 
 def read_metadata(version: int, frame: bytes) -> MetadataResponse:
     """A broker's view of the cluster; topics in its order, partitions ascending.
 
-    An error that no group client tells from others is UNKNOWN_SERVER_ERROR.
+    An error that Kafka 4.4 does not have is UNKNOWN_SERVER_ERROR.
 
     Raises:
         WireFormatError: the bytes do not parse.
     """
-    _, data = read_response_frame(ApiKey.METADATA, version, frame)
+    _, answer = response_reader(ApiKey.METADATA, version)(frame)
     brokers = tuple(
-        Node(
-            node_id=entry["nodeId"],
-            host=entry["host"],
-            port=entry["port"],
-            rack=entry.get("rack"),
-        )
-        for entry in data["brokers"]
+        Node(node_id=each.node_id, host=each.host, port=each.port, rack=each.rack)
+        for each in answer.brokers
     )
     racks = {node.node_id: node.rack for node in brokers if node.rack is not None}
     return MetadataResponse(
-        brokers=brokers,
-        topics=tuple(_topic(entry, racks) for entry in data["topics"]),
+        brokers=brokers, topics=tuple(_topic(each, racks) for each in answer.topics)
     )
 
 
-def _topic(entry: Data, racks: dict[int, str]) -> TopicMetadata:
+def _topic(topic: MetadataResponseTopic, racks: dict[int, str]) -> TopicMetadata:
     partitions = [
         PartitionMetadata(
-            partition=each["partitionIndex"],
-            leader_id=each["leaderId"],
-            leader_epoch=each.get("leaderEpoch", -1),
-            replica_racks=tuple(racks[node] for node in each["replicaNodes"] if node in racks),
+            partition=each.partition_index,
+            leader_id=each.leader_id,
+            leader_epoch=each.leader_epoch,
+            replica_racks=tuple(racks[node] for node in each.replica_nodes if node in racks),
         )
-        for each in entry["partitions"]
+        for each in topic.partitions
     ]
     return TopicMetadata(
-        name=entry["name"] or "",
+        name=topic.name or "",
         partitions=tuple(sorted(partitions, key=lambda each: each.partition)),
-        error_code=_known_error(entry["errorCode"]),
-        is_internal=entry.get("isInternal", False),
+        error_code=_known_error(topic.error_code),
+        is_internal=topic.is_internal,
     )
 
 
-def _known_error(number: int) -> ErrorCode:
-    try:
-        return ErrorCode(number)
-    except ValueError:
-        return ErrorCode.UNKNOWN_SERVER_ERROR
+def _known_error(error: ErrorCode) -> ErrorCode:
+    return ErrorCode.__members__.get(error.name, ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -100,13 +100,14 @@ class FrameReader(CompactReader):
 
     def count(self, field: str) -> int:
         """How many elements a classic array has; -1 for null."""
-        return self._bounded(max(self.int32(field), -1), field)
+        return self.bounded(max(self.int32(field), -1), field)
 
     def compact_count(self, field: str) -> int:
         """How many elements a compact array has; -1 for null."""
-        return self._bounded(self.short_varint(field) - 1, field)
+        return self.bounded(self.short_varint(field) - 1, field)
 
-    def _bounded(self, count: int, field: str) -> int:
+    def bounded(self, count: int, field: str) -> int:
+        """A count of elements that are to follow, -1 for null; refuse one that cannot be true."""
         if count > self.remaining:
             raise self.error(f"{field} counts {count} elements, {self.remaining} bytes are left")
         if count > MAX_ARRAY_LENGTH:

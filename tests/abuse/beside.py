@@ -7,27 +7,30 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
+from conformance.field_frames import request_frame
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from coordinator_sim.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from coordinator_sim.messages.requests import Request, Response
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from coordinator_sim.mini_broker.connection import Connection
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.mini_broker.slots import Slot
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupProtocol,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    OffsetCommitPartition,
-    OffsetCommitRequest,
-    OffsetCommitResponse,
-    OffsetCommitTopic,
-    SyncGroupAssignment,
-    SyncGroupRequest,
+from coordinator_sim.wire.frames import (
+    RequestHeader,
 )
-from coordinator_sim.protocol.requests import Request, Response
-from coordinator_sim.wire.frames import RequestHeader, request_frame
 from tests.abuse.hostile_frames import spoilt, true_frames
 from tests.unit.mini_broker.frames_client import FramesClient
 
@@ -74,7 +77,7 @@ class Healthy:
             rebalance_timeout_ms=1_800_000,
             member_id="",
             protocol_type="consumer",
-            protocols=(JoinGroupProtocol("range", b"s"),),
+            protocols=(JoinGroupRequestProtocol("range", b"s"),),
         )
         asked = self._ask(join, 4, now_ms)
         assert isinstance(asked, JoinGroupResponse)
@@ -86,7 +89,7 @@ class Healthy:
             group_id="healthy",
             generation_id=1,
             member_id=self.member_id,
-            assignments=(SyncGroupAssignment(self.member_id, b"a"),),
+            assignments=(SyncGroupRequestAssignment(self.member_id, b"a"),),
         )
         self._ask(sync, 3, now_ms + 6_000)
 
@@ -96,9 +99,16 @@ class Healthy:
         response = self._ask(beat, 3, now_ms)
         assert isinstance(response, HeartbeatResponse)
         assert response.error_code is ErrorCode.NONE
-        topics = (OffsetCommitTopic("healthy", (OffsetCommitPartition(0, now_ms),)),)
+        topics = (
+            OffsetCommitRequestTopic(
+                "healthy", partitions=(OffsetCommitRequestPartition(0, now_ms),)
+            ),
+        )
         commit = OffsetCommitRequest(
-            group_id="healthy", generation_id=1, member_id=self.member_id, topics=topics
+            group_id="healthy",
+            generation_id_or_member_epoch=1,
+            member_id=self.member_id,
+            topics=topics,
         )
         response = self._ask(commit, 7, now_ms)
         assert isinstance(response, OffsetCommitResponse)
@@ -119,7 +129,9 @@ class Healthy:
 def _frame(join: JoinGroupRequest, member_id: str) -> bytes:
     from msgspec.structs import replace
 
-    from coordinator_sim.wire.frames import encode_request
+    from coordinator_sim.wire.frames import (
+        encode_request,
+    )
 
     return encode_request(replace(join, member_id=member_id), 4, correlation_id=0, client_id="test")
 

@@ -7,13 +7,15 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
+from conformance.field_frames import Fields, request_frame
 from coordinator_sim.errors import DataError, UnsupportedVersion
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.wire.frames import RequestHeader, request_frame
+from coordinator_sim.wire.frames import (
+    RequestHeader,
+)
 from coordinator_sim.wire.record_batches import batch_of, encode_record_batch
 from coordinator_sim.wire.record_bytes import Record
-from coordinator_sim.wire.schema import Data
 
 RECORDED: Final = Path(__file__).resolve().parents[1] / "data" / "wire"
 _HEADER_BYTES: Final = 8
@@ -25,7 +27,7 @@ _TOPIC: Final = "hostile"
 _BATCH: Final = encode_record_batch(
     batch_of((Record(offset=0, timestamp_ms=1, key=b"k", value=b"v"),))
 )
-FULLER: Final[dict[ApiKey, Data]] = {
+FULLER: Final[dict[ApiKey, Fields]] = {
     ApiKey.CREATE_TOPICS: {
         "topics": [{"name": _TOPIC, "numPartitions": 2, "replicationFactor": 1}],
         "timeoutMs": 1_000,

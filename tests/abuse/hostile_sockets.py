@@ -14,7 +14,10 @@ from pathlib import Path
 from random import Random
 from typing import IO, Final
 
-from coordinator_sim.wire.frames import RequestHeader, request_frame
+from conformance.field_frames import request_frame
+from coordinator_sim.wire.frames import (
+    RequestHeader,
+)
 from tests.abuse.beside import make_cluster
 from tests.abuse.hostile_frames import spoilt, true_frames
 

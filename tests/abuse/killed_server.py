@@ -12,11 +12,13 @@ from random import Random
 from threading import Timer
 from typing import Final
 
+from conformance.field_frames import Fields, read_response_frame, request_frame
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.wire.frames import RequestHeader, read_response_frame, request_frame
+from coordinator_sim.wire.frames import (
+    RequestHeader,
+)
 from coordinator_sim.wire.record_batches import batch_of, encode_record_batch
 from coordinator_sim.wire.record_bytes import Record
-from coordinator_sim.wire.schema import Data
 from coordinator_sim.wire.segments import SegmentReader
 from tests.abuse.hostile_sockets import PATIENCE_S, read_answer, with_length
 
@@ -140,7 +142,7 @@ class KilledServer:
             record = Record(offset=0, timestamp_ms=1, key=b"k" * size, value=str(number).encode())
             batch = encode_record_batch(batch_of((record,)))
             data = {"name": _TOPIC, "partitionData": [{"index": 0, "records": batch}]}
-            asked: Data = {"acks": -1, "timeoutMs": 5_000, "topicData": [data]}
+            asked: Fields = {"acks": -1, "timeoutMs": 5_000, "topicData": [data]}
             api = ApiKey.PRODUCE
         else:
             number = self._next_commit
@@ -151,7 +153,7 @@ class KilledServer:
         sent.append((api, number))
         found.sendall(with_length(_frame(api, asked)))
 
-    def _acknowledge(self, api: ApiKey, number: int, answer: Data) -> None:
+    def _acknowledge(self, api: ApiKey, number: int, answer: Fields) -> None:
         if api is ApiKey.PRODUCE:
             (partition,) = answer["responses"][0]["partitionResponses"]
             if partition["errorCode"] == 0:
@@ -163,14 +165,14 @@ class KilledServer:
         self.acknowledged += partition["errorCode"] == 0
 
 
-def _frame(api: ApiKey, fields: Data) -> bytes:
+def _frame(api: ApiKey, fields: Fields) -> bytes:
     header = RequestHeader(
         api_key=api, api_version=_VERSIONS[api], correlation_id=3, client_id="kept"
     )
     return request_frame(header, fields)
 
 
-def _ask(found: socket.socket, api: ApiKey, fields: Data) -> Data:
+def _ask(found: socket.socket, api: ApiKey, fields: Fields) -> Fields:
     found.sendall(with_length(_frame(api, fields)))
     _, answer = read_response_frame(api, _VERSIONS[api], read_answer(found))
     return answer

@@ -3,22 +3,16 @@
 import time
 from dataclasses import dataclass
 
+from conformance.field_frames import Fields, read_response_frame, request_frame
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.messages import (
-    JoinGroupProtocol,
-    JoinGroupRequest,
-    SyncGroupAssignment,
-    SyncGroupRequest,
-)
 from coordinator_sim.wire.frames import (
     RequestHeader,
     encode_request,
-    read_response_frame,
-    request_frame,
 )
-from coordinator_sim.wire.schema import Data
 from tests.abuse.beside import make_cluster, rss_kb
 from tests.unit.mini_broker.frames_client import FramesClient
 
@@ -53,7 +47,7 @@ def members_of_one_group(count: int) -> Cost:
     _let_delays_pass(cluster)
     joined = [_last(client, ApiKey.JOIN_GROUP) for client in clients]
     ids = [each["memberId"] for each in joined]
-    assignments = tuple(SyncGroupAssignment(each, b"a" * 64) for each in ids)
+    assignments = tuple(SyncGroupRequestAssignment(each, b"a" * 64) for each in ids)
     # The leader comes last, so that all others wait.
     for client, each in sorted(
         zip(clients, joined, strict=True), key=lambda pair: len(pair[1]["members"])
@@ -101,7 +95,7 @@ def _join(client: FramesClient, group_id: str) -> None:
         rebalance_timeout_ms=1_800_000,
         member_id="",
         protocol_type="consumer",
-        protocols=(JoinGroupProtocol("range", b"s" * 64),),
+        protocols=(JoinGroupRequestProtocol("range", b"s" * 64),),
     )
     _send(client, encode_request(request, 3, correlation_id=1, client_id="m"), _START_MS)
 
@@ -116,5 +110,5 @@ def _let_delays_pass(cluster: ServedCluster) -> None:
         cluster.expire(Instants(at_ms, at_ms))
 
 
-def _last(client: FramesClient, api: ApiKey) -> Data:
+def _last(client: FramesClient, api: ApiKey) -> Fields:
     return read_response_frame(api, 3, client.frames[-1])[1]

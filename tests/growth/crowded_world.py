@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from conformance.field_frames import Fields, read_response_frame, request_frame
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.mini_broker.connection import Connection
 from coordinator_sim.mini_broker.contract import Instants
@@ -11,10 +12,11 @@ from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.embedded import Subscription
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.wire.consumer_protocol import encode_subscription
-from coordinator_sim.wire.frames import RequestHeader, read_response_frame, request_frame
+from coordinator_sim.wire.frames import (
+    RequestHeader,
+)
 from coordinator_sim.wire.record_batches import batch_of, encode_record_batch
 from coordinator_sim.wire.record_bytes import Record
-from coordinator_sim.wire.schema import Data
 
 START_MS: Final = 1_700_000_000_000
 CROWD: Final = "crowd"
@@ -148,7 +150,7 @@ class CrowdedWorld:
         span = self.cluster.versions.ranges.get(api)
         return None if span is None else span[1]
 
-    def call(self, api: ApiKey, fields: Data, at_most: int = 99) -> Data:
+    def call(self, api: ApiKey, fields: Fields, at_most: int = 99) -> Fields:
         """The answer to a request in its newest version, up to one."""
         newest = self.newest(api)
         assert newest is not None
@@ -174,7 +176,7 @@ class CrowdedWorld:
         return f"group-{index:04}"
 
     def _create_topics(self) -> None:
-        topics: list[Data] = [
+        topics: list[Fields] = [
             {"name": self.topic(index), "numPartitions": 1, "replicationFactor": 1}
             for index in range(self.size)
         ]
@@ -191,7 +193,7 @@ class CrowdedWorld:
     def _join_crowd(self) -> list[str]:
         """All members join within the initial delay, so that there is one generation of them."""
         version = min(self.newest(ApiKey.JOIN_GROUP) or 0, 3)
-        fields: Data = {
+        fields: Fields = {
             "groupId": CROWD,
             "sessionTimeoutMs": _LONG_MS,
             "protocolType": "consumer",
@@ -267,13 +269,13 @@ class CrowdedWorld:
         return int(self.call(ApiKey.FETCH, fields)["sessionId"])
 
 
-def frame_of(api: ApiKey, version: int, fields: Data) -> bytes:
+def frame_of(api: ApiKey, version: int, fields: Fields) -> bytes:
     """A request as bytes."""
     header = RequestHeader(api_key=api, api_version=version, correlation_id=0, client_id="test")
     return request_frame(header, fields)
 
 
-def acl_of(name: str, resource_type: int = 2) -> Data:
+def acl_of(name: str, resource_type: int = 2) -> Fields:
     """A right of everybody to do everything with one topic, or with something else."""
     return {
         "resourceType": resource_type,

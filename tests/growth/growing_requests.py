@@ -1,6 +1,6 @@
 """Requests of every API and version with as many items as wished in each of their arrays.
 
-They are made from the tables of the protocol, so that an array that is new there is tried without
+They are made from the schemas of the protocol, so that an array that is new there is tried without
 further ado. What stands in a field follows from its name; `_NOUNS` and `_SCALARS` say how.
 """
 
@@ -10,20 +10,20 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from conformance.field_frames import Fields
+from coordinator_sim.messages.catalogue import layout_of
+from coordinator_sim.messages.schema import ZERO_UUID, Field, Kind, Layout, VersionField
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.compact_types import unsigned_varint_bytes
 from coordinator_sim.wire.consumer_protocol import encode_assignment, encode_subscription
-from coordinator_sim.wire.schema import ZERO_UUID, Data, Kind, Layout, Slot, default_of
-from coordinator_sim.wire.schemas import layout_of
 from tests.growth.crowded_world import BATCH, CROWD, DENIED, SUBSCRIPTION, CrowdedWorld, frame_of
 
 Path = tuple[str, ...]
 
 _STATIC_SINCE: Final = 5
 """JoinGroup names a group instance id from this version on."""
-_LISTS: Final = (Kind.STRINGS, Kind.INT8S, Kind.INT32S, Kind.INT64S, Kind.STRUCTS)
 
 
 @unique
@@ -73,8 +73,8 @@ class Question(Struct, frozen=True, kw_only=True):
         )
 
 
-_BY_NAME: Final[Data] = {"topicId": ZERO_UUID}
-_DRESSES: Final[dict[ApiKey, tuple[Data, ...]]] = {
+_BY_NAME: Final[Fields] = {"topicId": ZERO_UUID}
+_DRESSES: Final[dict[ApiKey, tuple[Fields, ...]]] = {
     ApiKey.FETCH: ({}, {"sessionEpoch": 0, "maxWaitMs": 0}),
     ApiKey.METADATA: ({}, _BY_NAME, _BY_NAME | {"allowAutoTopicCreation": True}),
     ApiKey.DELETE_TOPICS: ({"name": None}, _BY_NAME),
@@ -83,7 +83,7 @@ _DRESSES: Final[dict[ApiKey, tuple[Data, ...]]] = {
 }
 """Other values of some fields, tried as well; `assigned` fills `assignments`."""
 
-_SCALARS: Final[Data] = {
+_SCALARS: Final[Fields] = {
     "acks": -1,
     "timeoutMs": 1_000,
     "maxWaitMs": 500,
@@ -154,7 +154,7 @@ class _Draft:
         self.items = items
         self.dress = _DRESSES.get(question.api, ({},))[question.dress]
 
-    def fields(self) -> Data:
+    def fields(self) -> Fields:
         """The request."""
         question = self.question
         layout = layout_of(question.api, question.version, response=False)
@@ -162,25 +162,29 @@ class _Draft:
 
     # -- structure -------------------------------------------------------------------------
 
-    def _struct(self, layout: Layout, path: Path, turns: tuple[int, ...]) -> Data:
+    def _struct(self, layout: Layout, path: Path, turns: tuple[int, ...]) -> Fields:
         """A struct; `turns` are the places in the arrays around it."""
-        return {slot.name: self._slot(slot, (*path, slot.name), turns) for slot in layout.present}
+        return {
+            each.field.name: self._value(each, (*path, each.field.name), turns)
+            for each in layout.present
+        }
 
-    def _slot(self, slot: Slot, path: Path, turns: tuple[int, ...]) -> Any:  # noqa: ANN401
-        if slot.name in self.dress and slot.kind not in _LISTS:
-            return self.dress[slot.name]
-        if slot.kind is Kind.STRUCT:
-            if slot.default is None or slot.layout is None:
+    def _value(self, said: VersionField, path: Path, turns: tuple[int, ...]) -> Any:  # noqa: ANN401
+        kind, layout = said.field.kind, said.layout
+        if said.field.name in self.dress and kind is not Kind.ARRAY:
+            return self.dress[said.field.name]
+        if kind is Kind.STRUCT:
+            if said.field.default is None or layout is None:
                 return None
-            return self._struct(slot.layout, path, turns)
-        if slot.kind not in _LISTS:
-            return self._scalar(slot, path, turns)
+            return self._struct(layout, path, turns)
+        if kind is not Kind.ARRAY:
+            return self._scalar(said.field, path, turns)
         count = self._length(path)
         if count is None:
-            return None if slot.nullable else []
-        if slot.layout is not None:
-            return [self._struct(slot.layout, path, (*turns, each)) for each in range(count)]
-        return [self._scalar(slot, path, (*turns, each)) for each in range(count)]
+            return None if said.is_nullable else []
+        if layout is not None:
+            return [self._struct(layout, path, (*turns, each)) for each in range(count)]
+        return [self._scalar(said.field, path, (*turns, each)) for each in range(count)]
 
     def _length(self, path: Path) -> int | None:
         """How many items; None for an array that would contradict the grown one."""
@@ -222,7 +226,7 @@ class _Draft:
         """How names of things begin that are not there."""
         return DENIED if self.question.names is Names.DENIED else "none-"
 
-    def _scalar(self, slot: Slot, path: Path, turns: tuple[int, ...]) -> Any:  # noqa: ANN401
+    def _scalar(self, field: Field, path: Path, turns: tuple[int, ...]) -> Any:  # noqa: ANN401
         grow = _EMBEDDED.get((self.question.api, path))
         if grow is not None and path == self.question.path:
             repeated = self.question.pattern is Pattern.REPEATED
@@ -230,17 +234,17 @@ class _Draft:
             return grow([_topic(self, each, self._is_known(len(path))) for each in indexes])
         depth = len(turns)
         turn, known = self._turn(path, turns, depth), self._is_known(depth)
-        noun = _noun_of(self.question.api, slot, path)
+        noun = _noun_of(self.question.api, field, path)
         if noun is not None:
             return noun(self, turn, known)
-        special = _SPECIAL.get((self.question.api, slot.name))
+        special = _SPECIAL.get((self.question.api, field.name))
         if special is not None:
             return special
-        if slot.name in _SCALARS:
-            return _SCALARS[slot.name]
-        if slot.kind in _LISTS:
-            return turn % 100 if slot.kind is Kind.INT8S else turn
-        return default_of(slot)
+        if field.name in _SCALARS:
+            return _SCALARS[field.name]
+        if field.kind is Kind.ARRAY:
+            return turn % 100 if field.element is Kind.INT8 else turn
+        return field.default
 
 
 Noun = Callable[[_Draft, int, bool], Any]
@@ -476,11 +480,11 @@ _TAGS: Final[Path] = ("tagged fields",)
 _FIRST_TAG: Final = 1_000
 
 
-def _noun_of(api: ApiKey, slot: Slot, path: Path) -> Noun | None:
+def _noun_of(api: ApiKey, field: Field, path: Path) -> Noun | None:
     noun = _NOUNS_OF.get((api, ".".join(path)))
-    if noun is None and slot.name == "name" and len(path) > 1 and path[-2] in _TOPIC_NAMES:
+    if noun is None and field.name == "name" and len(path) > 1 and path[-2] in _TOPIC_NAMES:
         return _topic
-    return noun or _NOUNS.get(slot.name)
+    return noun or _NOUNS.get(field.name)
 
 
 def grown_frame(world: CrowdedWorld, question: Question) -> bytes:
@@ -497,17 +501,18 @@ def grown_frame(world: CrowdedWorld, question: Question) -> bytes:
 # -- which questions there are -------------------------------------------------------------
 
 
-def _arrays(api: ApiKey, layout: Layout, path: Path = ()) -> Iterator[tuple[Path, Slot]]:
-    for slot in layout.present:
-        here = (*path, slot.name)
-        if slot.kind in _LISTS or (api, here) in _EMBEDDED:
-            yield here, slot
-        if slot.layout is not None:
-            yield from _arrays(api, slot.layout, here)
+def _arrays(api: ApiKey, layout: Layout, path: Path = ()) -> Iterator[tuple[Path, VersionField]]:
+    for each in layout.present:
+        here = (*path, each.field.name)
+        if each.field.kind is Kind.ARRAY or (api, here) in _EMBEDDED:
+            yield here, each
+        if each.layout is not None:
+            yield from _arrays(api, each.layout, here)
 
 
-def _ways(path: Path, slot: Slot) -> Iterator[tuple[Pattern, Names]]:
-    inner = slot.layout is not None and any(each.kind in _LISTS for each in slot.layout.present)
+def _ways(path: Path, grown: VersionField) -> Iterator[tuple[Pattern, Names]]:
+    entries = () if grown.layout is None else grown.layout.present
+    inner = any(each.field.kind is Kind.ARRAY for each in entries)
     for pattern in (Pattern.DISTINCT, Pattern.REPEATED):
         yield pattern, Names.KNOWN
         yield pattern, Names.UNKNOWN
@@ -524,8 +529,8 @@ def questions_of(api: ApiKey, version: int) -> list[Question]:
     """Everything that is asked of one version: each array, in each way."""
     layout = layout_of(api, version, response=False)
     found = []
-    for path, slot in _arrays(api, layout):
-        for pattern, names in _ways(path, slot):
+    for path, grown in _arrays(api, layout):
+        for pattern, names in _ways(path, grown):
             dresses = _DRESSES.get(api, ({},)) if pattern is Pattern.DISTINCT else ({},)
             found += [
                 Question(
@@ -533,7 +538,7 @@ def questions_of(api: ApiKey, version: int) -> list[Question]:
                 )
                 for dress in range(len(dresses))
             ]
-    if layout.flexible:
+    if layout.is_flexible:
         pattern, names = Pattern.DISTINCT, Names.UNKNOWN
         found.append(Question(api=api, version=version, path=_TAGS, pattern=pattern, names=names))
     return found

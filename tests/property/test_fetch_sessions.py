@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conformance.field_frames import Fields
 from coordinator_sim.mini_broker.changes import TopicCreated, TopicDeleted
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.wire.schema import Data
 from coordinator_sim.wire.stored_batches import next_batch
 from tests.unit.mini_broker.data_world import TOPIC_ID, DataWorld, batch_of
 
@@ -75,12 +75,12 @@ class Consumer:
             del self.told[partition]
         self._take(response)
 
-    def _named(self, partitions: list[Data] | list[int]) -> list[Data]:
+    def _named(self, partitions: list[Fields] | list[int]) -> list[Fields]:
         if not partitions:
             return []
         return [{"topic": "t", "topicId": TOPIC_ID, "partitions": partitions}]
 
-    def _take(self, response: Data) -> None:
+    def _take(self, response: Fields) -> None:
         is_full = self.epoch == 0
         self.session_id = response["sessionId"]
         self.epoch = self.epoch + 1 if self.session_id else 0
@@ -95,7 +95,7 @@ class Consumer:
             assert not is_full
             assert self.told[partition] == self.world.log(partition=partition).high_watermark
 
-    def _take_partition(self, answer: Data, *, is_full: bool) -> None:
+    def _take_partition(self, answer: Fields, *, is_full: bool) -> None:
         partition = answer["partitionIndex"]
         is_new = self.told.get(partition) != answer["highWatermark"]
         assert answer["records"] or is_new or is_full or not self.session_id

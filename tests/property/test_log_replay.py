@@ -10,32 +10,34 @@ from conformance.log_replay import compacted_log, differences, replayed
 from coordinator_sim.clock.timer_queue import TimerKind
 from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult, DeletedTopic
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
-from coordinator_sim.protocol.admin_messages import OffsetDeleteRequest, OffsetDeleteTopic
+from coordinator_sim.messages.heartbeat import HeartbeatRequest
+from coordinator_sim.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from coordinator_sim.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from coordinator_sim.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from coordinator_sim.messages.requests import GroupRequest
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.api_versions import Versions, versions_of
+from coordinator_sim.protocol.completion import CompleteTransaction
+from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    HeartbeatRequest,
-    JoinGroupProtocol,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    LeaveGroupRequest,
-    LeavingMember,
-    OffsetCommitPartition,
-    OffsetCommitRequest,
-    OffsetCommitTopic,
-    RequestContext,
-    SyncGroupAssignment,
-    SyncGroupRequest,
-)
 from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, PROFILES, Profile, profile_named
 from coordinator_sim.protocol.records import LogBatch, LogKey
-from coordinator_sim.protocol.requests import GroupRequest
-from coordinator_sim.protocol.transaction_messages import (
-    CompleteTransaction,
-    TxnOffsetCommitRequest,
-)
 
 GROUPS = ("orders", "payments")
 CLIENTS = 4
@@ -158,7 +160,7 @@ class World:
             case "commit":
                 self.ask(client, commit_of(client, offset=number), COMMIT_VERSION)
             case "leave":
-                leaving = LeavingMember(
+                leaving = MemberIdentity(
                     member_id=client.member_id, group_instance_id=client.instance_id
                 )
                 request = LeaveGroupRequest(group_id=client.group_id, members=(leaving,))
@@ -178,7 +180,7 @@ class World:
             case "end":
                 self.end(client, committed=number == 1)
             case "delete":
-                topic = OffsetDeleteTopic("events", (number,))
+                topic = OffsetDeleteRequestTopic("events", (OffsetDeleteRequestPartition(number),))
                 deletion = OffsetDeleteRequest(group_id=client.group_id, topics=(topic,))
                 self.ask(client, deletion, 0)
             case "topic":
@@ -267,8 +269,8 @@ def join_of(client: Client, *, metadata: int) -> JoinGroupRequest:
         group_instance_id=client.instance_id,
         protocol_type="consumer",
         protocols=(
-            JoinGroupProtocol("range", bytes([metadata])),
-            JoinGroupProtocol("roundrobin", b""),
+            JoinGroupRequestProtocol("range", bytes([metadata])),
+            JoinGroupRequestProtocol("roundrobin", b""),
         ),
     )
 
@@ -281,7 +283,8 @@ def sync_of(client: Client) -> SyncGroupRequest:
         member_id=client.member_id,
         group_instance_id=client.instance_id,
         assignments=tuple(
-            SyncGroupAssignment(member_id, member_id.encode()) for member_id in client.members
+            SyncGroupRequestAssignment(member_id, member_id.encode())
+            for member_id in client.members
         ),
     )
 
@@ -299,24 +302,26 @@ def heartbeat_of(client: Client) -> HeartbeatRequest:
 def commit_of(client: Client, *, offset: int) -> OffsetCommitRequest:
     """A commit of one partition, as a member or (offset 0) as a simple consumer."""
     is_simple = offset == 0
-    partition = OffsetCommitPartition(partition=offset % 2, offset=offset, metadata=f"at {offset}")
+    partition = OffsetCommitRequestPartition(
+        partition_index=offset % 2, committed_offset=offset, committed_metadata=f"at {offset}"
+    )
     return OffsetCommitRequest(
         group_id=client.group_id,
-        topics=(OffsetCommitTopic("events", (partition,)),),
-        generation_id=-1 if is_simple else client.generation_id,
+        topics=(OffsetCommitRequestTopic("events", partitions=(partition,)),),
+        generation_id_or_member_epoch=-1 if is_simple else client.generation_id,
         member_id="" if is_simple else client.member_id,
     )
 
 
 def txn_of(client: Client, *, offset: int) -> TxnOffsetCommitRequest:
     """A transactional commit of one partition by the client's own producer."""
-    partition = OffsetCommitPartition(partition=offset % 2, offset=offset)
+    partition = OffsetCommitRequestPartition(partition_index=offset % 2, committed_offset=offset)
     return TxnOffsetCommitRequest(
         transactional_id=f"x{client.index}",
         group_id=client.group_id,
         producer_id=client.index,
         producer_epoch=0,
-        topics=(OffsetCommitTopic("events", (partition,)),),
+        topics=(OffsetCommitRequestTopic("events", partitions=(partition,)),),
     )
 
 

@@ -11,11 +11,11 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.harness.group_driver import answer
 from coordinator_sim.harness.harness import Harness
-from coordinator_sim.protocol.messages import (
-    FetchedGroup,
-    OffsetFetchGroup,
+from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequest,
+    OffsetFetchRequestGroup,
     OffsetFetchResponse,
+    OffsetFetchResponseGroup,
 )
 from coordinator_sim.protocol.profiles import profile_named
 from coordinator_sim.protocol.records import (
@@ -159,23 +159,30 @@ def test_a_log_survives_its_bytes(
     )
 
 
-def fetched(log: list[LogBatch], profile: str) -> tuple[FetchedGroup, ...]:
+def fetched(log: list[LogBatch], profile: str) -> tuple[OffsetFetchResponseGroup, ...]:
     """All offsets of the groups, from a broker that loads the log; topics and offsets sorted."""
     config = CoordinatorConfig(offsets_topic_num_partitions=1)
     harness = Harness(config, profile_named(profile), elect=False, start_ms=1_700_000_000_000)
     harness.append_batches(log)
     harness.elect()
-    wanted = tuple(OffsetFetchGroup(group_id=group_id) for group_id in GROUPS)
+    wanted = tuple(OffsetFetchRequestGroup(group_id=group_id, topics=None) for group_id in GROUPS)
     reply = answer(
         harness.call(OffsetFetchRequest(groups=wanted), api_version=8), OffsetFetchResponse
     )
     return reply.groups
 
 
-def flat(groups: tuple[FetchedGroup, ...]) -> list[tuple[object, ...]]:
+def flat(groups: tuple[OffsetFetchResponseGroup, ...]) -> list[tuple[object, ...]]:
     """The same without the order of maps."""
     return sorted(
-        (group.group_id, topic.name, one.partition, one.offset, one.leader_epoch, one.metadata)
+        (
+            group.group_id,
+            topic.name,
+            one.partition_index,
+            one.committed_offset,
+            one.committed_leader_epoch,
+            one.metadata,
+        )
         for group in groups
         for topic in group.topics
         for one in topic.partitions

@@ -11,8 +11,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from conformance.field_frames import Fields, read_response_frame, request_frame
 from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
 from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.messages.catalogue import API_NAMES, newest_version
 from coordinator_sim.mini_broker.changes import FeatureSet
 from coordinator_sim.mini_broker.connection import Connection
 from coordinator_sim.mini_broker.contract import Instants
@@ -25,11 +27,11 @@ from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
 from coordinator_sim.storage.partition_log import PartitionLog
-from coordinator_sim.wire.frames import RequestHeader, read_response_frame, request_frame
+from coordinator_sim.wire.frames import (
+    RequestHeader,
+)
 from coordinator_sim.wire.record_batches import RecordBatch, encode_record_batch
 from coordinator_sim.wire.record_bytes import Record
-from coordinator_sim.wire.schema import Data
-from coordinator_sim.wire.schemas import SCHEMAS
 from coordinator_sim.wire.stored_batches import next_batch
 from coordinator_sim.wire.transaction_records import decode_transaction_key
 
@@ -66,9 +68,9 @@ class Producer:
     added: set[int] = field(default_factory=set)
     current: Transaction = field(default_factory=Transaction)
     is_open: bool = False
-    last_end: Data | None = None
+    last_end: Fields | None = None
 
-    def become(self, answer: Data) -> None:
+    def become(self, answer: Fields) -> None:
         """Go on with another identity."""
         if (answer["producerId"], answer["producerEpoch"]) != (self.producer_id, self.epoch):
             self.sequences.clear()
@@ -108,7 +110,7 @@ class Transactions(RuleBasedStateMachine):
             default_replication_factor=3,
         )
         self.cluster = ServedCluster(settings, endpoint=lambda *_: Endpoint("localhost", 9092))
-        self.cluster.versions.ranges = {api: (0, each.newest) for api, each in SCHEMAS.items()}
+        self.cluster.versions.ranges = {api: (0, newest_version(api)) for api in API_NAMES}
         for name in (TOPIC, TRANSACTIONS_TOPIC, OFFSETS_TOPIC):
             self.cluster.topics.create_asked_for(name, self.now)
 
@@ -125,7 +127,7 @@ class Transactions(RuleBasedStateMachine):
 
     # -- talking ---------------------------------------------------------------------------
 
-    def ask(self, place: tuple[str, int], api: ApiKey, version: int, **fields: object) -> Data:
+    def ask(self, place: tuple[str, int], api: ApiKey, version: int, **fields: object) -> Fields:
         """The answer of a partition's leader; empty when it cannot be reached."""
         state = self.cluster.image.partition(*place)
         leader_id = -1 if state is None else state.leader_id

@@ -12,10 +12,14 @@ from hypothesis import strategies as st
 from kio.schema.errors import ErrorCode as KioError
 from kio.serial import entity_reader, entity_writer
 
-from coordinator_sim.wire.frames import RequestHeader, request_frame, response_frame
-from coordinator_sim.wire.schema import Data, Kind, Layout, MessageSchema, Slot
-from coordinator_sim.wire.schemas import SCHEMAS, layout_of
-from tests.property.test_wire_round_trips import BITS, SIMPLE, integers
+from conformance.field_frames import Fields, request_frame, response_frame
+from coordinator_sim.messages.catalogue import API_NAMES, layout_of, newest_version
+from coordinator_sim.messages.schema import Kind, Layout, VersionField
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.wire.frames import (
+    RequestHeader,
+)
+from tests.property.test_wire_round_trips import SIMPLE
 
 pytestmark = pytest.mark.property
 
@@ -24,46 +28,46 @@ INSTANTS: Final = st.integers(0, 1 << 41)
 """Milliseconds: kio makes times of them, which end in the year 9999."""
 
 
-def kio_type(schema: MessageSchema, version: int, kind: str) -> type | None:
+def kio_type(api: ApiKey, version: int, kind: str) -> type | None:
     """Kio's class of a message; None when it lacks the version."""
-    package = re.sub("(?<!^)(?=[A-Z])", "_", schema.name).lower()
+    name = API_NAMES[api]
+    package = re.sub("(?<!^)(?=[A-Z])", "_", name).lower()
     try:
         module = import_module(f"kio.schema.{package}.v{version}.{kind.lower()}")
     except ModuleNotFoundError:
         return None
-    found: type = getattr(module, schema.name + kind)
+    found: type = getattr(module, name + kind)
     return found
 
 
 COVERED: Final = [
-    pytest.param(schema, version, kind, id=f"{schema.name}-{version}-{kind}")
-    for schema in SCHEMAS.values()
-    for version in range(schema.newest + 1)
+    pytest.param(api, version, kind, id=f"{name}-{version}-{kind}")
+    for api, name in API_NAMES.items()
+    for version in range(newest_version(api) + 1)
     for kind in ("Request", "Response")
-    if kio_type(schema, version, kind) is not None
+    if kio_type(api, version, kind) is not None
 ]
 
 
-def values(slot: Slot) -> st.SearchStrategy[Any]:
+def values(each: VersionField) -> st.SearchStrategy[Any]:
     """What a field may hold that kio has a value for."""
-    if slot.name.lower().endswith("errorcode"):
+    field = each.field
+    if field.is_error_code:
         drawn = KNOWN_ERRORS
-    elif slot.name.endswith(("Ms", "imestamp")):
-        drawn = INSTANTS if slot.kind is Kind.INT64 else st.integers(0, (1 << 31) - 1)
-    elif slot.layout is not None:
-        drawn = fields(slot.layout)
-        if slot.kind is Kind.STRUCTS:
-            drawn = st.lists(drawn, max_size=2)
-    elif slot.kind in BITS:
-        drawn = integers(BITS[slot.kind])
+    elif field.name.endswith(("Ms", "imestamp")):
+        drawn = INSTANTS if field.kind is Kind.INT64 else st.integers(0, (1 << 31) - 1)
+    elif each.layout is not None:
+        drawn = fields(each.layout)
     else:
-        drawn = SIMPLE[slot.kind]
-    return st.none() | drawn if slot.nullable else drawn
+        drawn = SIMPLE[field.element or field.kind]
+    if field.element is not None:
+        drawn = st.lists(drawn, max_size=2)
+    return st.none() | drawn if each.is_nullable else drawn
 
 
-def fields(layout: Layout) -> st.SearchStrategy[Data]:
+def fields(layout: Layout) -> st.SearchStrategy[Fields]:
     """A struct with every field of its version."""
-    return st.fixed_dictionaries({slot.name: values(slot) for slot in layout.present})
+    return st.fixed_dictionaries({each.field.name: values(each) for each in layout.present})
 
 
 def written_again(kind: type, frame: bytes) -> bytes:
@@ -77,23 +81,21 @@ def written_again(kind: type, frame: bytes) -> bytes:
     return frame[:start] + buffer.getvalue()
 
 
-@pytest.mark.parametrize(("schema", "version", "kind"), COVERED)
+@pytest.mark.parametrize(("api", "version", "kind"), COVERED)
 @settings(max_examples=8)
 @given(data=st.data())
 def test_kio_reads_and_writes_the_same_bytes(
-    schema: MessageSchema, version: int, kind: str, data: st.DataObject
+    api: ApiKey, version: int, kind: str, data: st.DataObject
 ) -> None:
     """Requests and responses with any values, tagged fields too."""
     response = kind == "Response"
-    message = data.draw(fields(layout_of(schema.api_key, version, response=response)))
+    message = data.draw(fields(layout_of(api, version, response=response)))
     if response:
-        frame = response_frame(schema.api_key, version, 7, message)
+        frame = response_frame(api, version, 7, message)
     else:
-        header = RequestHeader(
-            api_key=schema.api_key, api_version=version, correlation_id=7, client_id="c"
-        )
+        header = RequestHeader(api_key=api, api_version=version, correlation_id=7, client_id="c")
         frame = request_frame(header, message)
-    theirs = kio_type(schema, version, kind)
+    theirs = kio_type(api, version, kind)
     assert theirs is not None
 
     assert written_again(theirs, frame) == frame

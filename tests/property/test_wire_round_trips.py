@@ -6,28 +6,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conformance.field_frames import (
+    Fields,
+    message_from,
+    read_request_frame,
+    read_response_frame,
+    request_frame,
+    response_frame,
+)
 from coordinator_sim.harness.kafka_json import (
     read_request,
     read_response,
     write_request,
     write_response,
 )
+from coordinator_sim.messages.catalogue import API_NAMES, layout_of, name_of, newest_version
+from coordinator_sim.messages.requests import GROUP_APIS
+from coordinator_sim.messages.schema import Kind, Layout, VersionField
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.forms import request_from, response_from
+from coordinator_sim.wire.answers import understood
 from coordinator_sim.wire.frames import (
     RequestHeader,
     decode_request,
     decode_response,
     encode_request,
     encode_response,
-    read_request_frame,
-    read_response_frame,
-    request_frame,
-    response_frame,
 )
-from coordinator_sim.wire.schema import Data, Kind, Layout, MessageSchema, Slot
-from coordinator_sim.wire.schemas import GROUP_SCHEMAS, SCHEMAS, layout_of
 
 pytestmark = pytest.mark.property
 
@@ -46,88 +51,84 @@ SIMPLE: dict[Kind, st.SearchStrategy[Any]] = {
     Kind.BYTES: st.binary(max_size=12),
     Kind.UUID: st.binary(min_size=16, max_size=16),
     Kind.FLOAT64: st.floats(allow_nan=False),
-    Kind.STRINGS: st.lists(TEXT, max_size=3),
-    Kind.INT8S: st.lists(integers(8), max_size=3),
-    Kind.INT32S: st.lists(integers(32), max_size=3),
-    Kind.INT64S: st.lists(integers(64), max_size=3),
+    **{kind: integers(bits) for kind, bits in BITS.items()},
 }
 ERRORS = st.sampled_from([int(error) for error in ErrorCode])
 
 
-def values(slot: Slot) -> st.SearchStrategy[Any]:
+def values(each: VersionField) -> st.SearchStrategy[Any]:
     """What a field may hold."""
-    if slot.name == "errorCode":
+    field = each.field
+    if field.is_error_code:
         drawn = ERRORS
-    elif slot.name == "throttleTimeMs":
+    elif field.name == "throttleTimeMs":
         drawn = st.just(0)
-    elif slot.layout is not None:
-        drawn = fields(slot.layout)
-        if slot.kind is Kind.STRUCTS:
-            drawn = st.lists(drawn, max_size=2)
-    elif slot.kind in BITS:
-        drawn = integers(BITS[slot.kind])
+    elif each.layout is not None:
+        drawn = fields(each.layout)
     else:
-        drawn = SIMPLE[slot.kind]
-    return st.none() | drawn if slot.nullable else drawn
+        drawn = SIMPLE[field.element or field.kind]
+    if field.element is not None:
+        drawn = st.lists(drawn, max_size=2)
+    return st.none() | drawn if each.is_nullable else drawn
 
 
-def fields(layout: Layout) -> st.SearchStrategy[Data]:
+def fields(layout: Layout) -> st.SearchStrategy[Fields]:
     """A struct with every field of its version."""
-    return st.fixed_dictionaries({slot.name: values(slot) for slot in layout.present})
+    return st.fixed_dictionaries({each.field.name: values(each) for each in layout.present})
 
 
 @st.composite
-def apis(draw: st.DrawFn) -> tuple[MessageSchema, int]:
+def apis(draw: st.DrawFn) -> tuple[ApiKey, int]:
     """A group API and one of its versions."""
-    schema = draw(st.sampled_from(list(GROUP_SCHEMAS.values())))
-    return schema, draw(st.integers(0, schema.newest))
+    api = draw(st.sampled_from(GROUP_APIS))
+    return api, draw(st.integers(0, newest_version(api)))
 
 
 @given(apis(), st.data(), st.integers(-(1 << 31), (1 << 31) - 1), st.none() | TEXT)
 def test_requests_survive(
-    api: tuple[MessageSchema, int],
+    api: tuple[ApiKey, int],
     data: st.DataObject,
     correlation_id: int,
     client_id: str | None,
 ) -> None:
     """decode(encode(m)) == m, in bytes with its header and in JSON."""
-    schema, version = api
-    layout = layout_of(schema.api_key, version, response=False)
-    request = request_from(schema.api_key, version, data.draw(fields(layout)))
+    key, version = api
+    layout = layout_of(key, version, response=False)
+    request = message_from(key, version, data.draw(fields(layout)), response=False)
     frame = encode_request(request, version, correlation_id=correlation_id, client_id=client_id)
     header, read = decode_request(frame)
     assert read == request
     assert (header.correlation_id, header.client_id) == (correlation_id, client_id)
-    assert (header.api_key, header.api_version) == (schema.api_key, version)
-    assert read_request(schema.name, version, write_request(request, version)) == request
+    assert (header.api_key, header.api_version) == (key, version)
+    assert read_request(name_of(key), version, write_request(request, version)) == request
 
 
 @given(apis(), st.data(), st.integers(-(1 << 31), (1 << 31) - 1))
 def test_responses_survive(
-    api: tuple[MessageSchema, int], data: st.DataObject, correlation_id: int
+    api: tuple[ApiKey, int], data: st.DataObject, correlation_id: int
 ) -> None:
     """decode(encode(m)) == m, beside the request that it answers."""
-    schema, version = api
-    key = schema.api_key
-    asked = request_from(key, version, data.draw(fields(layout_of(key, version, response=False))))
+    key, version = api
+    drawn = data.draw(fields(layout_of(key, version, response=False)))
+    asked = message_from(key, version, drawn, response=False)
     said = data.draw(fields(layout_of(key, version, response=True)))
-    response = response_from(key, version, said, asked)
+    response = understood(message_from(key, version, said, response=True), version, asked)
     if key in (ApiKey.JOIN_GROUP, ApiKey.FIND_COORDINATOR):
         # An empty protocol name and the message of no error are said in the version's own way.
-        first = encode_response(key, version, response, correlation_id=0)
+        first = encode_response(response, version, correlation_id=0, request=asked)
         response = decode_response(key, version, first, request=asked)[1]
-    frame = encode_response(key, version, response, correlation_id=correlation_id, request=asked)
+    frame = encode_response(response, version, correlation_id=correlation_id, request=asked)
     assert decode_response(key, version, frame, request=asked) == (correlation_id, response)
     written = write_response(asked, version, response)
-    assert read_response(schema.name, version, written, asked) == response
+    assert read_response(name_of(key), version, written, asked) == response
 
 
-@given(st.sampled_from(list(SCHEMAS.values())), st.data(), integers(32), st.none() | TEXT)
+@given(st.sampled_from(list(API_NAMES)), st.data(), integers(32), st.none() | TEXT)
 def test_fields_survive(
-    schema: MessageSchema, data: st.DataObject, correlation_id: int, client_id: str | None
+    api: ApiKey, data: st.DataObject, correlation_id: int, client_id: str | None
 ) -> None:
     """What a version can say of any API is read as it was written, tagged or not."""
-    api, version = schema.api_key, data.draw(st.integers(0, schema.newest))
+    version = data.draw(st.integers(0, newest_version(api)))
     asked = data.draw(fields(layout_of(api, version, response=False)))
     said = data.draw(fields(layout_of(api, version, response=True)))
     header = RequestHeader(

@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from typing import Final
 
+from conformance.field_frames import Fields
+from coordinator_sim.messages.schema import ZERO_UUID
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.wire.schema import ZERO_UUID, Data
 
-Asked = tuple[ApiKey, int, Data]
+Asked = tuple[ApiKey, int, Fields]
 """API, version, fields."""
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
@@ -15,7 +16,7 @@ UNKNOWN_ID: Final = b"1" * 16
 ANONYMOUS: Final = "User:ANONYMOUS"
 
 
-def create(*topics: Data, version: int = 7, only: bool = False) -> Asked:
+def create(*topics: Fields, version: int = 7, only: bool = False) -> Asked:
     """CreateTopics."""
     fields = {"topics": list(topics), "timeoutMs": 30_000, "validateOnly": only}
     return ApiKey.CREATE_TOPICS, version, fields
@@ -27,7 +28,7 @@ def new(
     factor: int = 1,
     assignments: Iterable[tuple[int, list[int]]] = (),
     **configs: str | None,
-) -> Data:
+) -> Fields:
     """A topic to create; settings with underscores for dots."""
     return {
         "name": name,
@@ -146,7 +147,7 @@ _RULE: Final = ("principal", "host", "operation", "permissionType")
 
 def rule(
     kind: int, name: str, pattern: int, who: str, *, does: int = 3, permission: int = 3
-) -> Data:
+) -> Fields:
     """An entry of CreateAcls, for all hosts."""
     return {
         "resourceType": kind,
@@ -156,12 +157,12 @@ def rule(
     }
 
 
-def allow(*rules: Data) -> Asked:
+def allow(*rules: Fields) -> Asked:
     """CreateAcls."""
     return ApiKey.CREATE_ACLS, 3, {"creations": list(rules)}
 
 
-def filtered(**fields: object) -> Data:
+def filtered(**fields: object) -> Fields:
     """A filter of all rules, but for these fields."""
     anything = {
         "resourceTypeFilter": 1,
@@ -180,7 +181,7 @@ def rules(**fields: object) -> Asked:
     return ApiKey.DESCRIBE_ACLS, 3, filtered(**fields)
 
 
-def drop(*filters: Data) -> Asked:
+def drop(*filters: Fields) -> Asked:
     """DeleteAcls."""
     return ApiKey.DELETE_ACLS, 3, {"filters": list(filters)}
 

@@ -10,13 +10,16 @@ from typing import Any, Final
 
 import pytest
 
+from conformance.field_frames import read_response_frame, request_frame
 from conformance.real_kafka.kafka import TOOLS_VERSION, Broker
+from coordinator_sim.messages.schema import ZERO_UUID
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.profiles import profile_named
-from coordinator_sim.wire.frames import RequestHeader, read_response_frame, request_frame
-from coordinator_sim.wire.schema import ZERO_UUID
+from coordinator_sim.wire.frames import (
+    RequestHeader,
+)
 from tests.real_kafka.admin_requests import CLUSTER, CONFIGS, DENIED, RULES, TOPICS, Asked
 from tests.real_kafka.settling import told_in_the_end
 from tests.unit.mini_broker.data_client import DataClient

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.field_frames import Fields
 from conformance.real_kafka.kafka import (
     BROKER_VERSION,
     OLD_BROKER_VERSION,
@@ -31,7 +32,6 @@ from coordinator_sim.storage.log_directory import DirectorySettings, LogDirector
 from coordinator_sim.storage.partition_log import PartitionLog
 from coordinator_sim.wire.record_batches import batch_of, encode_record_batch
 from coordinator_sim.wire.record_bytes import Record
-from coordinator_sim.wire.schema import Data
 from tests.unit.mini_broker.data_client import DataClient
 
 pytestmark = pytest.mark.real_kafka
@@ -106,7 +106,7 @@ class Ours:
         )
         self.cluster.begin(self.now)
 
-    def call(self, api: ApiKey, version: int, request: Data) -> Data:
+    def call(self, api: ApiKey, version: int, request: Fields) -> Fields:
         """What its broker answers."""
         return DataClient(self.cluster).call(api, version, request, at_ms=self.now.group_ms)
 

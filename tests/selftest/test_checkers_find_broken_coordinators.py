@@ -14,17 +14,17 @@ from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.runtime import Parked, Runtime
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    HeartbeatResponse,
-    JoinGroupMember,
+from coordinator_sim.messages.heartbeat import HeartbeatResponse
+from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
     JoinGroupResponse,
-    RequestContext,
-    SyncGroupResponse,
+    JoinGroupResponseMember,
 )
+from coordinator_sim.messages.requests import GroupRequest, Response
+from coordinator_sim.messages.sync_group import SyncGroupResponse
+from coordinator_sim.protocol.context import RequestContext
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.records import GroupMetadataValue, LogBatch, OffsetCommitKey
-from coordinator_sim.protocol.requests import GroupRequest, Response
 from coordinator_sim.scenario import with_settings
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.trace.recorder import MemoryRecorder
@@ -96,7 +96,7 @@ def everyone_receives_the_members(patch: pytest.MonkeyPatch) -> None:
     """Followers are told of a member too."""
 
     def change(response: JoinGroupResponse) -> JoinGroupResponse:
-        member = JoinGroupMember(response.member_id, None, b"")
+        member = JoinGroupResponseMember(response.member_id, None, b"")
         return msgspec.structs.replace(response, members=response.members or (member,))
 
     changed_answers(patch, change)

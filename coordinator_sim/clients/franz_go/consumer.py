@@ -24,21 +24,22 @@ from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.franz_go.session import FranzGoSession
 from coordinator_sim.clients.network import RequestKind
 from coordinator_sim.errors import WireFormatError
-from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    UNKNOWN_MEMBER_ID,
-    JoinGroupProtocol,
+from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
+    JoinGroupRequestProtocol,
     JoinGroupResponse,
-    LeaveGroupRequest,
-    LeavingMember,
-    MetadataResponse,
-    SyncGroupAssignment,
+)
+from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from coordinator_sim.messages.requests import Response
+from coordinator_sim.messages.sync_group import (
     SyncGroupRequest,
+    SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
-from coordinator_sim.protocol.requests import Response
+from coordinator_sim.protocol.cluster_view import MetadataResponse
+from coordinator_sim.protocol.context import UNKNOWN_MEMBER_ID
+from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.wire.consumer_protocol import (
     decode_assignment,
     encode_assignment,
@@ -142,7 +143,7 @@ class FranzGoConsumer(FranzGoSession):
             group_instance_id=config.group_instance_id,
             protocol_type="consumer",
             protocols=tuple(
-                JoinGroupProtocol(assignor.name, self._subscription_blob(assignor))
+                JoinGroupRequestProtocol(assignor.name, self._subscription_blob(assignor))
                 for assignor in self._assignors
             ),
             reason=self._join_why,
@@ -225,14 +226,14 @@ class FranzGoConsumer(FranzGoSession):
         assignor: ConsumerAssignor,
         topics: tuple[str, ...],
         members: list[AssignorMember],
-    ) -> tuple[SyncGroupAssignment, ...] | None:
+    ) -> tuple[SyncGroupRequestAssignment, ...] | None:
         """Everyone's assignment, by member id, partitions ascending; None if there is none."""
         try:
             assigned = assignor.assign(self._topic_racks(topics), members)
         except AssignmentFailed:
             return None
         return tuple(
-            SyncGroupAssignment(
+            SyncGroupRequestAssignment(
                 member_id,
                 encode_assignment(
                     ConsumerAssignment(partitions=tuple(sorted(assigned[member_id]))), version=0
@@ -244,7 +245,7 @@ class FranzGoConsumer(FranzGoSession):
     # SyncGroup.
 
     def _sync(
-        self, joined: JoinGroupResponse, plan: tuple[SyncGroupAssignment, ...], now_ms: int
+        self, joined: JoinGroupResponse, plan: tuple[SyncGroupRequestAssignment, ...], now_ms: int
     ) -> None:
         request = SyncGroupRequest(
             group_id=self._group_id,
@@ -259,7 +260,7 @@ class FranzGoConsumer(FranzGoSession):
         self._ask(RequestKind.SYNC, request, lambda r, ms: self._on_sync(stale, r, ms), now_ms)
 
     def _on_sync(
-        self, plan: tuple[SyncGroupAssignment, ...], response: Response | None, now_ms: int
+        self, plan: tuple[SyncGroupRequestAssignment, ...], response: Response | None, now_ms: int
     ) -> None:
         """Adopt the assignment. A static leader that came back checks it against its own plan."""
         if not isinstance(response, SyncGroupResponse):
@@ -342,7 +343,7 @@ class FranzGoConsumer(FranzGoSession):
         if not self._member_id or (is_static and not self._rejoin_is_owed):
             self._finish_close()
             return
-        leaver = LeavingMember(
+        leaver = MemberIdentity(
             member_id=self._member_id,
             group_instance_id=self._config.group_instance_id,
             reason=_LEAVING,

@@ -17,18 +17,20 @@ from coordinator_sim.clients.effects import CommitCompleted
 from coordinator_sim.clients.exceptions import COMMIT_FAILED, TIMEOUT, exception_name
 from coordinator_sim.clients.franz_go.requests import FranzGoRequests
 from coordinator_sim.clients.network import RequestKind
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    OffsetCommitPartition,
+from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
     OffsetCommitResponse,
-    OffsetCommitTopic,
-    OffsetFetchGroup,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-    OffsetFetchTopic,
 )
-from coordinator_sim.protocol.requests import Response
+from coordinator_sim.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+)
+from coordinator_sim.messages.requests import Response
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import TopicPartition
 
 _UNSTABLE_RETRY_MS: Final = 1_000
@@ -140,16 +142,19 @@ class FranzGoOffsets(FranzGoRequests):
         self, offsets: Mapping[TopicPartition, int], done: CommitDone, now_ms: int
     ) -> None:
         self._commits_in_flight += 1
-        topics: dict[str, list[OffsetCommitPartition]] = {}
+        topics: dict[str, list[OffsetCommitRequestPartition]] = {}
         for (topic, partition), offset in offsets.items():
-            entry = OffsetCommitPartition(partition, offset, metadata=self._member_id)
+            entry = OffsetCommitRequestPartition(
+                partition, offset, committed_metadata=self._member_id
+            )
             topics.setdefault(topic, []).append(entry)
         request = OffsetCommitRequest(
             group_id=self._group_id,
             topics=tuple(
-                OffsetCommitTopic(topic, tuple(entries)) for topic, entries in topics.items()
+                OffsetCommitRequestTopic(topic, partitions=tuple(entries))
+                for topic, entries in topics.items()
             ),
-            generation_id=self._generation_id,
+            generation_id_or_member_epoch=self._generation_id,
             member_id=self._member_id,
             group_instance_id=self._config.group_instance_id,
         )
@@ -170,7 +175,7 @@ class FranzGoOffsets(FranzGoRequests):
         failure: str | None = None
         for topic in response.topics:
             for result in topic.partitions:
-                partition = TopicPartition(topic.name, result.partition)
+                partition = TopicPartition(topic.name, result.partition_index)
                 error = result.error_code
                 entry = self._uncommitted.get(partition)
                 if error is ErrorCode.NONE and entry is not None:
@@ -204,9 +209,12 @@ class FranzGoOffsets(FranzGoRequests):
         topics: dict[str, list[int]] = {}
         for topic, partition in partitions:
             topics.setdefault(topic, []).append(partition)
-        group = OffsetFetchGroup(
+        group = OffsetFetchRequestGroup(
             group_id=self._group_id,
-            topics=tuple(OffsetFetchTopic(t, tuple(sorted(ps))) for t, ps in topics.items()),
+            topics=tuple(
+                OffsetFetchRequestTopics(t, partition_indexes=tuple(sorted(ps)))
+                for t, ps in topics.items()
+            ),
             member_id=self._member_id,
             member_epoch=self._generation_id,
         )
@@ -234,14 +242,14 @@ class FranzGoOffsets(FranzGoRequests):
         unset: list[TopicPartition] = []
         for topic in response.groups[0].topics:
             for fetched in topic.partitions:
-                partition = TopicPartition(topic.name, fetched.partition)
+                partition = TopicPartition(topic.name, fetched.partition_index)
                 if partition not in partitions or partition not in self._assigned:
                     continue
-                if fetched.offset < 0:
+                if fetched.committed_offset < 0:
                     unset.append(partition)
                 else:
-                    self._assigned[partition] = fetched.offset
-                    self._uncommitted[partition] = Uncommitted(*(fetched.offset,) * 3)
+                    self._assigned[partition] = fetched.committed_offset
+                    self._uncommitted[partition] = Uncommitted(*(fetched.committed_offset,) * 3)
         self._reset_positions(unset)
 
 

@@ -19,19 +19,19 @@ from coordinator_sim.clients.background_requests import ConsumerSetup
 from coordinator_sim.clients.client_traits import FRANZ_GO
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.network import FOREVER, PendingRequest, RequestKind
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
+from coordinator_sim.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
-    HeartbeatResponse,
-    JoinGroupResponse,
-    LeaveGroupResponse,
-    MetadataResponse,
-    OffsetCommitResponse,
-    OffsetFetchResponse,
-    SyncGroupResponse,
 )
-from coordinator_sim.protocol.requests import Request, Response
+from coordinator_sim.messages.heartbeat import HeartbeatResponse
+from coordinator_sim.messages.join_group import JoinGroupResponse
+from coordinator_sim.messages.leave_group import LeaveGroupResponse
+from coordinator_sim.messages.offset_commit import OffsetCommitResponse
+from coordinator_sim.messages.offset_fetch import OffsetFetchResponse
+from coordinator_sim.messages.requests import Request, Response
+from coordinator_sim.messages.sync_group import SyncGroupResponse
+from coordinator_sim.protocol.cluster_view import MetadataResponse
+from coordinator_sim.protocol.errors import ErrorCode
 
 _MAX_TRIES: Final = 20
 """`RequestRetries`."""
@@ -161,7 +161,7 @@ class FranzGoRequests(BackgroundPort):
         if node_id is None:
             self._look_up_later(now_ms)
         else:
-            request = FindCoordinatorRequest(keys=(self._group_id,))
+            request = FindCoordinatorRequest(coordinator_keys=(self._group_id,))
             self._request(RequestKind.LOOKUP, node_id, request, now_ms)
 
     def _look_up_refused(self, now_ms: int) -> None:

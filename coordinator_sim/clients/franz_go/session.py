@@ -17,9 +17,9 @@ from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.franz_go.offsets import FranzGoOffsets
 from coordinator_sim.clients.network import FOREVER, RequestKind
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.requests import Response
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import HeartbeatRequest, HeartbeatResponse
-from coordinator_sim.protocol.requests import Response
 from coordinator_sim.protocol.resources import TopicPartition
 
 _FAST_CHECK_MS: Final = 500

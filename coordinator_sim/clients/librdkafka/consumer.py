@@ -13,23 +13,21 @@ from coordinator_sim.clients.librdkafka.joining import LibrdkafkaJoining
 from coordinator_sim.clients.librdkafka.states import CoordinatorState, JoinState
 from coordinator_sim.clients.network import FOREVER, PendingRequest, RequestKind
 from coordinator_sim.errors import InvariantViolation
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    NO_GENERATION_ID,
-    UNKNOWN_MEMBER_ID,
-    FindCoordinatorResponse,
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupResponse,
+from coordinator_sim.messages.find_coordinator import FindCoordinatorResponse
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import JoinGroupResponse
+from coordinator_sim.messages.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
-    LeavingMember,
-    MetadataResponse,
-    OffsetCommitResponse,
-    OffsetFetchResponse,
-    SyncGroupResponse,
+    MemberIdentity,
 )
-from coordinator_sim.protocol.requests import Response
+from coordinator_sim.messages.offset_commit import OffsetCommitResponse
+from coordinator_sim.messages.offset_fetch import OffsetFetchResponse
+from coordinator_sim.messages.requests import Response
+from coordinator_sim.messages.sync_group import SyncGroupResponse
+from coordinator_sim.protocol.cluster_view import MetadataResponse
+from coordinator_sim.protocol.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
+from coordinator_sim.protocol.errors import ErrorCode
 
 
 class LibrdkafkaConsumer(LibrdkafkaJoining):
@@ -151,7 +149,7 @@ class LibrdkafkaConsumer(LibrdkafkaJoining):
             return
         self._waits_for_leave = True
         request = LeaveGroupRequest(
-            group_id=self._group_id, members=(LeavingMember(member_id=member_id),)
+            group_id=self._group_id, members=(MemberIdentity(member_id=member_id),)
         )
         timeout_ms = self._traits.leave_timeout_ms
         self._request(RequestKind.LEAVE, self._coordinator_node_id, request, now_ms, timeout_ms)

@@ -17,12 +17,12 @@ from coordinator_sim.clients.librdkafka.assignment import LibrdkafkaAssignment
 from coordinator_sim.clients.librdkafka.states import CoordinatorState, Interval, JoinState
 from coordinator_sim.clients.network import FOREVER, PendingRequest, RequestKind
 from coordinator_sim.clients.port_core import AppCall
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    UNKNOWN_MEMBER_ID,
+from coordinator_sim.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from coordinator_sim.protocol.context import UNKNOWN_MEMBER_ID
+from coordinator_sim.protocol.errors import ErrorCode
 
 _TICK_MS: Final = 1_000
 _POLL_CHECK_MS: Final = 500
@@ -217,7 +217,7 @@ class LibrdkafkaCoordinator(LibrdkafkaAssignment):
         if node_id is None:
             self._query_interval.reset()
             return
-        request = FindCoordinatorRequest(keys=(self._group_id,))
+        request = FindCoordinatorRequest(coordinator_keys=(self._group_id,))
         self._request(RequestKind.LOOKUP, node_id, request, now_ms)
         if self._coordinator_state is CoordinatorState.QUERY_COORD:
             self._coordinator_state = CoordinatorState.WAIT_COORD

@@ -17,20 +17,20 @@ from coordinator_sim.clients.librdkafka.coordinator import COORDINATOR_GONE, Lib
 from coordinator_sim.clients.librdkafka.states import JoinState
 from coordinator_sim.clients.network import PendingRequest, RequestKind
 from coordinator_sim.errors import WireFormatError
-from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    NO_GENERATION_ID,
-    UNKNOWN_MEMBER_ID,
-    JoinGroupProtocol,
+from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
+    JoinGroupRequestProtocol,
     JoinGroupResponse,
-    MetadataRequest,
-    MetadataResponse,
-    SyncGroupAssignment,
+)
+from coordinator_sim.messages.sync_group import (
     SyncGroupRequest,
+    SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
+from coordinator_sim.protocol.cluster_view import MetadataRequest, MetadataResponse
+from coordinator_sim.protocol.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
+from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.consumer_protocol import (
     decode_assignment,
@@ -84,7 +84,7 @@ class LibrdkafkaJoining(LibrdkafkaCoordinator):
             group_instance_id=config.group_instance_id,
             protocol_type="consumer",
             protocols=tuple(
-                JoinGroupProtocol(assignor.name, self._subscription_blob(assignor.name))
+                JoinGroupRequestProtocol(assignor.name, self._subscription_blob(assignor.name))
                 for assignor in self._assignors
             ),
         )
@@ -183,7 +183,7 @@ class LibrdkafkaJoining(LibrdkafkaCoordinator):
             self._rejoin(now_ms)
             return
         blobs = tuple(
-            SyncGroupAssignment(
+            SyncGroupRequestAssignment(
                 member.member_id, _assignment_blob(member, plan.get(member.member_id, ()))
             )
             for member in self._leader_members
@@ -192,7 +192,7 @@ class LibrdkafkaJoining(LibrdkafkaCoordinator):
 
     # SyncGroup.
 
-    def _send_sync_group(self, blobs: tuple[SyncGroupAssignment, ...], now_ms: int) -> None:
+    def _send_sync_group(self, blobs: tuple[SyncGroupRequestAssignment, ...], now_ms: int) -> None:
         self._join_state = JoinState.WAIT_SYNC
         request = SyncGroupRequest(
             group_id=self._group_id,

@@ -16,20 +16,21 @@ from coordinator_sim.clients.effects import CommitCompleted
 from coordinator_sim.clients.exceptions import COMMIT_FAILED, exception_name
 from coordinator_sim.clients.librdkafka.states import CoordinatorState, JoinState
 from coordinator_sim.clients.network import PendingRequest, RequestKind
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    NO_GENERATION_ID,
-    UNKNOWN_MEMBER_ID,
-    FetchedOffset,
-    OffsetCommitPartition,
+from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
     OffsetCommitResponse,
-    OffsetCommitTopic,
-    OffsetFetchGroup,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-    OffsetFetchTopic,
 )
+from coordinator_sim.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponsePartitions,
+)
+from coordinator_sim.protocol.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import TopicPartition
 
 _COMMIT_FAILURES: Final = (
@@ -87,10 +88,10 @@ class LibrdkafkaOffsets(BackgroundPort):
 
     def _send_offset_fetch(self, now_ms: int) -> None:
         topics = tuple(
-            OffsetFetchTopic(topic, tuple(numbers))
+            OffsetFetchRequestTopics(topic, partition_indexes=tuple(numbers))
             for topic, numbers in _by_topic(self._queried).items()
         )
-        group = OffsetFetchGroup(group_id=self._group_id, topics=topics)
+        group = OffsetFetchRequestGroup(group_id=self._group_id, topics=topics)
         self._request(
             RequestKind.OFFSET_FETCH,
             self._coordinator_node_id,
@@ -109,21 +110,24 @@ class LibrdkafkaOffsets(BackgroundPort):
             for topic in group.topics:
                 for fetched in topic.partitions:
                     self._adopt_offset(
-                        TopicPartition(topic.name, fetched.partition), fetched, unset
+                        TopicPartition(topic.name, fetched.partition_index), fetched, unset
                     )
         self._reset_positions(unset)
         self._serve_assignment(now_ms)
 
     def _adopt_offset(
-        self, partition: TopicPartition, fetched: FetchedOffset, unset: list[TopicPartition]
+        self,
+        partition: TopicPartition,
+        fetched: OffsetFetchResponsePartitions,
+        unset: list[TopicPartition],
     ) -> None:
         if partition not in self._queried:
             return
         self._queried = tuple(tp for tp in self._queried if tp != partition)
         if fetched.error_code is ErrorCode.UNSTABLE_OFFSET_COMMIT:
             self._pending = (*self._pending, partition)
-        elif fetched.error_code is ErrorCode.NONE and fetched.offset >= 0:
-            self._assigned[partition] = fetched.offset
+        elif fetched.error_code is ErrorCode.NONE and fetched.committed_offset >= 0:
+            self._assigned[partition] = fetched.committed_offset
         elif fetched.error_code is ErrorCode.NONE:
             unset.append(partition)
 
@@ -183,10 +187,10 @@ class LibrdkafkaOffsets(BackgroundPort):
     def _send_commit(self, commit: Commit, now_ms: int) -> None:
         offsets = commit.offsets
         topics = tuple(
-            OffsetCommitTopic(
+            OffsetCommitRequestTopic(
                 topic,
-                tuple(
-                    OffsetCommitPartition(number, offsets[TopicPartition(topic, number)])
+                partitions=tuple(
+                    OffsetCommitRequestPartition(number, offsets[TopicPartition(topic, number)])
                     for number in numbers
                 ),
             )
@@ -195,7 +199,7 @@ class LibrdkafkaOffsets(BackgroundPort):
         request = OffsetCommitRequest(
             group_id=self._group_id,
             topics=topics,
-            generation_id=self._generation_id,
+            generation_id_or_member_epoch=self._generation_id,
             member_id=self._member_id,
             group_instance_id=self._config.group_instance_id,
         )

@@ -1,15 +1,11 @@
 """Requests, responses and log records in the JSON form of Kafka's own converters.
 
 Field names and the versions they exist in are those of Kafka's message schemas; bytes are base64.
-
-Source: kafka trunk, clients/src/main/resources/common/message/*.json and the constructors of
-JoinGroupResponse, LeaveGroupResponse and OffsetFetchResponse.
 """
 
-from coordinator_sim.harness.kafka_json.converter import Json
-from coordinator_sim.harness.kafka_json.frames import frame_to_json, json_to_frame
 from coordinator_sim.harness.kafka_json.messages import (
-    api_named,
+    frame_to_json,
+    json_to_frame,
     read_request,
     read_response,
     write_request,
@@ -21,10 +17,10 @@ from coordinator_sim.harness.kafka_json.records import (
     write_record,
     write_records,
 )
+from coordinator_sim.wire.json_form import Json
 
 __all__ = [
     "Json",
-    "api_named",
     "frame_to_json",
     "json_to_frame",
     "read_record",

@@ -1,67 +1,22 @@
-"""Requests and responses in JSON, in every version of every group API.
+"""Requests and responses in JSON, in every version of every group API; and such JSON in frames.
 
-What a version cannot say is adapted as the broker does it before sending; the shapes are in
-`wire.forms`, the fields in `wire.schemas`.
+What a version says differently beside its fields is in `wire.answers`, the fields are in
+`messages`. Frames make any program that reads JSON a client of a real broker.
+
+Source: `encode` and `decode` of the reference (`conformance/oracle`).
 """
 
-from typing import Final
-
-from coordinator_sim.harness.kafka_json.converter import Json, read_fields, write_fields
-from coordinator_sim.protocol.admin_messages import (
-    DeleteGroupsResponse,
-    DescribeGroupsResponse,
-    ListGroupsResponse,
-    OffsetDeleteResponse,
-)
+from coordinator_sim.errors import UnsupportedVersion, WireFormatError
+from coordinator_sim.messages.catalogue import layout_of, name_of, structs_module
+from coordinator_sim.messages.requests import GROUP_APIS, Request, Response, group_api_named
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.messages import (
-    FindCoordinatorResponse,
-    HeartbeatResponse,
-    JoinGroupResponse,
-    LeaveGroupResponse,
-    OffsetCommitResponse,
-    OffsetFetchResponse,
-    SyncGroupResponse,
-)
-from coordinator_sim.protocol.requests import Request, Response
-from coordinator_sim.protocol.transaction_messages import (
-    AddOffsetsToTxnResponse,
-    TxnOffsetCommitResponse,
-    WriteTxnMarkersResponse,
-)
-from coordinator_sim.wire.forms import (
-    request_fields,
-    request_from,
-    response_fields,
-    response_from,
-)
-from coordinator_sim.wire.schemas import layout_of, schema_named
-
-_API_OF: Final[dict[type, ApiKey]] = {
-    FindCoordinatorResponse: ApiKey.FIND_COORDINATOR,
-    JoinGroupResponse: ApiKey.JOIN_GROUP,
-    SyncGroupResponse: ApiKey.SYNC_GROUP,
-    HeartbeatResponse: ApiKey.HEARTBEAT,
-    LeaveGroupResponse: ApiKey.LEAVE_GROUP,
-    OffsetCommitResponse: ApiKey.OFFSET_COMMIT,
-    OffsetFetchResponse: ApiKey.OFFSET_FETCH,
-    OffsetDeleteResponse: ApiKey.OFFSET_DELETE,
-    DescribeGroupsResponse: ApiKey.DESCRIBE_GROUPS,
-    ListGroupsResponse: ApiKey.LIST_GROUPS,
-    DeleteGroupsResponse: ApiKey.DELETE_GROUPS,
-    AddOffsetsToTxnResponse: ApiKey.ADD_OFFSETS_TO_TXN,
-    TxnOffsetCommitResponse: ApiKey.TXN_OFFSET_COMMIT,
-    WriteTxnMarkersResponse: ApiKey.WRITE_TXN_MARKERS,
-}
+from coordinator_sim.wire.answers import fitted, understood
+from coordinator_sim.wire.compiler import request_writer, response_reader
+from coordinator_sim.wire.json_form import Json, JsonReader, to_json
 
 
-def api_named(name: str) -> ApiKey:
-    """The API of Kafka's name, as `JoinGroup`.
-
-    Raises:
-        UnsupportedVersion: not one of the group APIs.
-    """
-    return schema_named(name).api_key
+def _reader(api: ApiKey) -> JsonReader:
+    return JsonReader(structs_module(name_of(api)))
 
 
 def read_request(api: str, version: int, data: Json) -> Request:
@@ -73,9 +28,10 @@ def read_request(api: str, version: int, data: Json) -> Request:
         DataError: a field is missing or of another type.
         UnsupportedVersion: no such API or version, or one that cannot say a field.
     """
-    key = api_named(api)
+    key = group_api_named(api)
     layout = layout_of(key, version, response=False)
-    return request_from(key, version, read_fields(layout, data, defaulted=True))
+    request: Request = _reader(key).read(layout, data, defaulted=True)
+    return request
 
 
 def write_request(request: Request, version: int) -> Json:
@@ -84,8 +40,10 @@ def write_request(request: Request, version: int) -> Json:
     Raises:
         UnsupportedVersion: no such version, or one that cannot say what the request holds.
     """
-    layout = layout_of(request.api_key, version, response=False)
-    return write_fields(layout, request_fields(request, version))
+    api = request.api_key
+    if api not in GROUP_APIS:
+        raise UnsupportedVersion(f"{api.name} is not one of the group APIs")
+    return to_json(layout_of(api, version, response=False), request)
 
 
 def read_response(api: str, version: int, data: Json, request: Request | None = None) -> Response:
@@ -97,9 +55,10 @@ def read_response(api: str, version: int, data: Json, request: Request | None = 
         DataError: a field is missing or of another type, or an unknown error code.
         UnsupportedVersion: no such API or version, or one that cannot say a field.
     """
-    key = api_named(api)
-    layout = layout_of(key, version, response=True)
-    return response_from(key, version, read_fields(layout, data), request)
+    key = group_api_named(api)
+    read = _reader(key).read(layout_of(key, version, response=True), data)
+    response: Response = understood(read, version, request)
+    return response
 
 
 def write_response(request: Request, version: int, response: Response) -> Json:
@@ -109,8 +68,39 @@ def write_response(request: Request, version: int, response: Response) -> Json:
         TypeError: the response is not one of the group APIs.
         UnsupportedVersion: the version cannot say what the response holds.
     """
-    api = _API_OF.get(type(response))
+    api = getattr(response, "api_key", None)
     if api is None:
         raise TypeError(f"no JSON form of {type(response).__name__}")
-    layout = layout_of(api, version, response=True)
-    return write_fields(layout, response_fields(api, version, response, request))
+    return to_json(layout_of(api, version, response=True), fitted(response, version, request))
+
+
+def json_to_frame(
+    api: str, version: int, data: Json, *, client_id: str = "client", correlation_id: int = 0
+) -> bytes:
+    """The frame of a request, from its JSON; the top level is filled with defaults.
+
+    Raises:
+        DataError: a field is missing or of another type.
+        UnsupportedVersion: no such API or version, or one that cannot say a field.
+    """
+    request = read_request(api, version, data)
+    return request_writer(request.api_key, version)(correlation_id, client_id, request)
+
+
+def frame_to_json(api: str, version: int, frame: bytes, *, correlation_id: int = 0) -> Json:
+    """The JSON of a response, from its frame.
+
+    Raises:
+        UnsupportedVersion: no such API or version.
+        WireFormatError: the bytes do not parse, or answer another request.
+    """
+    key = group_api_named(api)
+    answered, response = response_reader(key, version)(frame)
+    if answered != correlation_id:
+        raise WireFormatError(
+            f"the frame answers correlation id {answered}, not {correlation_id}", 0
+        )
+    if key is ApiKey.JOIN_GROUP:
+        # Kafka's class says no protocol in the way of its version, whatever the frame said.
+        response = fitted(response, version)
+    return to_json(layout_of(key, version, response=True), response)

@@ -7,15 +7,13 @@ types are carried as they are: their `data` is `{"bytes"}`.
 """
 
 from collections.abc import Iterable
+from typing import Final
 
-from coordinator_sim.errors import DataError
-from coordinator_sim.harness.kafka_json.converter import (
-    Json,
-    base64_bytes,
-    base64_text,
-    read_fields,
-    write_fields,
-)
+from msgspec import Struct
+
+from coordinator_sim.errors import DataError, UnsupportedVersion
+from coordinator_sim.messages import group_metadata_record, offset_commit_record
+from coordinator_sim.messages.schema import ZERO_UUID, Layout, layout_of_message, message_of
 from coordinator_sim.protocol.records import (
     GroupMetadataKey,
     GroupMetadataMember,
@@ -29,15 +27,40 @@ from coordinator_sim.protocol.records import (
     OpaqueKey,
     OpaqueValue,
 )
-from coordinator_sim.wire.forms.form import id_or_none
-from coordinator_sim.wire.offsets_records import decode_record
-from coordinator_sim.wire.schema import ZERO_UUID, Data
-from coordinator_sim.wire.schemas.records import (
-    GROUP_METADATA_KEY,
-    OFFSET_COMMIT_KEY,
-    key_layout,
-    value_layout,
+from coordinator_sim.wire.json_form import (
+    Json,
+    JsonReader,
+    base64_bytes,
+    base64_text,
+    to_json,
 )
+from coordinator_sim.wire.offsets_records import GROUP_KEY, OFFSET_KEY, decode_record
+
+_OFFSETS: Final = JsonReader(offset_commit_record.__name__)
+_GROUPS: Final = JsonReader(group_metadata_record.__name__)
+
+NO_TIMEOUT: Final = -1
+"""The rebalance timeout of version 0, which has none."""
+
+
+def _key_layout(key_type: int) -> Layout:
+    """The fields of a record's key; its type is also its version.
+
+    Raises:
+        UnsupportedVersion: not an offset or a classic group.
+    """
+    if not 0 <= key_type <= GROUP_KEY:
+        raise UnsupportedVersion(
+            f"records of key type {key_type} are not known: use 0 or 1 for an offset, 2 for a group"
+        )
+    name = "GroupMetadataRecord" if key_type == GROUP_KEY else "OffsetCommitRecord"
+    return layout_of_message(message_of(name, "key"), 0)
+
+
+def _value_layout(key_type: int, version: int) -> Layout:
+    name = "GroupMetadataRecord" if key_type == GROUP_KEY else "OffsetCommitRecord"
+    return layout_of_message(message_of(name, "value"), version)
+
 
 # -- writing -------------------------------------------------------------------------------
 
@@ -46,49 +69,50 @@ def _write_key(key: LogKey) -> Json:
     if isinstance(key, OpaqueKey):
         return {"type": key.version, "data": {"bytes": base64_text(key.body)}}
     if isinstance(key, GroupMetadataKey):
-        return {"type": GROUP_METADATA_KEY, "data": {"group": key.group_id}}
+        return {"type": GROUP_KEY, "data": {"group": key.group_id}}
     data = {"group": key.group_id, "topic": key.topic, "partition": key.partition}
-    return {"type": OFFSET_COMMIT_KEY, "data": data}
+    return {"type": OFFSET_KEY, "data": data}
 
 
-def _value_fields(value: OffsetCommitValue | GroupMetadataValue) -> Data:
+def _value_message(value: OffsetCommitValue | GroupMetadataValue) -> Struct:
+    """A value as Kafka's schema has it."""
     if isinstance(value, OffsetCommitValue):
-        return {
-            "offset": value.offset,
-            "leaderEpoch": value.leader_epoch,
-            "metadata": value.metadata,
-            "commitTimestamp": value.commit_timestamp_ms,
-            "expireTimestamp": value.expire_timestamp_ms,
-            "topicId": ZERO_UUID if value.topic_id is None else value.topic_id,
-        }
-    return {
-        "protocolType": value.protocol_type,
-        "generation": value.generation_id,
-        "protocol": value.protocol_name,
-        "leader": value.leader,
-        "currentStateTimestamp": value.current_state_timestamp_ms,
-        "members": [
-            {
-                "memberId": member.member_id,
-                "groupInstanceId": member.group_instance_id,
-                "clientId": member.client_id,
-                "clientHost": member.client_host,
-                "rebalanceTimeout": member.rebalance_timeout_ms,
-                "sessionTimeout": member.session_timeout_ms,
-                "subscription": member.subscription,
-                "assignment": member.assignment,
-            }
+        return offset_commit_record.OffsetCommitValue(
+            offset=value.offset,
+            leader_epoch=value.leader_epoch,
+            metadata=value.metadata,
+            commit_timestamp=value.commit_timestamp_ms,
+            expire_timestamp=value.expire_timestamp_ms,
+            topic_id=ZERO_UUID if value.topic_id is None else value.topic_id,
+        )
+    return group_metadata_record.GroupMetadataValue(
+        protocol_type=value.protocol_type,
+        generation=value.generation_id,
+        protocol=value.protocol_name,
+        leader=value.leader,
+        current_state_timestamp=value.current_state_timestamp_ms,
+        members=tuple(
+            group_metadata_record.MemberMetadata(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout=member.rebalance_timeout_ms,
+                session_timeout=member.session_timeout_ms,
+                subscription=member.subscription,
+                assignment=member.assignment,
+            )
             for member in value.members
-        ],
-    }
+        ),
+    )
 
 
 def _write_value(value: LogValue, version: int) -> Json:
     if isinstance(value, OpaqueValue):
         return {"bytes": base64_text(value.data)}
     group = isinstance(value, GroupMetadataValue)
-    layout = value_layout(GROUP_METADATA_KEY if group else OFFSET_COMMIT_KEY, version)
-    return write_fields(layout, _value_fields(value))
+    layout = _value_layout(GROUP_KEY if group else OFFSET_KEY, version)
+    return to_json(layout, _value_message(value))
 
 
 def write_record(record: LogRecord) -> Json:
@@ -135,44 +159,47 @@ def _read_key(node: Json) -> tuple[int, LogKey]:
     key_type = node.get("type")
     if not isinstance(key_type, int):
         raise DataError(f"a record's key needs a numeric type, not {key_type!r}")
-    if key_type > GROUP_METADATA_KEY:
+    if key_type > GROUP_KEY:
         return key_type, OpaqueKey(key_type, _read_opaque(node))
-    data = read_fields(key_layout(key_type), node.get("data"))
-    if key_type == GROUP_METADATA_KEY:
-        return key_type, GroupMetadataKey(data["group"])
-    return key_type, OffsetCommitKey(data["group"], data["topic"], data["partition"])
+    layout = _key_layout(key_type)
+    if key_type == GROUP_KEY:
+        return key_type, GroupMetadataKey(_GROUPS.read(layout, node.get("data")).group)
+    key = _OFFSETS.read(layout, node.get("data"))
+    return key_type, OffsetCommitKey(key.group, key.topic, key.partition)
 
 
-def _read_offset_value(data: Data) -> OffsetCommitValue:
+def _read_offset_value(layout: Layout, node: object) -> OffsetCommitValue:
+    value = _OFFSETS.read(layout, node)
     return OffsetCommitValue(
-        offset=data["offset"],
-        leader_epoch=data.get("leaderEpoch", -1),
-        metadata=data["metadata"],
-        commit_timestamp_ms=data["commitTimestamp"],
-        expire_timestamp_ms=data.get("expireTimestamp", -1),
-        topic_id=id_or_none(data),
+        offset=value.offset,
+        leader_epoch=value.leader_epoch,
+        metadata=value.metadata,
+        commit_timestamp_ms=value.commit_timestamp,
+        expire_timestamp_ms=value.expire_timestamp,
+        topic_id=None if value.topic_id == ZERO_UUID else value.topic_id,
     )
 
 
-def _read_group_value(data: Data) -> GroupMetadataValue:
+def _read_group_value(layout: Layout, node: object) -> GroupMetadataValue:
+    value = _GROUPS.read(layout, node)
     return GroupMetadataValue(
-        protocol_type=data["protocolType"],
-        generation_id=data["generation"],
-        protocol_name=data["protocol"],
-        leader=data["leader"],
-        current_state_timestamp_ms=data.get("currentStateTimestamp", -1),
+        protocol_type=value.protocol_type,
+        generation_id=value.generation,
+        protocol_name=value.protocol,
+        leader=value.leader,
+        current_state_timestamp_ms=value.current_state_timestamp,
         members=tuple(
             GroupMetadataMember(
-                member_id=member["memberId"],
-                group_instance_id=member.get("groupInstanceId"),
-                client_id=member["clientId"],
-                client_host=member["clientHost"],
-                rebalance_timeout_ms=member.get("rebalanceTimeout", -1),
-                session_timeout_ms=member["sessionTimeout"],
-                subscription=member["subscription"],
-                assignment=member["assignment"],
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout_ms=member.rebalance_timeout if layout.version else NO_TIMEOUT,
+                session_timeout_ms=member.session_timeout,
+                subscription=member.subscription,
+                assignment=member.assignment,
             )
-            for member in data["members"]
+            for member in value.members
         ),
     )
 
@@ -203,9 +230,8 @@ def read_record(node: Json) -> LogRecord:
         raise DataError(f"a record's value needs a numeric version, not {version!r}")
     if isinstance(key, OpaqueKey):
         return LogRecord(key, OpaqueValue(_read_opaque(value_node)), version)
-    data = read_fields(value_layout(key_type, version), value_node.get("data"))
-    group = key_type == GROUP_METADATA_KEY
-    value: LogValue = _read_group_value(data) if group else _read_offset_value(data)
+    read = _read_group_value if key_type == GROUP_KEY else _read_offset_value
+    value: LogValue = read(_value_layout(key_type, version), value_node.get("data"))
     return LogRecord(key, value, version)
 
 

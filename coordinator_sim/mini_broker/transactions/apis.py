@@ -8,12 +8,39 @@ handleListTransactionsRequest.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
+
+from msgspec.structs import replace
 
 from coordinator_sim.broker.authorizer import CLUSTER_NAME, Operation, ResourceType
 from coordinator_sim.broker.passage import Access
+from coordinator_sim.messages.add_offsets_to_txn import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+)
+from coordinator_sim.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
+from coordinator_sim.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TransactionState,
+)
+from coordinator_sim.messages.end_txn import EndTxnRequest, EndTxnResponse
+from coordinator_sim.messages.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from coordinator_sim.messages.list_transactions import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
 from coordinator_sim.mini_broker.contract import Call, Handlers, Instants
-from coordinator_sim.mini_broker.error_answers import error_answer
 from coordinator_sim.mini_broker.image import ClusterImage
 from coordinator_sim.mini_broker.topics import INTERNAL_TOPICS
 from coordinator_sim.mini_broker.transactions.coordinator import (
@@ -33,12 +60,12 @@ from coordinator_sim.mini_broker.transactions.metadata import (
     TV_0,
     TV_2,
 )
+from coordinator_sim.mini_broker.transactions.states import TransactionStates
 from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import RequestContext
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
 from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.wire.schema import Data
 
 _FENCED_SINCE: Final = {
     ApiKey.INIT_PRODUCER_ID: 4,
@@ -98,33 +125,32 @@ class TransactionApis:
 
     # -- producers ----------------------------------------------------------------------------
 
-    def _init_producer_id(self, call: Call) -> Data:
+    def _init_producer_id(self, call: Call[InitProducerIdRequest]) -> InitProducerIdResponse:
         request = call.request
         refusal = self._init_refusal(call)
         if refusal is not ErrorCode.NONE:
-            return _identity_answer(call, (refusal, ProducerIdentity()))
-        producer_id = request.get("producerId", NO_PRODUCER_ID)
-        epoch = request.get("producerEpoch", NO_PRODUCER_EPOCH)
-        is_known = producer_id != NO_PRODUCER_ID
-        if is_known != (epoch != NO_PRODUCER_EPOCH):
-            return _identity_answer(call, (ErrorCode.INVALID_REQUEST, ProducerIdentity()))
+            return _initialised(call, (refusal, ProducerIdentity()))
+        is_known = request.producer_id != NO_PRODUCER_ID
+        if is_known != (request.producer_epoch != NO_PRODUCER_EPOCH):
+            return _initialised(call, (ErrorCode.INVALID_REQUEST, ProducerIdentity()))
+        known = ProducerIdentity(request.producer_id, request.producer_epoch)
         asked = InitRequest(
-            transactional_id=request["transactionalId"],
-            timeout_ms=request["transactionTimeoutMs"],
-            expected=ProducerIdentity(producer_id, epoch) if is_known else None,
-            enable_two_phase_commit=request.get("enable2Pc", False),
-            keep_prepared=request.get("keepPreparedTxn", False),
+            transactional_id=request.transactional_id,
+            timeout_ms=request.transaction_timeout_ms,
+            expected=known if is_known else None,
+            enable_two_phase_commit=request.enable2_pc,
+            keep_prepared=request.keep_prepared_txn,
         )
         coordinator = self._coordinator(call.broker_id, call.now)
-        return _identity_answer(call, coordinator.init_producer_id(asked, call.now))
+        return _initialised(call, coordinator.init_producer_id(asked, call.now))
 
-    def _init_refusal(self, call: Call) -> ErrorCode:
-        transactional_id = call.request["transactionalId"]
+    def _init_refusal(self, call: Call[InitProducerIdRequest]) -> ErrorCode:
+        transactional_id = call.request.transactional_id
         if transactional_id is None:
             is_allowed = self._may_be_idempotent(call.context)
             return ErrorCode.NONE if is_allowed else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         wanted = [Operation.WRITE]
-        if call.request.get("enable2Pc", False):
+        if call.request.enable2_pc:
             wanted.append(Operation.TWO_PHASE_COMMIT)
         if all(self._may(call, each, transactional_id) for each in wanted):
             return ErrorCode.NONE
@@ -138,46 +164,47 @@ class TransactionApis:
             return True
         return access.allows_somewhere(context, Operation.WRITE, topic, self._image.topics)
 
-    def _may(self, call: Call, operation: Operation, transactional_id: str) -> bool:
+    def _may(self, call: Call[Any], operation: Operation, transactional_id: str) -> bool:
         kind = ResourceType.TRANSACTIONAL_ID
         return self._access.allows(call.context, operation, kind, transactional_id)
 
     # -- partitions ---------------------------------------------------------------------------
 
-    def _add_partitions(self, call: Call) -> Data:
-        request, version = call.request, call.context.api_version
-        if version < _BATCHED_SINCE:
-            transactional_id = request["v3AndBelowTransactionalId"]
-            transaction = {
-                "transactionalId": transactional_id,
-                "producerId": request["v3AndBelowProducerId"],
-                "producerEpoch": request["v3AndBelowProducerEpoch"],
-                "topics": request["v3AndBelowTopics"],
-            }
-            if not self._may(call, Operation.WRITE, transactional_id):
+    def _add_partitions(self, call: Call[AddPartitionsToTxnRequest]) -> AddPartitionsToTxnResponse:
+        request = call.request
+        if call.context.api_version < _BATCHED_SINCE:
+            transaction = AddPartitionsToTxnTransaction(
+                transactional_id=request.v3_and_below_transactional_id,
+                producer_id=request.v3_and_below_producer_id,
+                producer_epoch=request.v3_and_below_producer_epoch,
+                topics=request.v3_and_below_topics,
+            )
+            if not self._may(call, Operation.WRITE, transaction.transactional_id):
                 error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
                 outcomes: Outcomes = dict.fromkeys(_places(transaction), error)
             else:
                 outcomes = self._added(call, transaction)
-            return {"resultsByTopicV3AndBelow": _by_topic(outcomes)}
+            return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_by_topic(outcomes))
         operation, cluster = Operation.CLUSTER_ACTION, ResourceType.CLUSTER
         if not self._access.allows(call.context, operation, cluster, CLUSTER_NAME):
-            error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-            return error_answer(call.api, version, request, error)
+            return AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         # DEVIATION: of a transactional id that is named twice the last entry counts, as in Kafka,
         # but it is answered once. Kafka repeats the answer, which makes it a square of the request.
-        asked = {each["transactionalId"]: each for each in request["transactions"]}
-        return {
-            "resultsByTransaction": [
-                {
-                    "transactionalId": transactional_id,
-                    "topicResults": _by_topic(self._added(call, transaction)),
-                }
+        asked = {each.transactional_id: each for each in request.transactions}
+        return AddPartitionsToTxnResponse(
+            results_by_transaction=tuple(
+                AddPartitionsToTxnResult(
+                    transactional_id, _by_topic(self._added(call, transaction))
+                )
                 for transactional_id, transaction in asked.items()
-            ]
-        }
+            )
+        )
 
-    def _added(self, call: Call, transaction: Data) -> Outcomes:
+    def _added(
+        self,
+        call: Call[AddPartitionsToTxnRequest],
+        transaction: AddPartitionsToTxnTransaction,
+    ) -> Outcomes:
         places = _places(transaction)
         refused = {
             place: error
@@ -187,10 +214,10 @@ class TransactionApis:
         if refused:
             left = (place for place in places if place not in refused)
             return {**refused, **dict.fromkeys(left, ErrorCode.OPERATION_NOT_ATTEMPTED)}
-        transactional_id = transaction["transactionalId"]
-        producer = ProducerIdentity(transaction["producerId"], transaction["producerEpoch"])
+        transactional_id = transaction.transactional_id
+        producer = ProducerIdentity(transaction.producer_id, transaction.producer_epoch)
         coordinator = self._coordinator(call.broker_id, call.now)
-        if transaction.get("verifyOnly", False):
+        if transaction.verify_only:
             return coordinator.verify_partitions(transactional_id, producer, places)
         is_new = call.context.api_version >= _BATCHED_SINCE and self._bumps_epochs
         error = coordinator.add_partitions(
@@ -202,7 +229,9 @@ class TransactionApis:
         )
         return dict.fromkeys(places, _told(call, error))
 
-    def _place_error(self, call: Call, place: TopicPartition) -> ErrorCode:
+    def _place_error(
+        self, call: Call[AddPartitionsToTxnRequest], place: TopicPartition
+    ) -> ErrorCode:
         """What keeps a partition out; clients need a right to it, and none is for internal ones."""
         if call.context.api_version < _BATCHED_SINCE:
             is_internal = place.topic in INTERNAL_TOPICS
@@ -212,74 +241,86 @@ class TransactionApis:
         is_there = self._image.partition(place.topic, place.partition) is not None
         return ErrorCode.NONE if is_there else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
-    def _add_offsets(self, call: Call) -> Data:
+    def _add_offsets(self, call: Call[AddOffsetsToTxnRequest]) -> AddOffsetsToTxnResponse:
         request = call.request
-        transactional_id, group_id = request["transactionalId"], request["groupId"]
+        transactional_id, group_id = request.transactional_id, request.group_id
         if not self._may(call, Operation.WRITE, transactional_id):
-            return _error(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+            error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+            return AddOffsetsToTxnResponse(error_code=error)
         access = self._access
         if not access.allows(call.context, Operation.READ, ResourceType.GROUP, group_id):
-            return _error(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+            return AddOffsetsToTxnResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
         index = partition_for(group_id, self._offsets_partitions)
         error = self._coordinator(call.broker_id, call.now).add_partitions(
             transactional_id,
-            ProducerIdentity(request["producerId"], request["producerEpoch"]),
+            ProducerIdentity(request.producer_id, request.producer_epoch),
             [TopicPartition(OFFSETS_TOPIC, index)],
             call.now,
             client_version=TV_0,
         )
-        return _error(_told(call, error))
+        return AddOffsetsToTxnResponse(error_code=_told(call, error))
 
     # -- ends ---------------------------------------------------------------------------------
 
-    def _end(self, call: Call) -> Data:
+    def _end(self, call: Call[EndTxnRequest]) -> EndTxnResponse:
         request = call.request
-        if not self._may(call, Operation.WRITE, request["transactionalId"]):
-            return _error(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        if not self._may(call, Operation.WRITE, request.transactional_id):
+            return EndTxnResponse(error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         bumps = call.context.api_version >= _BUMPS_EPOCH_SINCE
         asked = EndRequest(
-            transactional_id=request["transactionalId"],
-            producer_id=request["producerId"],
-            producer_epoch=request["producerEpoch"],
-            committed=request["committed"],
+            transactional_id=request.transactional_id,
+            producer_id=request.producer_id,
+            producer_epoch=request.producer_epoch,
+            committed=request.committed,
             client_version=TV_2 if bumps else TV_0,
         )
-        ended = self._coordinator(call.broker_id, call.now).end(asked, call.now)
-        return _identity_answer(call, ended)
+        error, identity = self._coordinator(call.broker_id, call.now).end(asked, call.now)
+        return EndTxnResponse(
+            error_code=_told(call, error),
+            producer_id=identity.producer_id,
+            producer_epoch=identity.producer_epoch,
+        )
 
     # -- looking ------------------------------------------------------------------------------
 
-    def _describe(self, call: Call) -> Data:
+    def _describe(self, call: Call[DescribeTransactionsRequest]) -> DescribeTransactionsResponse:
         states = self._coordinator(call.broker_id, call.now).states
-        described = []
-        for transactional_id in call.request["transactionalIds"]:
-            if not self._may(call, Operation.DESCRIBE, transactional_id):
-                error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-                described.append({"transactionalId": transactional_id, "errorCode": int(error)})
-                continue
-            found = describe_transaction(states, transactional_id)
-            found["topics"] = [
-                topic
-                for topic in found.get("topics", ())
-                if self._access.allows(
-                    call.context, Operation.DESCRIBE, ResourceType.TOPIC, topic["topic"]
-                )
-            ]
-            described.append(found)
-        return {"transactionStates": described}
+        return DescribeTransactionsResponse(
+            transaction_states=tuple(
+                self._described(call, states, each) for each in call.request.transactional_ids
+            )
+        )
 
-    def _list(self, call: Call) -> Data:
+    def _described(
+        self,
+        call: Call[DescribeTransactionsRequest],
+        states: TransactionStates,
+        transactional_id: str,
+    ) -> TransactionState:
+        if not self._may(call, Operation.DESCRIBE, transactional_id):
+            error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+            return TransactionState(error, transactional_id)
+        found = describe_transaction(states, transactional_id)
+        operation, kind = Operation.DESCRIBE, ResourceType.TOPIC
+        topics = (
+            each
+            for each in found.topics
+            if self._access.allows(call.context, operation, kind, each.topic)
+        )
+        return replace(found, topics=tuple(topics))
+
+    def _list(self, call: Call[ListTransactionsRequest]) -> ListTransactionsResponse:
         states = self._coordinator(call.broker_id, call.now).states
         listed = list_transactions(states, call.request, call.now.group_ms)
-        listed["transactionStates"] = [
+        allowed = (
             each
-            for each in listed.get("transactionStates", ())
-            if self._may(call, Operation.DESCRIBE, each["transactionalId"])
-        ]
-        return listed
+            for each in listed.transaction_states
+            if self._may(call, Operation.DESCRIBE, each.transactional_id)
+        )
+        return replace(listed, transaction_states=tuple(allowed))
 
 
-def _told(call: Call, error: ErrorCode) -> ErrorCode:
+def _told(call: Call[Any], error: ErrorCode) -> ErrorCode:
     """An error as the request's version knows it."""
     is_new = call.context.api_version >= _FENCED_SINCE[call.api]
     if error is ErrorCode.PRODUCER_FENCED and not is_new:
@@ -287,30 +328,28 @@ def _told(call: Call, error: ErrorCode) -> ErrorCode:
     return error
 
 
-def _identity_answer(call: Call, outcome: Initialised) -> Data:
+def _initialised(call: Call[InitProducerIdRequest], outcome: Initialised) -> InitProducerIdResponse:
     error, identity = outcome
-    return {
-        "errorCode": int(_told(call, error)),
-        "producerId": identity.producer_id,
-        "producerEpoch": identity.producer_epoch,
-    }
+    return InitProducerIdResponse(
+        error_code=_told(call, error),
+        producer_id=identity.producer_id,
+        producer_epoch=identity.producer_epoch,
+    )
 
 
-def _error(error: ErrorCode) -> Data:
-    return {"errorCode": int(error)}
-
-
-def _places(transaction: Data) -> list[TopicPartition]:
+def _places(transaction: AddPartitionsToTxnTransaction) -> list[TopicPartition]:
     return [
-        TopicPartition(topic["name"], index)
-        for topic in transaction["topics"]
-        for index in topic["partitions"]
+        TopicPartition(topic.name, index)
+        for topic in transaction.topics
+        for index in topic.partitions
     ]
 
 
-def _by_topic(outcomes: Outcomes) -> list[Data]:
-    topics: dict[str, list[Data]] = {}
+def _by_topic(outcomes: Outcomes) -> tuple[AddPartitionsToTxnTopicResult, ...]:
+    topics: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
     for place, error in outcomes.items():
-        found = {"partitionIndex": place.partition, "partitionErrorCode": int(error)}
+        found = AddPartitionsToTxnPartitionResult(place.partition, error)
         topics.setdefault(place.topic, []).append(found)
-    return [{"name": name, "resultsByPartition": found} for name, found in topics.items()]
+    return tuple(
+        AddPartitionsToTxnTopicResult(name, tuple(found)) for name, found in topics.items()
+    )

@@ -8,6 +8,13 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from coordinator_sim.messages.describe_transactions import TopicData
+from coordinator_sim.messages.describe_transactions import TransactionState as DescribedTransaction
+from coordinator_sim.messages.list_transactions import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
+from coordinator_sim.messages.list_transactions import TransactionState as ListedTransaction
 from coordinator_sim.mini_broker.transactions.metadata import (
     STATE_NAMES,
     TransactionMetadata,
@@ -15,7 +22,6 @@ from coordinator_sim.mini_broker.transactions.metadata import (
 )
 from coordinator_sim.mini_broker.transactions.states import TransactionStates
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.schema import Data
 
 _PLAIN: Final = re.compile(r"\\.|\[\^?\]?[^\]]*\]|\(\?:")
 """Parts of a pattern in which signs do not mean what they mean elsewhere."""
@@ -23,69 +29,67 @@ _REPETITIONS: Final = frozenset("*+{")
 _MAX_REPETITIONS: Final = 2
 
 
-def describe_transaction(states: TransactionStates, transactional_id: str) -> Data:
+def describe_transaction(states: TransactionStates, transactional_id: str) -> DescribedTransaction:
     """One entry of DescribeTransactions; partitions whose marker is written are not in it."""
     if not transactional_id:
-        return _unknown(transactional_id, ErrorCode.INVALID_REQUEST)
+        return DescribedTransaction(ErrorCode.INVALID_REQUEST, transactional_id)
     owned = states.find(transactional_id)
     if isinstance(owned, ErrorCode):
-        return _unknown(transactional_id, owned)
+        return DescribedTransaction(owned, transactional_id)
     if owned is None or owned.metadata.state is TransactionState.DEAD:
-        return _unknown(transactional_id, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+        return DescribedTransaction(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, transactional_id)
     metadata = owned.metadata
     topics: dict[str, list[int]] = {}
     for place in metadata.partitions:
         topics.setdefault(place.topic, []).append(place.partition)
-    return {
-        "errorCode": int(ErrorCode.NONE),
-        "transactionalId": transactional_id,
-        "transactionState": metadata.state.kafka_name,
-        "transactionTimeoutMs": metadata.timeout_ms,
-        "transactionStartTimeMs": metadata.started_ms,
-        "producerId": metadata.producer_id,
-        "producerEpoch": metadata.producer_epoch,
-        "topics": [{"topic": name, "partitions": indexes} for name, indexes in topics.items()],
-    }
+    return DescribedTransaction(
+        error_code=ErrorCode.NONE,
+        transactional_id=transactional_id,
+        transaction_state=metadata.state.kafka_name,
+        transaction_timeout_ms=metadata.timeout_ms,
+        transaction_start_time_ms=metadata.started_ms,
+        producer_id=metadata.producer_id,
+        producer_epoch=metadata.producer_epoch,
+        topics=tuple(TopicData(name, tuple(indexes)) for name, indexes in topics.items()),
+    )
 
 
-def _unknown(transactional_id: str, error: ErrorCode) -> Data:
-    return {"transactionalId": transactional_id, "errorCode": int(error)}
-
-
-def list_transactions(states: TransactionStates, request: Data, now_ms: int) -> Data:
+def list_transactions(
+    states: TransactionStates, request: ListTransactionsRequest, now_ms: int
+) -> ListTransactionsResponse:
     """The answer of ListTransactions, whoever asks."""
     if states.is_loading:
-        return {"errorCode": int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)}
-    names = list(dict.fromkeys(request["stateFilters"]))
+        return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    names = dict.fromkeys(request.state_filters)
     try:
         matches = _filter(request, now_ms)
     except (re.error, RecursionError, OverflowError):
-        return {"errorCode": int(ErrorCode.INVALID_REGULAR_EXPRESSION)}
-    return {
-        "errorCode": int(ErrorCode.NONE),
-        "unknownStateFilters": [name for name in names if name not in STATE_NAMES],
-        "transactionStates": [
-            {
-                "transactionalId": owned.metadata.transactional_id,
-                "producerId": owned.metadata.producer_id,
-                "transactionState": owned.metadata.state.kafka_name,
-            }
+        return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
+    return ListTransactionsResponse(
+        error_code=ErrorCode.NONE,
+        unknown_state_filters=tuple(name for name in names if name not in STATE_NAMES),
+        transaction_states=tuple(
+            ListedTransaction(
+                owned.metadata.transactional_id,
+                owned.metadata.producer_id,
+                owned.metadata.state.kafka_name,
+            )
             for owned in states.all()
             if matches(owned.metadata)
-        ],
-    }
+        ),
+    )
 
 
-def _filter(request: Data, now_ms: int) -> Callable[[TransactionMetadata], bool]:
+def _filter(request: ListTransactionsRequest, now_ms: int) -> Callable[[TransactionMetadata], bool]:
     """Whether a transaction is asked for. A name of a state that is unknown matches none.
 
     Raises:
         re.error, RecursionError, OverflowError: the pattern is none; see `_compiled`.
     """
-    producer_ids = frozenset(request["producerIdFilters"])
-    wanted = frozenset(STATE_NAMES.get(name) for name in request["stateFilters"])
-    duration_ms: int = request.get("durationFilter", -1)
-    pattern = request.get("transactionalIdPattern")
+    producer_ids = frozenset(request.producer_id_filters)
+    wanted = frozenset(STATE_NAMES.get(name) for name in request.state_filters)
+    duration_ms = request.duration_filter
+    pattern = request.transactional_id_pattern
     compiled = _compiled(pattern) if pattern else None
 
     def matches(metadata: TransactionMetadata) -> bool:

@@ -11,25 +11,22 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
+from msgspec import Struct
+
 from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.image import NO_LEADER, ClusterImage
 from coordinator_sim.mini_broker.transactions.ports import LogEntry, Marker, MarkerDone
+from coordinator_sim.protocol.completion import CompleteTransaction, TransactionCompleted
+from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import RequestContext
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
 from coordinator_sim.protocol.records import EndTransactionMarker
-from coordinator_sim.protocol.requests import Response
 from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.protocol.transaction_messages import (
-    CompleteTransaction,
-    TransactionCompleted,
-)
 from coordinator_sim.storage.log_values import Appended
 from coordinator_sim.storage.partition_log import PartitionLog
 from coordinator_sim.wire.record_batches import batch_of, encode_record_batch
 from coordinator_sim.wire.record_bytes import Record
-from coordinator_sim.wire.schema import Data
 from coordinator_sim.wire.stored_batches import next_batch
 
 T = TypeVar("T")
@@ -181,20 +178,16 @@ class OffsetsMarker:
         """Whether the answer is missing."""
         return self._told is not None
 
-    def answered(self, _response: Data | None) -> None:
-        """The coordinator is gone without an answer: another will have to be asked."""
-        self._tell(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    def answered(self, response: Struct | None) -> None:
+        """The marker is written, or is not; without an answer another coordinator is asked."""
+        error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if isinstance(response, TransactionCompleted) and response.error_code not in _NOT_THERE:
+            error = response.error_code
+        self._tell(error)
 
     def closed(self) -> None:
-        """As without an answer."""
+        """Treat a closed connection as NOT_LEADER_OR_FOLLOWER."""
         self._tell(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-
-    def answered_by_group(self, response: Response) -> None:
-        """The marker is written, or is not."""
-        error = ErrorCode.UNKNOWN_SERVER_ERROR
-        if isinstance(response, TransactionCompleted):
-            error = response.error_code
-        self._tell(ErrorCode.NOT_LEADER_OR_FOLLOWER if error in _NOT_THERE else error)
 
     def _tell(self, error: ErrorCode) -> None:
         told, self._told = self._told, None

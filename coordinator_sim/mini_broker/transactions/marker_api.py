@@ -5,13 +5,20 @@ Source: kafka 4.3, KafkaApis.handleWriteTxnMarkersRequest; WriteTxnMarkersRespon
 
 from coordinator_sim.broker.authorizer import CLUSTER_NAME, Operation, ResourceType
 from coordinator_sim.broker.passage import Access
+from coordinator_sim.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
 from coordinator_sim.mini_broker.contract import Answers, Call, Handlers, Instants
 from coordinator_sim.mini_broker.image import ClusterImage
 from coordinator_sim.mini_broker.transactions.ports import Marker, MarkerWriting
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.wire.schema import Data
 
 
 class _Outcomes:
@@ -38,14 +45,14 @@ class _Outcomes:
         """Whether all are known."""
         return self._missing == 0
 
-    def response(self) -> Data:
+    def response(self) -> WriteTxnMarkersResponse:
         """The answer."""
-        return {
-            "markers": [
-                {"producerId": producer_id, "topics": _by_topic(outcomes)}
+        return WriteTxnMarkersResponse(
+            markers=tuple(
+                WritableTxnMarkerResult(producer_id, _by_topic(outcomes))
                 for producer_id, outcomes in self._found.items()
-            ]
-        }
+            )
+        )
 
 
 class MarkerApi:
@@ -72,19 +79,19 @@ class MarkerApi:
         """Of WriteTxnMarkers alone."""
         return {ApiKey.WRITE_TXN_MARKERS: self._handle}
 
-    def _handle(self, call: Call) -> Data | None:
+    def _handle(self, call: Call[WriteTxnMarkersRequest]) -> WriteTxnMarkersResponse | None:
         if not any(
             self._access.allows(call.context, operation, ResourceType.CLUSTER, CLUSTER_NAME)
             for operation in (Operation.ALTER, Operation.CLUSTER_ACTION)
         ):
             return _refused(call.request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         wanted = [
-            (marker, TopicPartition(topic["name"], index))
-            for marker in call.request["markers"]
-            for topic in marker["topics"]
-            for index in topic["partitionIndexes"]
+            (marker, TopicPartition(topic.name, index))
+            for marker in call.request.markers
+            for topic in marker.topics
+            for index in topic.partition_indexes
         ]
-        if any(min(marker["producerId"], marker["producerEpoch"]) < 0 for marker, _ in wanted):
+        if any(min(marker.producer_id, marker.producer_epoch) < 0 for marker, _ in wanted):
             # QUIRK: no marker can be made of it, and Kafka answers with whatever that raises.
             return _refused(call.request, ErrorCode.UNKNOWN_SERVER_ERROR)
         outcomes = _Outcomes(call.context.token, self._answers, len(wanted))
@@ -95,8 +102,14 @@ class MarkerApi:
         outcomes.is_answered_later = True
         return None
 
-    def _write(self, call: Call, marker: Data, place: TopicPartition, outcomes: _Outcomes) -> None:
-        producer_id = marker["producerId"]
+    def _write(
+        self,
+        call: Call[WriteTxnMarkersRequest],
+        marker: WritableTxnMarker,
+        place: TopicPartition,
+        outcomes: _Outcomes,
+    ) -> None:
+        producer_id = marker.producer_id
         state = self._image.partition(*place)
         if state is None or call.broker_id not in state.replicas:
             outcomes.found(producer_id, place, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -107,39 +120,41 @@ class MarkerApi:
 
         end = Marker(
             producer_id=producer_id,
-            producer_epoch=marker["producerEpoch"],
-            committed=marker["transactionResult"],
-            coordinator_epoch=marker["coordinatorEpoch"],
-            transaction_version=marker.get("transactionVersion", 0),
+            producer_epoch=marker.producer_epoch,
+            committed=marker.transaction_result,
+            coordinator_epoch=marker.coordinator_epoch,
+            transaction_version=marker.transaction_version,
         )
         self._writing.write(call.broker_id, place, end, call.now, done)
 
 
-def _refused(request: Data, error: ErrorCode) -> Data:
+def _refused(request: WriteTxnMarkersRequest, error: ErrorCode) -> WriteTxnMarkersResponse:
     """The same error for every partition. Source: WriteTxnMarkersRequest.getErrorResponse."""
-    return {
-        "markers": [
-            {
-                "producerId": marker["producerId"],
-                "topics": [
-                    {
-                        "name": topic["name"],
-                        "partitions": [
-                            {"partitionIndex": index, "errorCode": int(error)}
-                            for index in topic["partitionIndexes"]
-                        ],
-                    }
-                    for topic in marker["topics"]
-                ],
-            }
-            for marker in request["markers"]
-        ]
-    }
+    return WriteTxnMarkersResponse(
+        markers=tuple(
+            WritableTxnMarkerResult(
+                marker.producer_id,
+                tuple(
+                    WritableTxnMarkerTopicResult(
+                        topic.name,
+                        tuple(
+                            WritableTxnMarkerPartitionResult(index, error)
+                            for index in topic.partition_indexes
+                        ),
+                    )
+                    for topic in marker.topics
+                ),
+            )
+            for marker in request.markers
+        )
+    )
 
 
-def _by_topic(outcomes: dict[TopicPartition, ErrorCode]) -> list[Data]:
-    topics: dict[str, list[Data]] = {}
+def _by_topic(
+    outcomes: dict[TopicPartition, ErrorCode],
+) -> tuple[WritableTxnMarkerTopicResult, ...]:
+    topics: dict[str, list[WritableTxnMarkerPartitionResult]] = {}
     for place, error in outcomes.items():
-        found = {"partitionIndex": place.partition, "errorCode": int(error)}
+        found = WritableTxnMarkerPartitionResult(place.partition, error)
         topics.setdefault(place.topic, []).append(found)
-    return [{"name": name, "partitions": found} for name, found in topics.items()]
+    return tuple(WritableTxnMarkerTopicResult(name, tuple(found)) for name, found in topics.items())

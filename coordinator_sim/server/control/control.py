@@ -1,6 +1,7 @@
 """The control surface's hold on a server: what its verbs act upon."""
 
 import os
+from typing import Any
 
 from coordinator_sim import __version__
 from coordinator_sim.mini_broker.contract import Call, Instants
@@ -87,7 +88,7 @@ class Control:
     def _made(self, cluster: ServedCluster) -> None:
         cluster.faults.heard = self._hit
 
-    def _hit(self, fault_id: int, call: Call, action: Action) -> None:
+    def _hit(self, fault_id: int, call: Call[Any], action: Action) -> None:
         self.tell(
             "fault",
             "HIT",

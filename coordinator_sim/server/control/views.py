@@ -9,18 +9,18 @@ from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.inspection import state_name
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.ingest.ownership import CONNECT, CONSUMER
+from coordinator_sim.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponse,
+    OffsetFetchResponseTopics,
+)
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.image import TOPIC_RESOURCE, TopicState
 from coordinator_sim.mini_broker.living_broker import LivingBroker
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.topics import INTERNAL_TOPICS
-from coordinator_sim.protocol.messages import (
-    FetchedTopic,
-    OffsetFetchGroup,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-    RequestContext,
-)
+from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.server.control.models import (
     AdvanceView,
     ClockView,
@@ -194,22 +194,22 @@ def _offsets(
     cluster: ServedCluster, broker: LivingBroker, group_id: str, owners: dict[str, str]
 ) -> Iterator[OffsetView]:
     for topic in _fetched(broker, group_id, cluster.latest.group_ms):
-        for each in sorted(topic.partitions, key=lambda each: each.partition):
-            end = end_offset(cluster, topic.name, each.partition)
+        for each in sorted(topic.partitions, key=lambda each: each.partition_index):
+            end = end_offset(cluster, topic.name, each.partition_index)
             yield OffsetView(
                 topic=topic.name,
-                partition=each.partition,
-                offset=each.offset,
+                partition=each.partition_index,
+                offset=each.committed_offset,
                 metadata=each.metadata,
                 end_offset=end,
-                lag=None if end is None else max(0, end - each.offset),
-                owner=owners.get(f"{topic.name}-{each.partition}"),
+                lag=None if end is None else max(0, end - each.committed_offset),
+                owner=owners.get(f"{topic.name}-{each.partition_index}"),
             )
 
 
-def _fetched(broker: LivingBroker, group_id: str, now_ms: int) -> list[FetchedTopic]:
+def _fetched(broker: LivingBroker, group_id: str, now_ms: int) -> list[OffsetFetchResponseTopics]:
     """The committed offsets, as the coordinator itself tells them, sorted."""
-    request = OffsetFetchRequest(groups=(OffsetFetchGroup(group_id=group_id),))
+    request = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id=group_id, topics=None),))
     result = broker.coordinator.handle(request, _INSPECTION, now_ms)
     topics = [
         topic

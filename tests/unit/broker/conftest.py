@@ -9,20 +9,22 @@ from coordinator_sim.broker.authorizer import Authorizer
 from coordinator_sim.broker.transactions import ProducerVerifier
 from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
-from coordinator_sim.protocol.messages import (
-    FetchedOffset,
-    OffsetCommitPartition,
+from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
-    OffsetCommitTopic,
-    OffsetFetchGroup,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-    OffsetFetchTopic,
-    RequestContext,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
 )
+from coordinator_sim.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponsePartitions,
+)
+from coordinator_sim.messages.requests import Request, Response
+from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.protocol.profiles import profile_named
-from coordinator_sim.protocol.requests import Request, Response
 from coordinator_sim.protocol.seeded_ids import SeededIds
 
 PARTITIONS = 4
@@ -86,12 +88,16 @@ class Client:
 
     def commit(self, broker_id: int, offset: int) -> Response | None:
         """Commit an offset of t-0 in `g`, outside any generation."""
-        topics = (OffsetCommitTopic("t", (OffsetCommitPartition(0, offset),)),)
+        topics = (
+            OffsetCommitRequestTopic("t", partitions=(OffsetCommitRequestPartition(0, offset),)),
+        )
         return self.ask(broker_id, OffsetCommitRequest(group_id="g", topics=topics), 9)
 
-    def offset(self, broker_id: int, *, stable: bool = False) -> FetchedOffset:
+    def offset(self, broker_id: int, *, stable: bool = False) -> OffsetFetchResponsePartitions:
         """What a fetch of t-0 in `g` says."""
-        group = OffsetFetchGroup(group_id="g", topics=(OffsetFetchTopic("t", (0,)),))
+        group = OffsetFetchRequestGroup(
+            group_id="g", topics=(OffsetFetchRequestTopics("t", partition_indexes=(0,)),)
+        )
         request = OffsetFetchRequest(groups=(group,), require_stable=stable)
         response = self.ask(broker_id, request, 8)
         assert isinstance(response, OffsetFetchResponse)

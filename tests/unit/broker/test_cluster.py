@@ -6,23 +6,20 @@ from coordinator_sim.broker.passage import Access
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.errors import ScenarioError
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    FindCoordinatorRequest,
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupProtocol,
+from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
+    JoinGroupRequestProtocol,
     JoinGroupResponse,
-    MetadataRequest,
-    MetadataResponse,
-    RequestContext,
-    SyncGroupAssignment,
-    SyncGroupRequest,
 )
+from coordinator_sim.messages.requests import Request, Response
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from coordinator_sim.protocol.cluster_view import MetadataRequest, MetadataResponse
+from coordinator_sim.protocol.context import RequestContext
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE
-from coordinator_sim.protocol.requests import Request, Response
 from coordinator_sim.scenario import Choices, ChosenIds
 
 GROUP = "my-group"
@@ -70,7 +67,7 @@ def form_group(cluster: Cluster) -> str:
             member_id="",
             group_instance_id="i",
             protocol_type="consumer",
-            protocols=(JoinGroupProtocol("range", b""),),
+            protocols=(JoinGroupRequestProtocol("range", b""),),
         ),
     )
     assert isinstance(joined, JoinGroupResponse)
@@ -83,7 +80,7 @@ def form_group(cluster: Cluster) -> str:
             member_id=joined.member_id,
             protocol_type="consumer",
             protocol_name="range",
-            assignments=(SyncGroupAssignment(joined.member_id, b"all"),),
+            assignments=(SyncGroupRequestAssignment(joined.member_id, b"all"),),
         ),
     )
     return joined.member_id
@@ -106,7 +103,7 @@ def finish_loads(cluster: Cluster, outcomes: tuple[Outcome, ...]) -> None:
 
 def coordinator_of(cluster: Cluster, group_id: str) -> tuple[int, ErrorCode]:
     """Node and error that any broker answers to a FindCoordinator."""
-    request = FindCoordinatorRequest(keys=(group_id,))
+    request = FindCoordinatorRequest(coordinator_keys=(group_id,))
     context = RequestContext(token=1, api_version=6)
     found = Discovery(cluster.view, Access(None)).find(request, context)
     return found.coordinators[0].node_id, found.coordinators[0].error_code

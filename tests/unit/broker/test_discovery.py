@@ -6,12 +6,12 @@ import pytest
 
 from coordinator_sim.broker.authorizer import Acl, AclAuthorizer, Operation, ResourceType
 from coordinator_sim.harness.kafka_json import write_response
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    CoordinatorOfKey,
+from coordinator_sim.messages.find_coordinator import (
+    Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 GROUP, TRANSACTION, SHARE = 0, 1, 2
 
 
-def find(client: "Client", *keys: str, key_type: int = GROUP) -> tuple[CoordinatorOfKey, ...]:
+def find(client: "Client", *keys: str, key_type: int = GROUP) -> tuple[Coordinator, ...]:
     """The entries of the answer of broker 1."""
-    response = client.ask(1, FindCoordinatorRequest(keys=keys, key_type=key_type), 6)
+    response = client.ask(1, FindCoordinatorRequest(coordinator_keys=keys, key_type=key_type), 6)
     assert isinstance(response, FindCoordinatorResponse)
     return response.coordinators
 
@@ -47,7 +47,7 @@ def test_errors_speak_for_themselves_up_to_version_3(make_client: "Callable[...,
     client = make_client(authorizer=AclAuthorizer(()))
     refused = FindCoordinatorResponse(coordinators=find(client, "g"))
     unknown = FindCoordinatorResponse(coordinators=find(client, "g", key_type=9))
-    request = FindCoordinatorRequest(keys=("g",))
+    request = FindCoordinatorRequest(coordinator_keys=("g",))
     old = write_response(request, 3, refused)
     (new,) = write_response(request, 4, refused)["coordinators"]
     (invalid,) = write_response(request, 4, unknown)["coordinators"]
@@ -60,8 +60,12 @@ def test_missing_topics_are_created(client: "Client") -> None:
     """The first question for a key finds nobody, and has the internal topic made."""
     del client.cluster.view.topics[OFFSETS_TOPIC]
     for key_type in (GROUP, TRANSACTION):
-        assert find(client, "x", key_type=key_type)[0] == CoordinatorOfKey(
-            key="x", error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert find(client, "x", key_type=key_type)[0] == Coordinator(
+            key="x",
+            error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE,
+            node_id=-1,
+            port=-1,
+            error_message=None,
         )
         assert find(client, "x", key_type=key_type)[0].error_code is ErrorCode.NONE
 

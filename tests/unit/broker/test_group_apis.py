@@ -9,46 +9,42 @@ from coordinator_sim.broker.topics import topic_id_for
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness
-from coordinator_sim.protocol.admin_messages import (
-    DeletedOffset,
-    DeletedOffsetTopic,
-    DeleteGroupsRequest,
-    DeleteGroupsResponse,
-    DescribeGroupsRequest,
-    DescribeGroupsResponse,
-    ListGroupsRequest,
-    ListGroupsResponse,
-    OffsetDeleteRequest,
-    OffsetDeleteResponse,
-    OffsetDeleteTopic,
-)
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    FetchedOffset,
-    FetchedTopic,
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    LeaveGroupRequest,
-    LeaveGroupResponse,
-    OffsetCommitPartition,
+from coordinator_sim.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from coordinator_sim.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from coordinator_sim.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
     OffsetCommitResponse,
-    OffsetCommitTopic,
-    OffsetFetchGroup,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-    OffsetFetchTopic,
-    SyncGroupRequest,
-    SyncGroupResponse,
 )
-from coordinator_sim.protocol.profiles import profile_named
-from coordinator_sim.protocol.requests import GroupRequest, Response
-from coordinator_sim.protocol.transaction_messages import (
+from coordinator_sim.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from coordinator_sim.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+from coordinator_sim.messages.requests import GroupRequest, Response
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from coordinator_sim.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.profiles import profile_named
 
 R = TypeVar("R", bound=Response)
 
@@ -85,15 +81,17 @@ def ask(harness: Harness, request: GroupRequest, kind: type[R], version: int) ->
 
 def commit_of(*names: str, topic_id: bytes | None = None) -> OffsetCommitRequest:
     """A commit of partitions 0 and 7 of each topic."""
-    partitions = (OffsetCommitPartition(0, 5), OffsetCommitPartition(7, 5))
-    topics = tuple(OffsetCommitTopic(name, partitions, topic_id) for name in names)
+    partitions = (OffsetCommitRequestPartition(0, 5), OffsetCommitRequestPartition(7, 5))
+    topics = tuple(
+        OffsetCommitRequestTopic(name, partitions=partitions, topic_id=topic_id) for name in names
+    )
     return OffsetCommitRequest(group_id="g", topics=topics)
 
 
 def outcomes(response: OffsetCommitResponse | TxnOffsetCommitResponse) -> dict[str, list[str]]:
     """Topic to what was said of its partitions, in the order of the answer."""
     return {
-        topic.name: [f"{p.partition} {p.error_code.name}" for p in topic.partitions]
+        topic.name: [f"{p.partition_index} {p.error_code.name}" for p in topic.partitions]
         for topic in response.topics
     }
 
@@ -114,7 +112,9 @@ def test_nothing_left_is_answered_without_the_group() -> None:
     """A commit to unknown topics alone shows no error of the group."""
     response = ask(make_harness(), commit_of("v"), OffsetCommitResponse, 9)
     assert set(outcomes(response)) == {"v"}
-    request = OffsetCommitRequest(group_id="g", generation_id=9, topics=commit_of("v").topics)
+    request = OffsetCommitRequest(
+        group_id="g", generation_id_or_member_epoch=9, topics=commit_of("v").topics
+    )
     assert ask(make_harness(), request, OffsetCommitResponse, 9) == response
 
 
@@ -232,7 +232,13 @@ def test_old_producers_do_not_know_loading(version: int, error: ErrorCode) -> No
 def delete_of(*names: str) -> OffsetDeleteRequest:
     """Delete partitions 0 and 7 of each topic."""
     return OffsetDeleteRequest(
-        group_id="g", topics=tuple(OffsetDeleteTopic(name, (0, 7)) for name in names)
+        group_id="g",
+        topics=tuple(
+            OffsetDeleteRequestTopic(
+                name, (OffsetDeleteRequestPartition(0), OffsetDeleteRequestPartition(7))
+            )
+            for name in names
+        ),
     )
 
 
@@ -242,8 +248,13 @@ def test_delete_merges_refusals() -> None:
     GroupDriver(harness).commit(1)
     response = ask(harness, delete_of("t", "v"), OffsetDeleteResponse, 0)
     assert response.topics == (
-        DeletedOffsetTopic("t", (DeletedOffset(7, UNKNOWN), DeletedOffset(0))),
-        DeletedOffsetTopic("v", (DeletedOffset(0, UNKNOWN), DeletedOffset(7, UNKNOWN))),
+        OffsetDeleteResponseTopic(
+            "t", (OffsetDeleteResponsePartition(7, UNKNOWN), OffsetDeleteResponsePartition(0))
+        ),
+        OffsetDeleteResponseTopic(
+            "v",
+            (OffsetDeleteResponsePartition(0, UNKNOWN), OffsetDeleteResponsePartition(7, UNKNOWN)),
+        ),
     )
 
 
@@ -262,23 +273,29 @@ def test_delete_rights() -> None:
     assert response == OffsetDeleteResponse(error_code=NO_GROUP)
     allow(harness, (Operation.DELETE, ResourceType.GROUP, "g"))
     response = ask(harness, delete_of("t"), OffsetDeleteResponse, 0)
-    refused = (DeletedOffset(0, DENIED), DeletedOffset(7, DENIED))
-    assert response.topics == (DeletedOffsetTopic("t", refused),)
+    refused = (OffsetDeleteResponsePartition(0, DENIED), OffsetDeleteResponsePartition(7, DENIED))
+    assert response.topics == (OffsetDeleteResponseTopic("t", refused),)
 
 
 # -- OffsetFetch ---------------------------------------------------------------------------
 
 
-def fetch_of(*groups: OffsetFetchGroup) -> OffsetFetchRequest:
+def fetch_of(*groups: OffsetFetchRequestGroup) -> OffsetFetchRequest:
     """A fetch of those groups."""
     return OffsetFetchRequest(groups=groups)
 
 
 def test_fetch_does_not_ask_whether_topics_exist() -> None:
     """An unknown topic has no offset, and no error."""
-    asked = OffsetFetchGroup(group_id="g", topics=(OffsetFetchTopic("v", (0,)),))
+    asked = OffsetFetchRequestGroup(
+        group_id="g", topics=(OffsetFetchRequestTopics("v", partition_indexes=(0,)),)
+    )
     response = ask(make_harness(), fetch_of(asked), OffsetFetchResponse, 8)
-    assert response.groups[0].topics == (FetchedTopic("v", (FetchedOffset(0),)),)
+    assert response.groups[0].topics == (
+        OffsetFetchResponseTopics(
+            "v", partitions=(OffsetFetchResponsePartitions(0, committed_offset=-1),)
+        ),
+    )
 
 
 def test_fetch_rights() -> None:
@@ -290,13 +307,16 @@ def test_fetch_rights() -> None:
         (Operation.DESCRIBE, ResourceType.GROUP, "g"),
         (Operation.DESCRIBE, ResourceType.TOPIC, "t"),
     )
-    named = (OffsetFetchTopic("u", (0,)), OffsetFetchTopic("t", (0,)))
+    named = (
+        OffsetFetchRequestTopics("u", partition_indexes=(0,)),
+        OffsetFetchRequestTopics("t", partition_indexes=(0,)),
+    )
     response = ask(
         harness,
         fetch_of(
-            OffsetFetchGroup(group_id="other"),
-            OffsetFetchGroup(group_id="g", topics=named),
-            OffsetFetchGroup(group_id="g"),
+            OffsetFetchRequestGroup(group_id="other", topics=None),
+            OffsetFetchRequestGroup(group_id="g", topics=named),
+            OffsetFetchRequestGroup(group_id="g", topics=None),
         ),
         OffsetFetchResponse,
         8,
@@ -304,10 +324,17 @@ def test_fetch_rights() -> None:
     other, of_names, of_all = response.groups
     assert (other.group_id, other.error_code) == ("other", NO_GROUP)
     assert [topic.name for topic in of_names.topics] == ["t", "u"]
-    assert of_names.topics[1].partitions == (FetchedOffset(0, error_code=DENIED),)
+    assert of_names.topics[1].partitions == (
+        OffsetFetchResponsePartitions(0, error_code=DENIED, committed_offset=-1),
+    )
     assert [topic.name for topic in of_all.topics] == ["t"]
     allow(harness, (Operation.DESCRIBE, ResourceType.GROUP, "g"))
-    response = ask(harness, fetch_of(OffsetFetchGroup(group_id="g")), OffsetFetchResponse, 8)
+    response = ask(
+        harness,
+        fetch_of(OffsetFetchRequestGroup(group_id="g", topics=None)),
+        OffsetFetchResponse,
+        8,
+    )
     assert response.groups[0].topics == ()
 
 
@@ -315,19 +342,33 @@ def test_only_refused_groups() -> None:
     """Nothing is asked of the coordinator when every group is refused."""
     harness = make_harness()
     allow(harness)
-    response = ask(harness, fetch_of(OffsetFetchGroup(group_id="g")), OffsetFetchResponse, 8)
+    response = ask(
+        harness,
+        fetch_of(OffsetFetchRequestGroup(group_id="g", topics=None)),
+        OffsetFetchResponse,
+        8,
+    )
     assert [group.error_code for group in response.groups] == [NO_GROUP]
 
 
 def test_0_10_2_fetch_needs_read() -> None:
     """In 0.10.2 READ on the group is asked, and a concealed topic is an unknown one."""
     harness = make_harness("0.10.2")
-    asked = fetch_of(OffsetFetchGroup(group_id="g", topics=(OffsetFetchTopic("t", (0,)),)))
+    asked = fetch_of(
+        OffsetFetchRequestGroup(
+            group_id="g", topics=(OffsetFetchRequestTopics("t", partition_indexes=(0,)),)
+        )
+    )
     allow(harness, (Operation.DESCRIBE, ResourceType.GROUP, "g"))
     assert ask(harness, asked, OffsetFetchResponse, 1).groups[0].error_code is NO_GROUP
     allow(harness, (Operation.READ, ResourceType.GROUP, "g"))
     (group,) = ask(harness, asked, OffsetFetchResponse, 1).groups
-    assert group.topics == (FetchedTopic("t", (FetchedOffset(0, error_code=UNKNOWN),)),)
+    assert group.topics == (
+        OffsetFetchResponseTopics(
+            "t",
+            partitions=(OffsetFetchResponsePartitions(0, error_code=UNKNOWN, committed_offset=-1),),
+        ),
+    )
 
 
 def test_fetch_by_topic_id() -> None:
@@ -335,14 +376,15 @@ def test_fetch_by_topic_id() -> None:
     harness = make_harness()
     GroupDriver(harness).commit(4)
     topics = (
-        OffsetFetchTopic("", (0,), NO_ID),
-        OffsetFetchTopic("", (0,), T_ID),
+        OffsetFetchRequestTopics("", partition_indexes=(0,), topic_id=NO_ID),
+        OffsetFetchRequestTopics("", partition_indexes=(0,), topic_id=T_ID),
     )
     request = fetch_of(
-        OffsetFetchGroup(group_id="g", topics=topics), OffsetFetchGroup(group_id="g")
+        OffsetFetchRequestGroup(group_id="g", topics=topics),
+        OffsetFetchRequestGroup(group_id="g", topics=None),
     )
     named, every = ask(harness, request, OffsetFetchResponse, 10).groups
-    assert [(topic.topic_id, topic.partitions[0].offset) for topic in named.topics] == [
+    assert [(topic.topic_id, topic.partitions[0].committed_offset) for topic in named.topics] == [
         (T_ID, 4),
         (NO_ID, -1),
     ]

@@ -8,24 +8,29 @@ import pytest
 from coordinator_sim.broker.authorizer import Acl, AclAuthorizer, Operation, ResourceType
 from coordinator_sim.broker.logs import DataLog
 from coordinator_sim.broker.transactions import TransactionState
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    OffsetCommitPartition,
-    OffsetCommitTopic,
-    OffsetCommitTopicResult,
-    PartitionError,
-)
-from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.protocol.transaction_messages import (
+from coordinator_sim.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
+)
+from coordinator_sim.messages.offset_commit import (
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from coordinator_sim.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
-    WritableMarker,
+)
+from coordinator_sim.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerTopic,
+    WritableTxnMarkerTopicResult,
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
+from coordinator_sim.protocol.resources import TopicPartition
 
 if TYPE_CHECKING:
     from .conftest import Client
@@ -59,14 +64,16 @@ def commit(
         group_id="g",
         producer_id=producer[0],
         producer_epoch=producer[1],
-        topics=(OffsetCommitTopic("t", (OffsetCommitPartition(0, offset),)),),
+        topics=(
+            OffsetCommitRequestTopic("t", partitions=(OffsetCommitRequestPartition(0, offset),)),
+        ),
     )
     response = client.ask(client.leader, request, version)
     assert isinstance(response, TxnOffsetCommitResponse)
     return response.topics[0].partitions[0].error_code
 
 
-def end(client: "Client", producer: tuple[int, int], *, committed: bool) -> WritableMarker:
+def end(client: "Client", producer: tuple[int, int], *, committed: bool) -> WritableTxnMarker:
     """The marker to write for the end of the transaction."""
     error, marker = client.services.transactions.end("x", *producer, committed=committed)
     assert error is NONE
@@ -74,14 +81,14 @@ def end(client: "Client", producer: tuple[int, int], *, committed: bool) -> Writ
     return marker
 
 
-def write(client: "Client", marker: WritableMarker, broker_id: int | None = None) -> ErrorCode:
+def write(client: "Client", marker: WritableTxnMarker, broker_id: int | None = None) -> ErrorCode:
     """The outcome of WriteTxnMarkers in the partition of g, told to the transaction."""
     request = WriteTxnMarkersRequest(markers=(marker,))
     response = client.ask(client.leader if broker_id is None else broker_id, request, 1)
     assert isinstance(response, WriteTxnMarkersResponse)
     topics = response.markers[0].topics
     outcomes = {
-        TopicPartition(topic.name, found.partition): found.error_code
+        TopicPartition(topic.name, found.partition_index): found.error_code
         for topic in topics
         for found in topic.partitions
     }
@@ -105,7 +112,7 @@ def test_offsets_count_once_their_transaction_commits(
         TransactionState.PREPARE_ABORT,
     }
     assert write(client, marker) is NONE
-    assert client.offset(client.leader, stable=True).offset == offset
+    assert client.offset(client.leader, stable=True).committed_offset == offset
     state = client.services.transactions.state_of("x")
     assert state is not None
     assert state.value == ("CompleteCommit" if committed else "CompleteAbort")
@@ -129,7 +136,7 @@ def test_transactions_survive_a_failover(client: "Client") -> None:
     for outcome in client.cluster.finish_load(load, 0):
         client.take(outcome.broker_id, outcome.result)
     assert write(client, marker) is NONE
-    assert client.offset(client.leader).offset == 7
+    assert client.offset(client.leader).committed_offset == 7
 
 
 @pytest.mark.parametrize(
@@ -180,10 +187,10 @@ def test_log_refuses_old_epochs_itself(client: "Client") -> None:
     marker = end(client, producer, committed=True)
 
     def sent(epoch: int, coordinator_epoch: int) -> ErrorCode:
-        changed = WritableMarker(
+        changed = WritableTxnMarker(
             producer_id=marker.producer_id,
             producer_epoch=epoch,
-            committed=True,
+            transaction_result=True,
             topics=marker.topics,
             coordinator_epoch=coordinator_epoch,
         )
@@ -233,18 +240,25 @@ def test_order_of_checks(client: "Client") -> None:
 
 def test_markers_of_several_partitions(client: "Client") -> None:
     """Each partition has its outcome, those of ordinary topics and unknown ones too."""
-    marker = WritableMarker(
+    marker = WritableTxnMarker(
         producer_id=5,
         producer_epoch=0,
-        committed=True,
-        topics=(("t", (0, 9)), (OFFSETS_TOPIC, (client.partition,))),
+        transaction_result=True,
+        topics=(
+            WritableTxnMarkerTopic("t", (0, 9)),
+            WritableTxnMarkerTopic(OFFSETS_TOPIC, (client.partition,)),
+        ),
     )
     response = client.ask(client.leader, WriteTxnMarkersRequest(markers=(marker,)), 1)
     assert isinstance(response, WriteTxnMarkersResponse)
-    unknown = PartitionError(9, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    unknown = WritableTxnMarkerPartitionResult(9, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     assert response.markers[0].topics == (
-        OffsetCommitTopicResult("t", (PartitionError(0, NONE), unknown)),
-        OffsetCommitTopicResult(OFFSETS_TOPIC, (PartitionError(client.partition, NONE),)),
+        WritableTxnMarkerTopicResult(
+            "t", partitions=(WritableTxnMarkerPartitionResult(0, NONE), unknown)
+        ),
+        WritableTxnMarkerTopicResult(
+            OFFSETS_TOPIC, partitions=(WritableTxnMarkerPartitionResult(client.partition, NONE),)
+        ),
     )
     assert client.services.data_logs[TopicPartition("t", 0)].end_offset == 1
 
@@ -270,7 +284,12 @@ def test_rights(make_client: "Callable[..., Client]") -> None:
     assert add(client, begin(client)) is ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     client = allowed(write_x)
     assert add(client, begin(client)) is ErrorCode.GROUP_AUTHORIZATION_FAILED
-    marker = WritableMarker(producer_id=5, producer_epoch=0, committed=True, topics=(("t", (0,)),))
+    marker = WritableTxnMarker(
+        producer_id=5,
+        producer_epoch=0,
+        transaction_result=True,
+        topics=(WritableTxnMarkerTopic("t", (0,)),),
+    )
     for operation, error in (
         (Operation.DESCRIBE, ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
         (Operation.ALTER, NONE),

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from coordinator_sim.messages.offset_commit import OffsetCommitResponse
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import OffsetCommitResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,13 +41,13 @@ def test_old_leader_acknowledges_nothing(
     old, new = depose(client)
     assert old != new
     assert client.commit(old, 6) is None
-    assert client.offset(old).offset == 5
+    assert client.offset(old).committed_offset == 5
     assert error_of(client.commit(new, 7)) is ErrorCode.NONE
     before = set(client.answers)
     client.wait(5_000)
     (late,) = [answer for token, answer in client.answers.items() if token not in before]
     assert error_of(late) is not ErrorCode.NONE
-    assert client.offset(new).offset == 7
+    assert client.offset(new).committed_offset == 7
 
 
 def test_error_of_a_commit_that_is_not_replicated(client: "Client") -> None:
@@ -70,7 +70,7 @@ def test_old_leader_notices(client: "Client") -> None:
         client.take(outcome.broker_id, outcome.result)
     assert error_of(client.answers[max(client.answers)]) is ErrorCode.NOT_COORDINATOR
     assert error_of(client.commit(old, 8)) is ErrorCode.NOT_COORDINATOR
-    assert client.offset(new).offset == 5
+    assert client.offset(new).committed_offset == 5
     assert client.cluster.notice(client.partition, client.now_ms) == ()
 
 
@@ -86,7 +86,7 @@ def test_old_leader_is_elected_again(client: "Client") -> None:
             for done in client.cluster.finish_load(outcome.load, client.now_ms):
                 client.take(done.broker_id, done.result)
     assert client.leader == old
-    assert client.offset(old).offset == 7
+    assert client.offset(old).committed_offset == 7
     assert error_of(client.commit(old, 9)) is ErrorCode.NONE
     log = client.cluster.logs[client.partition]
     ends = [(batch.base_offset, batch.next_offset) for batch in log]

@@ -15,10 +15,12 @@ from typing import IO, Any
 
 import pytest
 
+from conformance.field_frames import Fields, read_response_frame, request_frame
 from coordinator_sim.ingest.run_directory import read_run
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.wire.frames import RequestHeader, read_response_frame, request_frame
-from coordinator_sim.wire.schema import Data
+from coordinator_sim.wire.frames import (
+    RequestHeader,
+)
 
 COMMAND = (sys.executable, "-m", "coordinator_sim")
 QUICK_TOPIC = "offsets.topic.num.partitions=1"
@@ -56,13 +58,13 @@ def ctl(url: str, *arguments: str, status: int = 0) -> str:
     return done.stdout if status == 0 else done.stderr
 
 
-def metadata(address: str, topics: list[str] | None = None) -> Data:
+def metadata(address: str, topics: list[str] | None = None) -> Fields:
     """What a broker tells of the cluster, and of some topics or of all."""
     asked = None if topics is None else [{"name": each} for each in topics]
     return ask(address, ApiKey.METADATA, 1, {"topics": asked})
 
 
-def ask(address: str, api: ApiKey, version: int, body: Data) -> Data:
+def ask(address: str, api: ApiKey, version: int, body: Fields) -> Fields:
     """A broker's answer to one request."""
     host, _, port = address.rpartition(":")
     header = RequestHeader(api_key=api, api_version=version, correlation_id=1)

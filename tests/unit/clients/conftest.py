@@ -26,31 +26,33 @@ from coordinator_sim.clients.effects import (
 )
 from coordinator_sim.coordinator.contract import CoordinatorConfig, Reply
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.embedded import ConsumerAssignment
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    CoordinatorOfKey,
-    FetchedGroup,
-    FetchedOffset,
-    FetchedTopic,
+from coordinator_sim.messages.find_coordinator import (
+    Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
-    JoinGroupRequest,
-    JoinGroupResponse,
+)
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from coordinator_sim.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+from coordinator_sim.messages.requests import Request, Response
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.cluster_view import (
     MetadataRequest,
     MetadataResponse,
     Node,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
     PartitionMetadata,
-    RequestContext,
-    SyncGroupRequest,
-    SyncGroupResponse,
     TopicMetadata,
 )
+from coordinator_sim.protocol.context import RequestContext
+from coordinator_sim.protocol.embedded import ConsumerAssignment
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.profiles import profile_named
-from coordinator_sim.protocol.requests import Request, Response
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.consumer_protocol import encode_assignment
 
@@ -231,8 +233,10 @@ class World:
 
     def _arrive(self, token: int, request: Request) -> None:
         match request:
-            case FindCoordinatorRequest(keys=keys):
-                found = CoordinatorOfKey(key=keys[0], node_id=1, host="broker", port=9092)
+            case FindCoordinatorRequest(coordinator_keys=keys):
+                found = Coordinator(
+                    key=keys[0], node_id=1, host="broker", port=9092, error_message=None
+                )
                 self._reply(token, FindCoordinatorResponse(coordinators=(found,)))
             case MetadataRequest():
                 self._reply(token, self._metadata())
@@ -409,13 +413,18 @@ class Desk:
         self, *partitions: TopicPartition, missing: Sequence[TopicPartition] = ()
     ) -> OffsetFetchResponse:
         """Offset 10 of these partitions, and none of those missing."""
-        offsets: dict[str, list[FetchedOffset]] = {}
+        offsets: dict[str, list[OffsetFetchResponsePartitions]] = {}
         for topic, partition in partitions:
-            offsets.setdefault(topic, []).append(FetchedOffset(partition, 10))
+            offsets.setdefault(topic, []).append(OffsetFetchResponsePartitions(partition, 10))
         for topic, partition in missing:
-            offsets.setdefault(topic, []).append(FetchedOffset(partition, -1))
-        topics = tuple(FetchedTopic(name, tuple(each)) for name, each in offsets.items())
-        return OffsetFetchResponse(groups=(FetchedGroup(group_id="group", topics=topics),))
+            offsets.setdefault(topic, []).append(OffsetFetchResponsePartitions(partition, -1))
+        topics = tuple(
+            OffsetFetchResponseTopics(name, partitions=tuple(each))
+            for name, each in offsets.items()
+        )
+        return OffsetFetchResponse(
+            groups=(OffsetFetchResponseGroup(group_id="group", topics=topics),)
+        )
 
     def settle_stable(self, *partitions: TopicPartition) -> None:
         """Bring a consumer from its first poll to STABLE with these partitions."""
@@ -427,7 +436,7 @@ class Desk:
 def found_coordinator(**fields: object) -> FindCoordinatorResponse:
     """The answer that names the broker, or an error."""
     defaults = {"key": "group", "node_id": 1, "host": "broker", "port": 9092}
-    return FindCoordinatorResponse(coordinators=(CoordinatorOfKey(**{**defaults, **fields}),))
+    return FindCoordinatorResponse(coordinators=(Coordinator(**{**defaults, **fields}),))
 
 
 @pytest.fixture

@@ -19,28 +19,30 @@ from coordinator_sim.clients.effects import (
     RunCallback,
     Send,
 )
+from coordinator_sim.messages.find_coordinator import Coordinator, FindCoordinatorResponse
+from coordinator_sim.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
+from coordinator_sim.messages.offset_commit import (
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from coordinator_sim.messages.offset_fetch import (
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+from coordinator_sim.messages.requests import Request, Response
+from coordinator_sim.messages.sync_group import SyncGroupResponse
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.embedded import ConsumerAssignment
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    CoordinatorOfKey,
-    FetchedGroup,
-    FetchedOffset,
-    FetchedTopic,
-    FindCoordinatorResponse,
-    JoinGroupMember,
-    JoinGroupResponse,
+from coordinator_sim.protocol.cluster_view import (
     MetadataResponse,
     Node,
-    OffsetCommitResponse,
-    OffsetCommitTopicResult,
-    OffsetFetchResponse,
-    PartitionError,
     PartitionMetadata,
-    SyncGroupResponse,
     TopicMetadata,
 )
-from coordinator_sim.protocol.requests import Request, Response
+from coordinator_sim.protocol.embedded import ConsumerAssignment
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.consumer_protocol import encode_assignment
 
@@ -70,7 +72,9 @@ def cluster(partitions: int = 2, *topics: str) -> MetadataResponse:
 
 def coordinator_answer(error: ErrorCode = ErrorCode.NONE, node: int = BROKER) -> Response:
     """An answer to FindCoordinator."""
-    found = CoordinatorOfKey(key="g", node_id=node, host="b", port=9092, error_code=error)
+    found = Coordinator(
+        key="g", node_id=node, host="b", port=9092, error_code=error, error_message=None
+    )
     return FindCoordinatorResponse(coordinators=(found,))
 
 
@@ -88,10 +92,10 @@ def joined(
     )
 
 
-def members(*metadata: bytes) -> tuple[JoinGroupMember, ...]:
+def members(*metadata: bytes) -> tuple[JoinGroupResponseMember, ...]:
     """Members as a leader sees them; the first is `me`."""
     ids = ("me", "other", "third")
-    return tuple(JoinGroupMember(ids[n], None, blob) for n, blob in enumerate(metadata))
+    return tuple(JoinGroupResponseMember(ids[n], None, blob) for n, blob in enumerate(metadata))
 
 
 def synced(*partitions: TopicPartition) -> SyncGroupResponse:
@@ -104,17 +108,21 @@ def fetched(
     error: ErrorCode = ErrorCode.NONE, of_partition: ErrorCode = ErrorCode.NONE, offset: int = 7
 ) -> OffsetFetchResponse:
     """Committed offsets of both partitions."""
-    offsets = tuple(FetchedOffset(n, offset, error_code=of_partition) for n in (0, 1))
-    topics = () if error is not ErrorCode.NONE else (FetchedTopic("t", offsets),)
+    offsets = tuple(
+        OffsetFetchResponsePartitions(n, offset, error_code=of_partition) for n in (0, 1)
+    )
+    topics = (
+        () if error is not ErrorCode.NONE else (OffsetFetchResponseTopics("t", partitions=offsets),)
+    )
     return OffsetFetchResponse(
-        groups=(FetchedGroup(group_id="g", topics=topics, error_code=error),)
+        groups=(OffsetFetchResponseGroup(group_id="g", topics=topics, error_code=error),)
     )
 
 
 def committed(error: ErrorCode = ErrorCode.NONE) -> OffsetCommitResponse:
     """An answer to a commit of both partitions."""
-    results = (PartitionError(0, error), PartitionError(1, error))
-    return OffsetCommitResponse(topics=(OffsetCommitTopicResult("t", results),))
+    results = (OffsetCommitResponsePartition(0, error), OffsetCommitResponsePartition(1, error))
+    return OffsetCommitResponse(topics=(OffsetCommitResponseTopic("t", partitions=results),))
 
 
 def assignors(*names: str) -> tuple[ConsumerAssignor, ...]:

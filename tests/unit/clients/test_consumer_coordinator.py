@@ -19,19 +19,13 @@ from coordinator_sim.clients.consumer_leader import select_rebalance_protocol
 from coordinator_sim.clients.effects import COORDINATOR_NODE_OFFSET, CallbackKind, RunCallback
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.errors import ConfigError, InvariantViolation
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponseMember
+from coordinator_sim.messages.leave_group import LeaveGroupRequest
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from coordinator_sim.protocol.cluster_view import MetadataRequest, Node
 from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupMember,
-    JoinGroupRequest,
-    LeaveGroupRequest,
-    MetadataRequest,
-    Node,
-    SyncGroupRequest,
-    SyncGroupResponse,
-)
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.consumer_protocol import (
     decode_assignment,
@@ -52,9 +46,9 @@ OTHER_RACK = ("b",)
 
 def _member(
     member_id: str, *owned: TopicPartition, topics: tuple[str, ...] = ("t",)
-) -> JoinGroupMember:
+) -> JoinGroupResponseMember:
     subscription = Subscription(topics=topics, owned_partitions=owned)
-    return JoinGroupMember(member_id, None, encode_subscription(subscription))
+    return JoinGroupResponseMember(member_id, None, encode_subscription(subscription))
 
 
 def _kinds(desk: "Desk") -> list[tuple[CallbackKind, tuple[TopicPartition, ...]]]:
@@ -251,7 +245,7 @@ def test_raising_callback_at_close_skips_the_leave(make_desk: "MakeDesk") -> Non
 # Leading
 
 
-def _lead(desk: "Desk", *members: JoinGroupMember, **fields: object) -> None:
+def _lead(desk: "Desk", *members: JoinGroupResponseMember, **fields: object) -> None:
     desk.join(leader="m", members=members or (_member("m"),), **fields)
 
 
@@ -336,7 +330,7 @@ def test_leader_with_a_rack_notices_rack_changes(
 def test_leader_that_cannot_read_the_members_sends_no_sync(make_desk: "MakeDesk") -> None:
     """Metadata that does not parse is an error of its own, a protocol nobody offered as well."""
     for members, name, error in (
-        ((JoinGroupMember("m", None, b""),), "range", "SchemaException"),
+        ((JoinGroupResponseMember("m", None, b""),), "range", "SchemaException"),
         ((_member("m"),), "odd", "IllegalStateException"),
     ):
         desk = make_desk()

@@ -7,18 +7,13 @@ from coordinator_sim.clients.client_traits import FRANZ_GO
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.exceptions import COMMIT_FAILED, TIMEOUT
 from coordinator_sim.clients.franz_go import FranzGoConsumer
+from coordinator_sim.messages.heartbeat import HeartbeatResponse
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from coordinator_sim.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.embedded import Subscription
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    HeartbeatResponse,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    LeaveGroupRequest,
-    LeaveGroupResponse,
-    SyncGroupRequest,
-    SyncGroupResponse,
-)
 from coordinator_sim.wire.consumer_protocol import encode_subscription
 from tests.unit.clients.model_bench import (
     BROKER,
@@ -82,10 +77,10 @@ def test_a_request_is_given_up_after_its_time() -> None:
     """Tries of a JoinGroup end with the session timeout; the member backs off and joins anew."""
     bench = make(session_timeout_ms="4000").poll()
     for wait_ms in (250, 500, 1_000, 2_000):
-        bench.answer(ApiKey.JOIN_GROUP, JoinGroupResponse(error_code=LOADS))
+        bench.answer(ApiKey.JOIN_GROUP, JoinGroupResponse(error_code=LOADS, protocol_name=None))
         assert bench.waiting() == []
         bench.pass_ms(wait_ms)
-    bench.answer(ApiKey.JOIN_GROUP, JoinGroupResponse(error_code=LOADS))
+    bench.answer(ApiKey.JOIN_GROUP, JoinGroupResponse(error_code=LOADS, protocol_name=None))
     assert bench.callbacks == [(LOST, ())]
     bench.pass_ms(250)
     assert reason_of(bench) == "rejoining after we previously errored and backed off"
@@ -151,7 +146,7 @@ def test_without_a_broker_to_ask_the_lookup_waits() -> None:
     [
         joined(assignor="roundrobin"),
         joined(leader="me", members=members(b"\x00")),
-        JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED),
+        JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED, protocol_name=None),
     ],
 )
 def test_a_join_that_cannot_be_used_is_an_error(response: JoinGroupResponse) -> None:
@@ -396,7 +391,10 @@ def test_leaving_during_a_join_that_fails_leaves_at_once() -> None:
     bench = make().join()
     beat(bench, REBALANCE)
     bench.close()
-    bench.answer(ApiKey.JOIN_GROUP, JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED))
+    bench.answer(
+        ApiKey.JOIN_GROUP,
+        JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED, protocol_name=None),
+    )
     bench.answer(ApiKey.LEAVE_GROUP, LeaveGroupResponse())
     assert bench.is_closed
 
@@ -435,7 +433,10 @@ def test_leaving_before_there_is_a_group_or_an_id_says_nothing() -> None:
     assert bench.poll().close().is_closed
     bench = make().poll()
     bench.close()
-    bench.answer(ApiKey.JOIN_GROUP, JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED))
+    bench.answer(
+        ApiKey.JOIN_GROUP,
+        JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED, protocol_name=None),
+    )
     assert bench.is_closed
 
 
@@ -447,7 +448,10 @@ def test_a_static_member_that_owes_the_group_a_join_leaves() -> None:
     bench.answer(ApiKey.JOIN_GROUP, joined(assignor=STICKY, generation=2))
     bench.answer(ApiKey.SYNC_GROUP, synced(P0))
     bench.close()
-    bench.answer(ApiKey.JOIN_GROUP, JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED))
+    bench.answer(
+        ApiKey.JOIN_GROUP,
+        JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED, protocol_name=None),
+    )
     assert bench.waiting() == [ApiKey.LEAVE_GROUP]
     bench.pass_ms(30_000)
     assert bench.is_closed

@@ -12,32 +12,35 @@ from coordinator_sim.clients.effects import (
     RunCallback,
 )
 from coordinator_sim.clients.generation import MemberState
-from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    CoordinatorOfKey,
-    FetchedGroup,
-    FetchedOffset,
-    FetchedTopic,
+from coordinator_sim.messages.find_coordinator import (
+    Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupMember,
+)
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
     JoinGroupResponse,
-    LeaveGroupRequest,
-    MetadataRequest,
-    MetadataResponse,
+    JoinGroupResponseMember,
+)
+from coordinator_sim.messages.leave_group import LeaveGroupRequest
+from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
-    OffsetCommitTopicResult,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchResponse,
-    PartitionError,
-    SyncGroupRequest,
-    SyncGroupResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
 )
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from coordinator_sim.protocol.cluster_view import MetadataRequest, MetadataResponse
+from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.consumer_protocol import encode_assignment, encode_subscription
 
@@ -53,12 +56,18 @@ REBALANCE = HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
 MOVED = HeartbeatResponse(error_code=ErrorCode.NOT_COORDINATOR)
 UNKNOWN = HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
 FOUND = FindCoordinatorResponse(
-    coordinators=(CoordinatorOfKey(key="group", node_id=1, host="broker", port=9092),)
+    coordinators=(
+        Coordinator(key="group", node_id=1, host="broker", port=9092, error_message=None),
+    )
 )
 
 
 def _committed(error: ErrorCode) -> OffsetCommitResponse:
-    return OffsetCommitResponse(topics=(OffsetCommitTopicResult("t", (PartitionError(0, error),)),))
+    return OffsetCommitResponse(
+        topics=(
+            OffsetCommitResponseTopic("t", partitions=(OffsetCommitResponsePartition(0, error),)),
+        )
+    )
 
 
 def _assignment() -> bytes:
@@ -66,8 +75,10 @@ def _assignment() -> bytes:
 
 
 def _fetched(group_id: str) -> OffsetFetchResponse:
-    topic = FetchedTopic("t", (FetchedOffset(0, 10),))
-    return OffsetFetchResponse(groups=(FetchedGroup(group_id=group_id, topics=(topic,)),))
+    topic = OffsetFetchResponseTopics("t", partitions=(OffsetFetchResponsePartitions(0, 10),))
+    return OffsetFetchResponse(
+        groups=(OffsetFetchResponseGroup(group_id=group_id, topics=(topic,)),)
+    )
 
 
 def _stable(make_desk: "MakeDesk", **settings: object) -> "Desk":
@@ -307,7 +318,7 @@ def test_retriable_offset_fetch_at_the_end_of_the_poll_is_not_repeated(
     desk.join()
     desk.reply(SyncGroupRequest, SyncGroupResponse(assignment=_assignment()))
     desk.now_ms = 100
-    loading = FetchedGroup(
+    loading = OffsetFetchResponseGroup(
         group_id="group", topics=(), error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     )
     desk.reply(OffsetFetchRequest, OffsetFetchResponse(groups=(loading,)))
@@ -373,7 +384,7 @@ def test_group_is_not_active_when_the_coordinator_stays_away(make_desk: "MakeDes
     )
     desk.do(desk.port._settle(0))
     desk.automatic.discard(FindCoordinatorRequest)
-    desk.join(JoinGroupResponse(error_code=ErrorCode.NOT_COORDINATOR))
+    desk.join(JoinGroupResponse(error_code=ErrorCode.NOT_COORDINATOR, protocol_name=None))
     desk.run(1_000)
 
     assert answers == [False]
@@ -411,7 +422,10 @@ def test_late_answer_to_a_join_does_not_reset_the_new_generation(make_desk: "Mak
     desk.reply(HeartbeatRequest, REBALANCE)
     desk.poll(0)
     desk.do(desk.port.unsubscribe(desk.now_ms))
-    desk.reply(JoinGroupRequest, JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+    desk.reply(
+        JoinGroupRequest,
+        JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID, protocol_name=None),
+    )
     desk.do(desk.port.subscribe(["t"], desk.now_ms))
     desk.poll()
 
@@ -441,7 +455,7 @@ def test_leader_that_lost_its_coordinator_sends_no_assignment(make_desk: "MakeDe
     desk.poll()
     desk.automatic -= {MetadataRequest, FindCoordinatorRequest}
     subscription = encode_subscription(Subscription(topics=("t", "u")))
-    desk.join(leader="m", members=(JoinGroupMember("m", None, subscription),))
+    desk.join(leader="m", members=(JoinGroupResponseMember("m", None, subscription),))
     desk.do(desk.port.on_disconnected(COORDINATOR, 0))
     desk.reply(MetadataRequest, desk.metadata())
 
@@ -456,7 +470,7 @@ def test_leader_that_waits_for_metadata_sends_no_heartbeats(make_desk: "MakeDesk
     desk.poll()
     desk.automatic.discard(MetadataRequest)
     subscription = encode_subscription(Subscription(topics=("t", "u")))
-    desk.join(leader="m", members=(JoinGroupMember("m", None, subscription),))
+    desk.join(leader="m", members=(JoinGroupResponseMember("m", None, subscription),))
     desk.run(10_000)
     assert desk.of(HeartbeatRequest) == []
     desk.reply(MetadataRequest, desk.metadata())

@@ -9,16 +9,13 @@ from coordinator_sim.clients.exceptions import COMMIT_FAILED, FENCED_INSTANCE_ID
 from coordinator_sim.clients.librdkafka import LibrdkafkaConsumer
 from coordinator_sim.clients.librdkafka.states import JoinState
 from coordinator_sim.errors import ConfigError, InvariantViolation
-from coordinator_sim.protocol.admin_messages import DescribeGroupsResponse
+from coordinator_sim.messages.describe_groups import DescribeGroupsResponse
+from coordinator_sim.messages.heartbeat import HeartbeatResponse
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from coordinator_sim.messages.leave_group import LeaveGroupResponse
+from coordinator_sim.messages.sync_group import SyncGroupResponse
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    HeartbeatResponse,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    LeaveGroupResponse,
-    SyncGroupResponse,
-)
 from tests.unit.clients.model_bench import (
     BROKER,
     COORDINATOR,
@@ -65,7 +62,10 @@ def state_of(bench: Bench) -> JoinState:
 def test_fencing_on_join_is_fatal() -> None:
     """The poll raises it once, and nothing is sent any more."""
     bench = make(group_instance_id="one").poll()
-    bench.answer(ApiKey.JOIN_GROUP, JoinGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
+    bench.answer(
+        ApiKey.JOIN_GROUP,
+        JoinGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID, protocol_name=None),
+    )
     bench.pass_ms(10_000)
 
     assert [error for error in bench.poll_errors if error] == [FENCED_INSTANCE_ID]
@@ -78,9 +78,9 @@ def test_fencing_on_join_is_fatal() -> None:
 @pytest.mark.parametrize(
     "response",
     [
-        JoinGroupResponse(error_code=ErrorCode.NOT_COORDINATOR),
-        JoinGroupResponse(error_code=ErrorCode.ILLEGAL_GENERATION),
-        JoinGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
+        JoinGroupResponse(error_code=ErrorCode.NOT_COORDINATOR, protocol_name=None),
+        JoinGroupResponse(error_code=ErrorCode.ILLEGAL_GENERATION, protocol_name=None),
+        JoinGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, protocol_name=None),
         joined(assignor="sticky"),
     ],
 )
@@ -210,7 +210,10 @@ def test_a_cooperative_member_loses_what_it_has(error: ErrorCode) -> None:
     bench.answer(ApiKey.SYNC_GROUP, SyncGroupResponse(error_code=error))
     assert bench.waiting() == [] or bench.waiting() == [ApiKey.JOIN_GROUP]
     bench.pass_ms(1_500)
-    bench.answer(ApiKey.JOIN_GROUP, JoinGroupResponse(error_code=ErrorCode.ILLEGAL_GENERATION))
+    bench.answer(
+        ApiKey.JOIN_GROUP,
+        JoinGroupResponse(error_code=ErrorCode.ILLEGAL_GENERATION, protocol_name=None),
+    )
     bench.pass_ms(3_000)
     assert bench.waiting() == [ApiKey.JOIN_GROUP]
 
@@ -620,7 +623,10 @@ def test_a_leader_that_closes_does_not_assign() -> None:
 def test_a_join_lost_while_closing_is_not_repeated() -> None:
     """Nor are a JoinGroup's and a LeaveGroup's answers waited for then."""
     bench = make().poll()
-    bench.answer(ApiKey.JOIN_GROUP, JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED))
+    bench.answer(
+        ApiKey.JOIN_GROUP,
+        JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, protocol_name=None),
+    )
     bench.pass_ms(2_000)
     bench.close().break_link()
     assert bench.is_closed

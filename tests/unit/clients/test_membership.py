@@ -14,22 +14,21 @@ from coordinator_sim.clients.effects import (
 )
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.errors import InvariantViolation
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    CoordinatorOfKey,
+from coordinator_sim.messages.find_coordinator import (
+    Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupRequest,
-    JoinGroupResponse,
+)
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from coordinator_sim.messages.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
-    LeftMember,
-    MetadataRequest,
-    SyncGroupRequest,
-    SyncGroupResponse,
+    MemberResponse,
 )
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from coordinator_sim.protocol.cluster_view import MetadataRequest
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import TopicPartition
 
 if TYPE_CHECKING:
@@ -44,7 +43,11 @@ COORDINATOR = COORDINATOR_NODE_OFFSET - 1
 def _found(error: ErrorCode = ErrorCode.NONE) -> FindCoordinatorResponse:
     node_id = 1 if error is ErrorCode.NONE else -1
     return FindCoordinatorResponse(
-        coordinators=(CoordinatorOfKey(key="group", node_id=node_id, error_code=error),)
+        coordinators=(
+            Coordinator(
+                key="group", node_id=node_id, error_code=error, port=-1, error_message=None
+            ),
+        )
     )
 
 
@@ -150,7 +153,11 @@ def test_join_is_failed_by_a_disconnect_and_keeps_the_member_id(make_desk: "Make
     """C-JOIN-10: a connection lost while the join is parked leads to a join with the same id."""
     desk = make_desk()
     desk.poll()
-    desk.join(JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id="m"))
+    desk.join(
+        JoinGroupResponse(
+            error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id="m", protocol_name=None
+        )
+    )
 
     desk.do(desk.port.on_disconnected(COORDINATOR, 1_000))
     desk.run(2_000)
@@ -224,7 +231,7 @@ def test_fatal_join_errors(make_desk: "MakeDesk", error: ErrorCode, name: str) -
     desk = make_desk()
     desk.poll()
 
-    desk.join(JoinGroupResponse(error_code=error))
+    desk.join(JoinGroupResponse(error_code=error, protocol_name=None))
     desk.run(5_000)
 
     assert desk.returned == [name]
@@ -245,9 +252,13 @@ def test_retried_join_errors(
     """C-JOIN-09, C-JOIN-13: at once or after the backoff, to the same coordinator."""
     desk = make_desk()
     desk.poll()
-    desk.join(JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id="m"))
+    desk.join(
+        JoinGroupResponse(
+            error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id="m", protocol_name=None
+        )
+    )
 
-    desk.join(JoinGroupResponse(error_code=error))
+    desk.join(JoinGroupResponse(error_code=error, protocol_name=None))
     desk.run(1_000)
 
     assert desk.times_of(JoinGroupRequest)[2] == delay_ms
@@ -261,7 +272,7 @@ def test_join_to_a_moved_coordinator_looks_again(make_desk: "MakeDesk", error: E
     desk = make_desk()
     desk.poll()
 
-    desk.join(JoinGroupResponse(error_code=error))
+    desk.join(JoinGroupResponse(error_code=error, protocol_name=None))
     desk.run(1_000)
 
     assert len(desk.of(FindCoordinatorRequest)) >= 2
@@ -626,7 +637,11 @@ def test_pending_member_leaves_with_its_new_id(make_desk: "MakeDesk") -> None:
     """C-LEAVE-03: an id that was only given, never joined with, is given back."""
     desk = make_desk()
     desk.poll()
-    desk.join(JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id="m"))
+    desk.join(
+        JoinGroupResponse(
+            error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id="m", protocol_name=None
+        )
+    )
 
     desk.do(desk.port.close(10, 0))
 
@@ -691,7 +706,10 @@ def test_leave_answer_for_two_members_changes_nothing(make_desk: "MakeDesk") -> 
     _busy(desk)
     desk.do(desk.port.close(1_000, 30_000))
 
-    two = (LeftMember(member_id="m"), LeftMember(member_id="n"))
+    two = (
+        MemberResponse(member_id="m", group_instance_id=None),
+        MemberResponse(member_id="n", group_instance_id=None),
+    )
     desk.reply(LeaveGroupRequest, LeaveGroupResponse(members=two))
 
     assert desk.closed

@@ -11,7 +11,7 @@ from coordinator_sim.clients.network import (
     PendingRequest,
     RequestKind,
 )
-from coordinator_sim.protocol.messages import MetadataRequest, Node
+from coordinator_sim.protocol.cluster_view import MetadataRequest, Node
 
 NODES = tuple(Node(node_id=n, host="h", port=9092) for n in (1, 2, 3))
 

@@ -7,28 +7,29 @@ import pytest
 
 from coordinator_sim.clients.effects import COORDINATOR_NODE_OFFSET, CallbackKind, RunCallback
 from coordinator_sim.clients.generation import MemberState
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    CoordinatorOfKey,
-    FetchedGroup,
-    FetchedOffset,
-    FetchedTopic,
+from coordinator_sim.messages.find_coordinator import (
+    Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupRequest,
-    LeaveGroupRequest,
-    LeaveGroupResponse,
+)
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import JoinGroupRequest
+from coordinator_sim.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
-    OffsetCommitTopicResult,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchResponse,
-    PartitionError,
-    SyncGroupRequest,
-    SyncGroupResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
 )
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import TopicPartition
 
 if TYPE_CHECKING:
@@ -43,12 +44,18 @@ OTHER_RACK = ("b",)
 
 
 def _committed(error: ErrorCode = ErrorCode.NONE) -> OffsetCommitResponse:
-    return OffsetCommitResponse(topics=(OffsetCommitTopicResult("t", (PartitionError(0, error),)),))
+    return OffsetCommitResponse(
+        topics=(
+            OffsetCommitResponseTopic("t", partitions=(OffsetCommitResponsePartition(0, error),)),
+        )
+    )
 
 
 def _found(error: ErrorCode = ErrorCode.NONE) -> FindCoordinatorResponse:
     node_id = 1 if error is ErrorCode.NONE else -1
-    answer = CoordinatorOfKey(key="group", node_id=node_id, error_code=error)
+    answer = Coordinator(
+        key="group", node_id=node_id, error_code=error, port=-1, error_message=None
+    )
     return FindCoordinatorResponse(coordinators=(answer,))
 
 
@@ -225,7 +232,7 @@ def test_async_commit_waits_for_the_coordinator(make_desk: "MakeDesk") -> None:
     assert desk.of(OffsetCommitRequest) == []
 
     desk.now_ms = 90
-    found = CoordinatorOfKey(key="group", node_id=1)
+    found = Coordinator(key="group", node_id=1, port=-1, error_message=None)
     desk.reply(FindCoordinatorRequest, FindCoordinatorResponse(coordinators=(found,)))
     desk.run(100)
 
@@ -243,7 +250,7 @@ def test_auto_commit_runs_at_its_interval(make_desk: "MakeDesk") -> None:
         desk.reply(OffsetCommitRequest, _committed())
 
     assert desk.times_of(OffsetCommitRequest) == [5_000, 10_000]
-    assert desk.of(OffsetCommitRequest)[0].topics[0].partitions[0].offset == 77
+    assert desk.of(OffsetCommitRequest)[0].topics[0].partitions[0].committed_offset == 77
 
 
 def test_auto_commit_before_the_join(make_desk: "MakeDesk") -> None:
@@ -383,7 +390,11 @@ def test_commit_without_a_group_is_anonymous(make_desk: "MakeDesk") -> None:
     desk.reply(OffsetCommitRequest, _committed())
 
     (commit,) = desk.of(OffsetCommitRequest)
-    assert (commit.generation_id, commit.member_id, commit.group_instance_id) == (-1, "", None)
+    assert (commit.generation_id_or_member_epoch, commit.member_id, commit.group_instance_id) == (
+        -1,
+        "",
+        None,
+    )
     assert [c.error for c in desk.commits] == [None]
 
 
@@ -395,7 +406,13 @@ def test_async_commit_fails_with_the_lookup(make_desk: "MakeDesk") -> None:
     _, effects = desk.port.commit({T0: 5}, sync=False, now_ms=0)
     desk.do(effects)
 
-    lost = CoordinatorOfKey(key="group", error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    lost = Coordinator(
+        key="group",
+        error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        node_id=-1,
+        port=-1,
+        error_message=None,
+    )
     desk.reply(FindCoordinatorRequest, FindCoordinatorResponse(coordinators=(lost,)))
     desk.automatic.add(FindCoordinatorRequest)
     desk.run(1_000)
@@ -466,8 +483,12 @@ def test_offset_fetch_errors(
     desk = make_desk()
     desk.poll()
     desk.join()
-    topics = (FetchedTopic("t", (FetchedOffset(0, -1, error_code=partition_error),)),)
-    group = FetchedGroup(group_id="group", topics=topics, error_code=group_error)
+    topics = (
+        OffsetFetchResponseTopics(
+            "t", partitions=(OffsetFetchResponsePartitions(0, -1, error_code=partition_error),)
+        ),
+    )
+    group = OffsetFetchResponseGroup(group_id="group", topics=topics, error_code=group_error)
     desk.reply(
         SyncGroupRequest,
         SyncGroupResponse(assignment=b"\0\0\0\0\0\1\0\1t\0\0\0\1\0\0\0\0\xff\xff\xff\xff"),

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.generation import MemberState
-from coordinator_sim.protocol.messages import JoinGroupRequest, LeaveGroupRequest
+from coordinator_sim.messages.join_group import JoinGroupRequest
+from coordinator_sim.messages.leave_group import LeaveGroupRequest
 from coordinator_sim.protocol.resources import TopicPartition
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ import pytest
 
 from coordinator_sim.clients.config import ConsumerConfig, OffsetReset
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.protocol.messages import OffsetFetchRequest, SyncGroupRequest
+from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
+from coordinator_sim.messages.sync_group import SyncGroupRequest
 from coordinator_sim.protocol.resources import TopicPartition
 
 if TYPE_CHECKING:

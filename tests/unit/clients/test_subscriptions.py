@@ -9,19 +9,14 @@ from coordinator_sim.clients.effects import COORDINATOR_NODE_OFFSET, CallbackKin
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.clients.subscription_state import SubscriptionState
 from coordinator_sim.errors import ConfigError, InvariantViolation
+from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import JoinGroupRequest
+from coordinator_sim.messages.leave_group import LeaveGroupRequest
+from coordinator_sim.messages.offset_commit import OffsetCommitRequest
+from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
+from coordinator_sim.protocol.cluster_view import MetadataRequest, MetadataResponse, TopicMetadata
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    FindCoordinatorRequest,
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupRequest,
-    LeaveGroupRequest,
-    MetadataRequest,
-    MetadataResponse,
-    OffsetCommitRequest,
-    OffsetFetchRequest,
-    TopicMetadata,
-)
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.consumer_protocol import decode_subscription
 
@@ -246,7 +241,7 @@ def test_partitions_kept_by_hand_keep_their_positions(make_desk: "MakeDesk") -> 
     assert len(desk.of(OffsetCommitRequest)) == 1
     desk.poll()
     wanted = desk.of(OffsetFetchRequest)[-1].groups[0].topics
-    assert [(each.name, each.partitions) for each in wanted] == [("t", (1,))]
+    assert [(each.name, each.partition_indexes) for each in wanted] == [("t", (1,))]
 
 
 def test_partitions_by_hand_wait_for_a_connection(make_desk: "MakeDesk") -> None:

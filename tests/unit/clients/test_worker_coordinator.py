@@ -9,20 +9,18 @@ from coordinator_sim.clients.config import ConnectProtocolCompatibility, WorkerC
 from coordinator_sim.clients.effects import COORDINATOR_NODE_OFFSET, CallbackKind
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.clients.worker_coordinator import ConfigSnapshot, WorkerCoordinator
-from coordinator_sim.protocol.embedded import ConnectAssignment, ConnectError, WorkerMetadata
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    FindCoordinatorRequest,
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupMember,
+from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
     JoinGroupResponse,
-    LeaveGroupRequest,
-    Node,
-    SyncGroupRequest,
-    SyncGroupResponse,
+    JoinGroupResponseMember,
 )
+from coordinator_sim.messages.leave_group import LeaveGroupRequest
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from coordinator_sim.protocol.cluster_view import Node
+from coordinator_sim.protocol.embedded import ConnectAssignment, ConnectError, WorkerMetadata
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import ConnectorTaskId
 from coordinator_sim.wire.connect_protocol import (
     decode_connect_assignment,
@@ -85,7 +83,7 @@ def _follow(
 
 def _lead(desk: "Desk", version: int, *offsets: int, skip_assignment: bool = False) -> None:
     members = tuple(
-        JoinGroupMember(
+        JoinGroupResponseMember(
             "m" if index == 0 else f"m{index}",
             None,
             encode_worker_metadata(
@@ -163,7 +161,9 @@ def test_failed_rebalance_is_the_one_reason(make_desk: "DeskOf") -> None:
     desk = _worker(make_desk)
     desk.poll()
 
-    desk.join(JoinGroupResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+    desk.join(
+        JoinGroupResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, protocol_name=None)
+    )
     desk.run(1_000)
 
     assert desk.times_of(JoinGroupRequest) == [0, 100]
@@ -370,7 +370,7 @@ def test_blob_that_does_not_parse_ends_the_poll(make_desk: "DeskOf") -> None:
             protocol_name="sessioned",
             leader="m",
             member_id="m",
-            members=(JoinGroupMember("m", None, b"\0"),),
+            members=(JoinGroupResponseMember("m", None, b"\0"),),
         )
     )
     assert leader.returned == ["KafkaException"]

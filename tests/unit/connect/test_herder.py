@@ -28,8 +28,9 @@ from coordinator_sim.connect.herding.requests import (
     ResumeConnector,
     StopConnectorRequest,
 )
+from coordinator_sim.messages.join_group import JoinGroupRequest
+from coordinator_sim.messages.leave_group import LeaveGroupRequest
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import JoinGroupRequest, LeaveGroupRequest
 from coordinator_sim.protocol.resources import ConnectorTaskId
 
 X0, X1 = ConnectorTaskId("x", 0), ConnectorTaskId("x", 1)

@@ -35,24 +35,21 @@ from coordinator_sim.connect.plugins.registry import Plugin
 from coordinator_sim.connect.plugins.standard_plugins import file_stream_plugins
 from coordinator_sim.connect.start_up import AT_ONCE, StartUpTimes
 from coordinator_sim.connect.worker import ConnectWorker, WorkerParts
-from coordinator_sim.protocol.messages import (
-    CoordinatorOfKey,
+from coordinator_sim.messages.find_coordinator import (
+    Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupMember,
+)
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
     JoinGroupResponse,
-    LeaveGroupRequest,
-    LeaveGroupResponse,
-    MetadataRequest,
-    MetadataResponse,
-    Node,
-    SyncGroupRequest,
-    SyncGroupResponse,
+    JoinGroupResponseMember,
 )
-from coordinator_sim.protocol.requests import Response
+from coordinator_sim.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from coordinator_sim.messages.requests import Response
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from coordinator_sim.protocol.cluster_view import MetadataRequest, MetadataResponse, Node
 from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition
 
 BROKER: Final = Node(node_id=1, host="broker", port=9092)
@@ -248,7 +245,9 @@ class WorkerBench:
             case MetadataRequest():
                 return MetadataResponse(brokers=(BROKER,), topics=())
             case FindCoordinatorRequest():
-                found = CoordinatorOfKey(key="connect", node_id=1, host="broker", port=9092)
+                found = Coordinator(
+                    key="connect", node_id=1, host="broker", port=9092, error_message=None
+                )
                 return FindCoordinatorResponse(coordinators=(found,))
             case JoinGroupRequest(protocols=protocols):
                 self._generation_id += 1
@@ -257,7 +256,7 @@ class WorkerBench:
                     protocol_name=protocols[0].name,
                     leader="m",
                     member_id="m",
-                    members=(JoinGroupMember("m", None, protocols[0].metadata),),
+                    members=(JoinGroupResponseMember("m", None, protocols[0].metadata),),
                 )
             case SyncGroupRequest(assignments=assignments):
                 return SyncGroupResponse(assignment=assignments[0].assignment)

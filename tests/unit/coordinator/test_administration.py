@@ -5,17 +5,17 @@ import pytest
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness
-from coordinator_sim.protocol.admin_messages import (
-    DeletedGroup,
+from coordinator_sim.messages.delete_groups import (
+    DeletableGroupResult,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
+)
+from coordinator_sim.messages.describe_groups import (
     DescribedGroup,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
-    ListedGroup,
-    ListGroupsRequest,
-    ListGroupsResponse,
 )
+from coordinator_sim.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.profiles import profile_named
 from coordinator_sim.protocol.records import GroupMetadataKey, OffsetCommitKey
@@ -50,7 +50,7 @@ def names_of(listing: ListGroupsResponse) -> list[str]:
     return [group.group_id for group in listing.groups]
 
 
-def delete(harness: Harness, *names: str) -> tuple[DeletedGroup, ...]:
+def delete(harness: Harness, *names: str) -> tuple[DeletableGroupResult, ...]:
     """The outcomes, in the order of the answer."""
     step = harness.call(DeleteGroupsRequest(groups_names=names), api_version=2)
     return answer(step, DeleteGroupsResponse).results
@@ -157,7 +157,9 @@ def test_listing_of_a_simple_group() -> None:
     """A group that only stores offsets is Empty and has no protocol type."""
     group = GroupDriver(make_harness())
     group.commit(1)
-    expected = ListedGroup(group_id="g", protocol_type="", group_state="Empty")
+    expected = ListedGroup(
+        group_id="g", protocol_type="", group_state="Empty", group_type="classic"
+    )
     assert list_groups(group.harness).groups == (expected,)
 
 
@@ -269,7 +271,7 @@ def test_java_deletion_waits_for_its_tombstones() -> None:
     assert names_of(list_groups(harness)) == ["g"]
     assert describe(harness, "g")[0].group_state == "Empty"
     (reply,) = harness.commit().replies
-    assert reply.response == DeleteGroupsResponse(results=(DeletedGroup(group_id="g"),))
+    assert reply.response == DeleteGroupsResponse(results=(DeletableGroupResult(group_id="g"),))
     assert names_of(list_groups(harness)) == []
 
 
@@ -305,7 +307,7 @@ def test_late_deletion() -> None:
     group.harness.call(DeleteGroupsRequest(groups_names=("g",)), api_version=2)
     (reply,) = group.harness.advance(5_000).replies
     error = ErrorCode.COORDINATOR_NOT_AVAILABLE
-    expected = DeletedGroup(group_id="g", error_code=error)
+    expected = DeletableGroupResult(group_id="g", error_code=error)
     assert reply.response == DeleteGroupsResponse(results=(expected,))
     assert group.state == "none"
 
@@ -317,7 +319,7 @@ def test_partition_given_up_fails_its_deletions() -> None:
     group.commit(5)
     group.harness.call(DeleteGroupsRequest(groups_names=("g",)), api_version=2)
     replies = group.harness.resign().replies
-    expected = DeletedGroup(group_id="g", error_code=ErrorCode.NOT_COORDINATOR)
+    expected = DeletableGroupResult(group_id="g", error_code=ErrorCode.NOT_COORDINATOR)
     assert replies[-1].response == DeleteGroupsResponse(results=(expected,))
 
 

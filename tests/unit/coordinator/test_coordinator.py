@@ -4,23 +4,18 @@ from coordinator_sim.coordinator.contract import NOTHING, CoordinatorConfig
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness
-from coordinator_sim.protocol.admin_messages import (
-    DeleteGroupsRequest,
-    DescribeGroupsRequest,
-    DescribeGroupsResponse,
-    ListGroupsRequest,
-    ListGroupsResponse,
-)
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    JoinGroupResponse,
-    OffsetCommitPartition,
+from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
+from coordinator_sim.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from coordinator_sim.messages.join_group import JoinGroupResponse
+from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
-    OffsetCommitTopic,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-    RequestContext,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
 )
+from coordinator_sim.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from coordinator_sim.protocol.context import RequestContext
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE
 from coordinator_sim.protocol.seeded_ids import SeededIds
 
@@ -36,7 +31,7 @@ def test_without_append_policy_everything_is_appended() -> None:
     coordinator = make_coordinator()
     coordinator.begin_load(0, 1, 0)
     coordinator.finish_load(0, ErrorCode.NONE, 0)
-    topics = (OffsetCommitTopic("t", (OffsetCommitPartition(0, 5),)),)
+    topics = (OffsetCommitRequestTopic("t", partitions=(OffsetCommitRequestPartition(0, 5),)),)
     request = OffsetCommitRequest(group_id="g", topics=topics)
     result = coordinator.handle(request, RequestContext(token=1, api_version=9), 0)
     assert len(result.batches) == 1

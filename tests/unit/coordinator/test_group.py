@@ -6,7 +6,7 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.errors import InvariantViolation, OperationAborted
-from coordinator_sim.protocol.messages import JoinGroupProtocol
+from coordinator_sim.messages.join_group import JoinGroupRequestProtocol
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE
 from coordinator_sim.protocol.seeded_ids import SeededIds
 
@@ -23,7 +23,7 @@ def make_member(
     member_id: str, *, instance_id: str | None = None, protocol: str = "range"
 ) -> Member:
     """A member that offers one protocol."""
-    offered = (JoinGroupProtocol(protocol, b""),)
+    offered = (JoinGroupRequestProtocol(protocol, b""),)
     return Member(member_id, instance_id, "c", "/h", 10_000, 60_000, "consumer", offered)
 
 

@@ -2,7 +2,7 @@
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.harness import Harness
-from coordinator_sim.protocol.admin_messages import ListGroupsRequest, ListGroupsResponse
+from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from coordinator_sim.protocol.records import GroupMetadataKey, GroupMetadataValue, LogRecord
 
 

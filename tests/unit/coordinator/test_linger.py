@@ -4,25 +4,23 @@ import pytest
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.harness import Harness, Step
-from coordinator_sim.protocol.admin_messages import (
-    DeleteGroupsRequest,
-    DeleteGroupsResponse,
-    DescribeGroupsRequest,
-    DescribeGroupsResponse,
-)
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    OffsetCommitPartition,
+from coordinator_sim.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from coordinator_sim.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
     OffsetCommitResponse,
-    OffsetCommitTopic,
-    OffsetFetchGroup,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-    OffsetFetchTopic,
 )
+from coordinator_sim.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+)
+from coordinator_sim.protocol.completion import CompleteTransaction
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.profiles import profile_named
-from coordinator_sim.protocol.transaction_messages import CompleteTransaction
 
 LINGERING = pytest.mark.parametrize("profile", ["4.0", "4.1"])
 
@@ -37,7 +35,7 @@ def make(profile: str = "4.1", linger_ms: int | None = None) -> Harness:
 
 def commit(world: Harness, offset: int, group_id: str = "g") -> Step:
     """A simple commit of t-0."""
-    topic = OffsetCommitTopic("t", (OffsetCommitPartition(0, offset),))
+    topic = OffsetCommitRequestTopic("t", partitions=(OffsetCommitRequestPartition(0, offset),))
     return world.call(OffsetCommitRequest(group_id=group_id, topics=(topic,)), api_version=8)
 
 
@@ -55,12 +53,14 @@ def fetched(step: Step) -> tuple[ErrorCode, tuple[int, ...]]:
     response = step.replies[-1].response
     assert isinstance(response, OffsetFetchResponse)
     group = response.groups[0]
-    return group.error_code, tuple(p.offset for t in group.topics for p in t.partitions)
+    return group.error_code, tuple(p.committed_offset for t in group.topics for p in t.partitions)
 
 
 def fetch(world: Harness, *, stable: bool = False) -> Step:
     """The offset of t-0 in group g."""
-    wanted = OffsetFetchGroup(group_id="g", topics=(OffsetFetchTopic("t", (0,)),))
+    wanted = OffsetFetchRequestGroup(
+        group_id="g", topics=(OffsetFetchRequestTopics("t", partition_indexes=(0,)),)
+    )
     request = OffsetFetchRequest(groups=(wanted,), require_stable=stable)
     return world.call(request, api_version=8)
 

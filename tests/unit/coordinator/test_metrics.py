@@ -5,15 +5,13 @@ import pytest
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.metrics import KAFKA_NAMES, CoordinatorMetrics
 from coordinator_sim.harness.harness import Harness
-from coordinator_sim.protocol.messages import (
-    JoinGroupProtocol,
-    JoinGroupRequest,
-    OffsetCommitPartition,
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
-    OffsetCommitTopic,
-    SyncGroupAssignment,
-    SyncGroupRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
 )
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from coordinator_sim.protocol.profiles import profile_named
 
 
@@ -29,8 +27,10 @@ def harness(profile: str) -> Harness:
 
 def commit(world: Harness, *partitions: int, group_id: str = "simple") -> None:
     """Commit offsets of topic t without being a member."""
-    entries = tuple(OffsetCommitPartition(index, 1) for index in partitions)
-    request = OffsetCommitRequest(group_id=group_id, topics=(OffsetCommitTopic("t", entries),))
+    entries = tuple(OffsetCommitRequestPartition(index, 1) for index in partitions)
+    request = OffsetCommitRequest(
+        group_id=group_id, topics=(OffsetCommitRequestTopic("t", partitions=entries),)
+    )
     world.call(request, api_version=8)
 
 
@@ -42,7 +42,7 @@ def join(world: Harness) -> str:
         rebalance_timeout_ms=10_000,
         member_id="",
         protocol_type="consumer",
-        protocols=(JoinGroupProtocol("range", b""),),
+        protocols=(JoinGroupRequestProtocol("range", b""),),
     )
     world.call(request, api_version=3)
     world.advance(3_000)
@@ -72,7 +72,7 @@ def test_gauges_follow_the_states_of_groups() -> None:
         group_id="g",
         generation_id=1,
         member_id=member_id,
-        assignments=(SyncGroupAssignment(member_id, b"work"),),
+        assignments=(SyncGroupRequestAssignment(member_id, b"work"),),
     )
     world.call(request, api_version=3)
     after = world.coordinator.metrics()

@@ -5,30 +5,34 @@ import pytest
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver
 from coordinator_sim.harness.harness import Harness, Step
-from coordinator_sim.protocol.admin_messages import (
-    OffsetDeleteRequest,
-    OffsetDeleteResponse,
-    OffsetDeleteTopic,
-)
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    OffsetCommitPartition,
+from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
     OffsetCommitResponse,
-    OffsetCommitTopic,
-    OffsetFetchGroup,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-    OffsetFetchTopic,
-    RequestContext,
 )
-from coordinator_sim.protocol.profiles import profile_named
-from coordinator_sim.protocol.records import GroupMetadataKey
-from coordinator_sim.protocol.transaction_messages import (
-    CompleteTransaction,
+from coordinator_sim.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+)
+from coordinator_sim.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+)
+from coordinator_sim.messages.schema import ZERO_UUID
+from coordinator_sim.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
+from coordinator_sim.protocol.completion import CompleteTransaction
+from coordinator_sim.protocol.context import RequestContext
+from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.profiles import profile_named
+from coordinator_sim.protocol.records import GroupMetadataKey
 
 JAVA, SCALA = "4.4", "3.9"
 BOTH = pytest.mark.parametrize("name", [JAVA, SCALA])
@@ -47,9 +51,13 @@ def make(name: str) -> Harness:
     return Harness(config, profile_named(name))
 
 
-def topics(offset: int, metadata: str = "") -> tuple[OffsetCommitTopic, ...]:
+def topics(offset: int, metadata: str = "") -> tuple[OffsetCommitRequestTopic, ...]:
     """An offset of t-0."""
-    return (OffsetCommitTopic("t", (OffsetCommitPartition(0, offset, metadata=metadata),)),)
+    return (
+        OffsetCommitRequestTopic(
+            "t", partitions=(OffsetCommitRequestPartition(0, offset, committed_metadata=metadata),)
+        ),
+    )
 
 
 def commit(world: Harness, offset: int, metadata: str = "", retention_ms: int = -1) -> Step:
@@ -68,7 +76,7 @@ def commit_txn(world: Harness, offset: int, generation_id: int = -1) -> ErrorCod
         producer_id=PRODUCER,
         producer_epoch=0,
         topics=topics(offset),
-        generation_id=generation_id,
+        generation_id_or_member_epoch=generation_id,
     )
     response = world.call(request, api_version=3).response
     if response is None:
@@ -90,17 +98,21 @@ def end(world: Harness, *, committed: bool) -> Step:
 
 def fetched(world: Harness, *, stable: bool = False) -> int | ErrorCode:
     """The offset of t-0, or the error of it."""
-    wanted = OffsetFetchGroup(group_id="g", topics=(OffsetFetchTopic("t", (0,)),))
+    wanted = OffsetFetchRequestGroup(
+        group_id="g", topics=(OffsetFetchRequestTopics("t", partition_indexes=(0,)),)
+    )
     request = OffsetFetchRequest(groups=(wanted,), require_stable=stable)
     response = world.call(request, api_version=8).response
     assert isinstance(response, OffsetFetchResponse)
     offset = response.groups[0].topics[0].partitions[0]
-    return offset.offset if offset.error_code is ErrorCode.NONE else offset.error_code
+    return offset.committed_offset if offset.error_code is ErrorCode.NONE else offset.error_code
 
 
 def delete(world: Harness) -> OffsetDeleteResponse:
     """An OffsetDelete of t-0."""
-    request = OffsetDeleteRequest(group_id="g", topics=(OffsetDeleteTopic("t", (0,)),))
+    request = OffsetDeleteRequest(
+        group_id="g", topics=(OffsetDeleteRequestTopic("t", (OffsetDeleteRequestPartition(0),)),)
+    )
     response = world.call(request, api_version=0).response
     assert isinstance(response, OffsetDeleteResponse)
     return response
@@ -304,7 +316,7 @@ def test_offsets_of_a_stable_group_do_not_expire_if_its_subscriptions_are_unknow
     commit_as_member = OffsetCommitRequest(
         group_id="g",
         topics=topics(1),
-        generation_id=group.generation_id,
+        generation_id_or_member_epoch=group.generation_id,
         member_id=member,
     )
     group.harness.call(commit_as_member, api_version=8)
@@ -318,17 +330,22 @@ def test_offset_of_an_earlier_topic_of_that_name_is_not_found() -> None:
     """Who asks by the new topic's id is told that there is none."""
     world = make(JAVA)
     old, new = bytes(15) + b"\x01", bytes(15) + b"\x02"
-    stored = OffsetCommitTopic("t", (OffsetCommitPartition(0, 5),), topic_id=old)
+    stored = OffsetCommitRequestTopic(
+        "t", partitions=(OffsetCommitRequestPartition(0, 5),), topic_id=old
+    )
     world.call(OffsetCommitRequest(group_id="g", topics=(stored,)), api_version=9)
 
     found = []
-    for topic_id in (None, old, new):
-        wanted = OffsetFetchGroup(group_id="g", topics=(OffsetFetchTopic("t", (0,), topic_id),))
+    for topic_id in (ZERO_UUID, old, new):
+        wanted = OffsetFetchRequestGroup(
+            group_id="g",
+            topics=(OffsetFetchRequestTopics("t", partition_indexes=(0,), topic_id=topic_id),),
+        )
         request = OffsetFetchRequest(groups=(wanted,))
         result = world.coordinator.handle(
             request, RequestContext(token=99, api_version=9), world.now_ms
         )
         (reply,) = result.replies
         assert isinstance(reply.response, OffsetFetchResponse)
-        found.append(reply.response.groups[0].topics[0].partitions[0].offset)
+        found.append(reply.response.groups[0].topics[0].partitions[0].committed_offset)
     assert found == [5, 5, -1]

@@ -3,15 +3,14 @@
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupResponse,
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import JoinGroupResponse
+from coordinator_sim.messages.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
-    LeavingMember,
+    MemberIdentity,
 )
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.profiles import profile_named
 
 
@@ -44,7 +43,7 @@ def leave_pending(profile: str) -> LeaveGroupResponse:
     """A pending id that leaves with an instance id."""
     group = drive(profile)
     pending = answer(group.join(), JoinGroupResponse).member_id
-    entry = LeavingMember(member_id=pending, group_instance_id="i")
+    entry = MemberIdentity(member_id=pending, group_instance_id="i")
     request = LeaveGroupRequest(group_id=group.group_id, members=(entry,))
     return answer(group.harness.call(request, api_version=4), LeaveGroupResponse)
 

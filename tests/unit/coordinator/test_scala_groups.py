@@ -6,12 +6,9 @@ from coordinator_sim.clock.timer_queue import TimerKind
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness
+from coordinator_sim.messages.join_group import JoinGroupResponse
+from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    JoinGroupResponse,
-    LeaveGroupRequest,
-    LeavingMember,
-)
 from coordinator_sim.protocol.profiles import profile_named
 
 BOTH = pytest.mark.parametrize("profile", ["3.9", "4.4"])
@@ -47,7 +44,7 @@ def test_leave_is_answered_before_its_records_are_stored(profile: str) -> None:
     group = drive(profile)
     (leader,) = group.stable(1)
     group.harness.hold(high_watermark=True)
-    members = (LeavingMember(member_id=leader),)
+    members = (MemberIdentity(member_id=leader),)
     step = group.harness.call(LeaveGroupRequest(group_id="g", members=members), api_version=5)
     assert len(step.batches) == 1
     assert (step.response is not None) is (profile == "3.9")

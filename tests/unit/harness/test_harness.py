@@ -6,8 +6,8 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness
+from coordinator_sim.messages.offset_commit import OffsetCommitResponse
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import OffsetCommitResponse
 from coordinator_sim.protocol.seeded_ids import SeededIds
 
 

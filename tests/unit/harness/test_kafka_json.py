@@ -5,36 +5,44 @@ from typing import Any
 import pytest
 
 from coordinator_sim.harness.kafka_json import read_request, write_records, write_response
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    FetchedGroup,
-    FetchedOffset,
-    FetchedTopic,
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupMember,
-    JoinGroupProtocol,
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
+    JoinGroupRequestProtocol,
     JoinGroupResponse,
+    JoinGroupResponseMember,
+)
+from coordinator_sim.messages.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
-    LeavingMember,
-    LeftMember,
-    MetadataResponse,
-    OffsetCommitPartition,
+    MemberIdentity,
+    MemberResponse,
+)
+from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
     OffsetCommitResponse,
-    OffsetCommitTopic,
-    OffsetCommitTopicResult,
-    OffsetFetchGroup,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
     OffsetFetchResponse,
-    OffsetFetchTopic,
-    PartitionError,
-    SyncGroupAssignment,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+from coordinator_sim.messages.requests import GroupRequest, Response
+from coordinator_sim.messages.sync_group import (
     SyncGroupRequest,
+    SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
+from coordinator_sim.protocol.cluster_view import MetadataResponse
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.records import (
     GroupMetadataKey,
     GroupMetadataMember,
@@ -44,11 +52,14 @@ from coordinator_sim.protocol.records import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from coordinator_sim.protocol.requests import GroupRequest, Response
 
 HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=3, member_id="m")
 FETCH = OffsetFetchRequest(
-    groups=(OffsetFetchGroup(group_id="g", topics=(OffsetFetchTopic("t", (0,)),)),)
+    groups=(
+        OffsetFetchRequestGroup(
+            group_id="g", topics=(OffsetFetchRequestTopics("t", partition_indexes=(0,)),)
+        ),
+    )
 )
 REQUESTS: list[tuple[str, int, dict[str, Any], GroupRequest]] = [
     (
@@ -66,7 +77,7 @@ REQUESTS: list[tuple[str, int, dict[str, Any], GroupRequest]] = [
             session_timeout_ms=10,
             member_id="",
             protocol_type="consumer",
-            protocols=(JoinGroupProtocol("range", b"\x00\x01"),),
+            protocols=(JoinGroupRequestProtocol("range", b"\x00\x01"),),
         ),
     ),
     (
@@ -82,7 +93,7 @@ REQUESTS: list[tuple[str, int, dict[str, Any], GroupRequest]] = [
             group_id="g",
             generation_id=1,
             member_id="m",
-            assignments=(SyncGroupAssignment("m", b"\x01"),),
+            assignments=(SyncGroupRequestAssignment("m", b"\x01"),),
         ),
     ),
     ("Heartbeat", 0, {"groupId": "g", "generationId": 3, "memberId": "m"}, HEARTBEAT),
@@ -90,7 +101,7 @@ REQUESTS: list[tuple[str, int, dict[str, Any], GroupRequest]] = [
         "LeaveGroup",
         2,
         {"groupId": "g", "memberId": "m"},
-        LeaveGroupRequest(group_id="g", members=(LeavingMember(member_id="m"),)),
+        LeaveGroupRequest(group_id="g", members=(MemberIdentity(member_id="m"),)),
     ),
     (
         "LeaveGroup",
@@ -98,7 +109,7 @@ REQUESTS: list[tuple[str, int, dict[str, Any], GroupRequest]] = [
         {"groupId": "g", "members": [{"memberId": "m", "groupInstanceId": "i", "reason": "r"}]},
         LeaveGroupRequest(
             group_id="g",
-            members=(LeavingMember(member_id="m", group_instance_id="i", reason="r"),),
+            members=(MemberIdentity(member_id="m", group_instance_id="i", reason="r"),),
         ),
     ),
     (
@@ -119,7 +130,12 @@ REQUESTS: list[tuple[str, int, dict[str, Any], GroupRequest]] = [
         OffsetCommitRequest(
             group_id="g",
             retention_time_ms=9,
-            topics=(OffsetCommitTopic("t", (OffsetCommitPartition(0, 5, -1, None),)),),
+            topics=(
+                OffsetCommitRequestTopic(
+                    "t",
+                    partitions=(OffsetCommitRequestPartition(0, 5, -1, committed_metadata=None),),
+                ),
+            ),
         ),
     ),
     (
@@ -132,7 +148,9 @@ REQUESTS: list[tuple[str, int, dict[str, Any], GroupRequest]] = [
         "OffsetFetch",
         8,
         {"groups": [{"groupId": "g", "topics": None}], "requireStable": True},
-        OffsetFetchRequest(groups=(OffsetFetchGroup(group_id="g"),), require_stable=True),
+        OffsetFetchRequest(
+            groups=(OffsetFetchRequestGroup(group_id="g", topics=None),), require_stable=True
+        ),
     ),
 ]
 
@@ -149,7 +167,9 @@ def test_request_is_read(
 
 def test_join_answer_has_the_fields_of_its_version() -> None:
     """Version 0 has no throttle time, type or instance ids, and no null protocol name."""
-    response = JoinGroupResponse(members=(JoinGroupMember("m", "i", b"\x01"),))
+    response = JoinGroupResponse(
+        members=(JoinGroupResponseMember("m", "i", b"\x01"),), protocol_name=None
+    )
     old = write_response(HEARTBEAT, 0, response)
     new = write_response(HEARTBEAT, 9, response)
     assert old["protocolName"] == ""
@@ -167,7 +187,11 @@ def test_join_answer_has_the_fields_of_its_version() -> None:
         (SyncGroupResponse(assignment=b"\x01"), 0, {"errorCode": 0, "assignment": "AQ=="}),
         (
             OffsetCommitResponse(
-                topics=(OffsetCommitTopicResult("t", (PartitionError(0, ErrorCode.NONE),)),)
+                topics=(
+                    OffsetCommitResponseTopic(
+                        "t", partitions=(OffsetCommitResponsePartition(0, ErrorCode.NONE),)
+                    ),
+                )
             ),
             2,
             {"topics": [{"name": "t", "partitions": [{"partitionIndex": 0, "errorCode": 0}]}]},
@@ -190,7 +214,9 @@ def test_sync_answer_tells_the_protocol_from_version_5() -> None:
 def test_old_leave_answer_has_its_error_at_the_top() -> None:
     """LEAVE-004: before version 3 a LeaveGroup names one member, whose error is the answer's."""
     request = read_request("LeaveGroup", 2, {"groupId": "g", "memberId": "m"})
-    member = LeftMember(member_id="m", error_code=ErrorCode.UNKNOWN_MEMBER_ID)
+    member = MemberResponse(
+        member_id="m", error_code=ErrorCode.UNKNOWN_MEMBER_ID, group_instance_id=None
+    )
     response = LeaveGroupResponse(members=(member,))
     assert write_response(request, 2, response) == {"throttleTimeMs": 0, "errorCode": 25}
     assert write_response(request, 3, response)["members"][0]["errorCode"] == 25
@@ -198,9 +224,13 @@ def test_old_leave_answer_has_its_error_at_the_top() -> None:
 
 def fetch_answer(error: ErrorCode = ErrorCode.NONE) -> OffsetFetchResponse:
     """One group with an offset, or with an error."""
-    topics = (FetchedTopic("t", (FetchedOffset(0, 5, 2, "x"),)),) if error == 0 else ()
+    topics = (
+        (OffsetFetchResponseTopics("t", partitions=(OffsetFetchResponsePartitions(0, 5, 2, "x"),)),)
+        if error == 0
+        else ()
+    )
     return OffsetFetchResponse(
-        groups=(FetchedGroup(group_id="g", topics=topics, error_code=error),)
+        groups=(OffsetFetchResponseGroup(group_id="g", topics=topics, error_code=error),)
     )
 
 
@@ -228,7 +258,7 @@ def test_oldest_fetch_spreads_the_error_over_its_partitions() -> None:
     failed = fetch_answer(ErrorCode.NOT_COORDINATOR)
     written = write_response(FETCH, 1, failed)
     assert written["topics"][0]["partitions"][0]["errorCode"] == 16
-    everything = OffsetFetchRequest(groups=(OffsetFetchGroup(group_id="g"),))
+    everything = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id="g", topics=None),))
     assert write_response(everything, 1, failed) == {"topics": []}
 
 

@@ -13,18 +13,18 @@ from coordinator_sim.harness.kafka_json import (
     write_request,
     write_response,
 )
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupResponse,
-    MetadataRequest,
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import JoinGroupResponse
+from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
-    OffsetCommitTopicResult,
-    OffsetFetchResponse,
-    PartitionError,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
 )
+from coordinator_sim.messages.offset_fetch import OffsetFetchResponse
+from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
+from coordinator_sim.protocol.cluster_view import MetadataRequest
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.records import (
     EndTransactionMarker,
     GroupMetadataKey,
@@ -37,7 +37,6 @@ from coordinator_sim.protocol.records import (
     OpaqueKey,
     OpaqueValue,
 )
-from coordinator_sim.protocol.transaction_messages import TxnOffsetCommitRequest
 
 Json = dict[str, Any]
 
@@ -137,21 +136,25 @@ def test_transactional_commits_go_by_both_names_of_the_generation() -> None:
     """4.4 calls it generationIdOrMemberEpoch, older releases generationId."""
     new = read_request("TxnOffsetCommit", 3, {"generationIdOrMemberEpoch": 4})
     assert isinstance(new, TxnOffsetCommitRequest)
-    assert new.generation_id == 4
+    assert new.generation_id_or_member_epoch == 4
     assert read_request("TxnOffsetCommit", 3, {"generationId": 4}) == new
 
 
 def test_topic_ids_replace_names_from_version_10() -> None:
     """OffsetCommit and its answer: a name up to 9, an id from 10 on."""
-    outcome = (PartitionError(0, ErrorCode.NONE),)
-    answer = OffsetCommitResponse(topics=(OffsetCommitTopicResult("t", outcome, TOPIC_ID),))
+    outcome = (OffsetCommitResponsePartition(0, ErrorCode.NONE),)
+    answer = OffsetCommitResponse(
+        topics=(OffsetCommitResponseTopic("t", partitions=outcome, topic_id=TOPIC_ID),)
+    )
     ask = OffsetCommitRequest(group_id="g", topics=())
     [old] = write_response(ask, 9, answer)["topics"]
     [new] = write_response(ask, 10, answer)["topics"]
     assert (old["name"], "topicId" in old) == ("t", False)
     assert (new["topicId"], "name" in new) == ("AAAAAAAAAAAAAAAAAAAA_w", False)
     read = read_response("OffsetCommit", 10, {"throttleTimeMs": 0, "topics": [new]})
-    assert read == OffsetCommitResponse(topics=(OffsetCommitTopicResult("", outcome, TOPIC_ID),))
+    assert read == OffsetCommitResponse(
+        topics=(OffsetCommitResponseTopic("", partitions=outcome, topic_id=TOPIC_ID),)
+    )
 
 
 def test_no_protocol_is_null_from_version_7() -> None:

@@ -7,12 +7,12 @@ import pytest
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import answer
 from coordinator_sim.harness.harness import Harness
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    OffsetFetchGroup,
+from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequest,
+    OffsetFetchRequestGroup,
     OffsetFetchResponse,
 )
+from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.profiles import profile_named
 from coordinator_sim.wire.log_directory import read_log
 
@@ -26,7 +26,10 @@ def test_the_offsets_of_a_real_log_are_those_that_its_clients_fetch(profile: str
     harness = Harness(config, profile_named(profile), elect=False)
     harness.append_batches(read_log(GOLDEN))
     harness.elect()
-    wanted = tuple(OffsetFetchGroup(group_id=name) for name in ("plain", "simple", "txn", "gone"))
+    wanted = tuple(
+        OffsetFetchRequestGroup(group_id=name, topics=None)
+        for name in ("plain", "simple", "txn", "gone")
+    )
 
     reply = harness.call(OffsetFetchRequest(groups=wanted), api_version=8)
 
@@ -37,16 +40,16 @@ def test_the_offsets_of_a_real_log_are_those_that_its_clients_fetch(profile: str
                 (
                     group.group_id,
                     topic.name,
-                    found.partition,
-                    found.offset,
-                    found.leader_epoch,
+                    found.partition_index,
+                    found.committed_offset,
+                    found.committed_leader_epoch,
                     found.metadata,
                 ),
             )
         )
         for group in answer(reply, OffsetFetchResponse).groups
         for topic in group.topics
-        for found in sorted(topic.partitions, key=lambda one: one.partition)
+        for found in sorted(topic.partitions, key=lambda one: one.partition_index)
     ]
     assert lines == (GOLDEN / "fetched.tsv").read_text(encoding="utf-8").splitlines()
     assert all(

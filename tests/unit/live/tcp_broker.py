@@ -4,15 +4,16 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from conformance.field_frames import response_frame
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.harness import Harness
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.messages import (
-    CoordinatorOfKey,
+from coordinator_sim.messages.find_coordinator import (
+    Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from coordinator_sim.protocol.requests import Response
+from coordinator_sim.messages.requests import Response
+from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.wire.classic_types import int32_bytes
 from coordinator_sim.wire.cluster_frames import API_VERSIONS
 from coordinator_sim.wire.frames import (
@@ -20,7 +21,6 @@ from coordinator_sim.wire.frames import (
     decode_request,
     encode_response,
     read_header,
-    response_frame,
 )
 
 OFFERED = {
@@ -83,17 +83,20 @@ class TcpBroker:
         _, request = decode_request(frame)
         response: Response | None
         if isinstance(request, FindCoordinatorRequest):
-            found = CoordinatorOfKey(
-                key=request.keys[0], node_id=7, host="127.0.0.1", port=self.port
+            found = Coordinator(
+                key=request.coordinator_keys[0],
+                node_id=7,
+                host="127.0.0.1",
+                port=self.port,
+                error_message=None,
             )
             response = FindCoordinatorResponse(coordinators=(found,))
         else:
             response = self.harness.call(request, api_version=header.api_version).response
         assert response is not None
         return encode_response(
-            request.api_key,
-            header.api_version,
             response,
+            header.api_version,
             correlation_id=header.correlation_id,
             request=request,
         )

@@ -3,23 +3,23 @@
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.harness import Harness, Step
 from coordinator_sim.log_lines.writer import broker_log
+from coordinator_sim.messages.heartbeat import HeartbeatRequest
+from coordinator_sim.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from coordinator_sim.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from coordinator_sim.messages.requests import GroupRequest
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from coordinator_sim.protocol.api_versions import versions_of
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    HeartbeatRequest,
-    JoinGroupProtocol,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    LeaveGroupRequest,
-    LeavingMember,
-    OffsetCommitPartition,
-    OffsetCommitRequest,
-    OffsetCommitTopic,
-    SyncGroupAssignment,
-    SyncGroupRequest,
-)
 from coordinator_sim.protocol.profiles import profile_named
-from coordinator_sim.protocol.requests import GroupRequest
 from coordinator_sim.trace.events import TraceEvent
 
 OLD = 3
@@ -68,7 +68,7 @@ class Tour:
             member_id=member_id,
             group_instance_id=instance,
             protocol_type="consumer",
-            protocols=tuple(JoinGroupProtocol(name, b"") for name in protocols.split(",")),
+            protocols=tuple(JoinGroupRequestProtocol(name, b"") for name in protocols.split(",")),
             reason=reason,
         )
         step = self.call(request, version)
@@ -85,7 +85,7 @@ class Tour:
             group_instance_id=instance,
             protocol_type="consumer",
             protocol_name="range",
-            assignments=tuple(SyncGroupAssignment(name, b"work") for name in given),
+            assignments=tuple(SyncGroupRequestAssignment(name, b"work") for name in given),
         )
         self.call(request, 5)
 
@@ -101,7 +101,7 @@ class Tour:
 
     def leave(self, member_id: str, reason: str | None = None) -> None:
         """Leave."""
-        leaving = LeavingMember(member_id=member_id, reason=reason)
+        leaving = MemberIdentity(member_id=member_id, reason=reason)
         request = LeaveGroupRequest(group_id="g", members=(leaving,))
         self.call(request, 5)
 
@@ -109,7 +109,9 @@ class Tour:
         """Commit without being a member."""
         request = OffsetCommitRequest(
             group_id=group_id,
-            topics=(OffsetCommitTopic("t", (OffsetCommitPartition(0, 42),)),),
+            topics=(
+                OffsetCommitRequestTopic("t", partitions=(OffsetCommitRequestPartition(0, 42),)),
+            ),
         )
         self.call(request, 8)
 

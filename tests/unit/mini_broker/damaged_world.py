@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from msgspec import structs
 
+from conformance.field_frames import Fields
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.mini_broker.changes import AclCreated, ConfigsChanged, ScramSet
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.wire.schema import Data
 from coordinator_sim.wire.segments import SegmentReader
 from tests.unit.mini_broker.data_world import batch_of, partition_of
 from tests.unit.mini_broker.kept_world import NOW, SETTINGS, KeptWorld
@@ -36,7 +36,7 @@ class Facts(NamedTuple):
     committed: dict[str, int]
     records: bytes
     rules: tuple[object, ...]
-    transactions: list[Data]
+    transactions: list[Fields]
 
 
 def world_of(path: Path, *, accept_loss: bool = False) -> KeptWorld:

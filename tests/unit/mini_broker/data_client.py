@@ -1,11 +1,13 @@
 """A client of a served cluster that speaks in Kafka's field names, without a socket."""
 
+from conformance.field_frames import Fields, read_response_frame, request_frame
 from coordinator_sim.mini_broker.connection import Connection
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.wire.frames import RequestHeader, read_response_frame, request_frame
-from coordinator_sim.wire.schema import Data
+from coordinator_sim.wire.frames import (
+    RequestHeader,
+)
 
 
 class DataClient:
@@ -39,7 +41,7 @@ class DataClient:
         """Hear of the end."""
         self.closed = reason
 
-    def call(self, api: ApiKey, version: int, fields: Data, at_ms: int = 1_000_000) -> Data:
+    def call(self, api: ApiKey, version: int, fields: Fields, at_ms: int = 1_000_000) -> Fields:
         """Send a request that is answered at once; its answer."""
         self._count += 1
         header = RequestHeader(

@@ -3,6 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
+from msgspec import Struct
+
+from conformance.field_frames import (
+    Fields,
+    read_response_frame,
+    request_frame,
+)
 from coordinator_sim.broker.authorizer import Authorizer
 from coordinator_sim.broker.passage import Access
 from coordinator_sim.mini_broker.changes import LeaderElected, TopicCreated
@@ -14,20 +21,14 @@ from coordinator_sim.mini_broker.partition_logs import PartitionLogs
 from coordinator_sim.mini_broker.settings import Endpoint
 from coordinator_sim.mini_broker.transaction_gate import TransactionGate
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.messages import RequestContext
+from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.storage.log_config import LogConfig, config_of
 from coordinator_sim.storage.memory_store import MemoryStore
 from coordinator_sim.storage.partition_log import PartitionLog
-from coordinator_sim.wire.frames import (
-    RequestHeader,
-    read_request_frame,
-    read_response_frame,
-    request_frame,
-    response_frame,
-)
+from coordinator_sim.wire.compiler import request_reader, response_writer
+from coordinator_sim.wire.frames import RequestHeader
 from coordinator_sim.wire.record_batches import RecordBatch, encode_record_batch
 from coordinator_sim.wire.record_bytes import Record
-from coordinator_sim.wire.schema import Data
 
 START_MS = 1_000_000
 TOPIC_ID = b"\x07" * 16
@@ -74,7 +75,7 @@ class DataWorld:
             new_store,
             lambda topic: config_of(self.image.configs_of(TOPIC_RESOURCE, topic), base),
         )
-        self.answers: dict[int, Data | None] = {}
+        self.answers: dict[int, Struct | None] = {}
         self.closed: list[int] = []
         self.failed: list[tuple[str, int]] = []
         self.troubles: list[str] = []
@@ -108,7 +109,7 @@ class DataWorld:
         self._ids += 1
         return low + self._ids % (high - low)
 
-    def answer(self, token: int, response: Data | None) -> None:
+    def answer(self, token: int, response: Struct | None) -> None:
         """As `Answers.answer`."""
         self.answers[token] = response
 
@@ -129,24 +130,24 @@ class DataWorld:
         self.apis.touched((topic, partition))
 
     def call(
-        self, api: ApiKey, version: int, request: Data, *, broker_id: int = 1, connection: int = 1
-    ) -> tuple[int, Data | None]:
+        self, api: ApiKey, version: int, request: Fields, *, broker_id: int = 1, connection: int = 1
+    ) -> tuple[int, Fields | None]:
         """The token and the answer, None when it comes later; both pass through their bytes."""
         self._token += 1
         header = RequestHeader(api_key=api, api_version=version, correlation_id=self._token)
-        _, fields = read_request_frame(request_frame(header, request))
+        _, message = request_reader(api, version)(request_frame(header, request))
         context = RequestContext(token=self._token, api_version=version, client_id="test")
         call = Call(
             broker_id=broker_id,
             api=api,
-            request=fields,
+            request=message,
             context=context,
             now=Instants(self.now_ms, self.now_ms),
             connection=connection,
         )
         return self._token, told(api, version, self.handlers[api](call))
 
-    def late(self, api: ApiKey, version: int, token: int) -> Data | None:
+    def late(self, api: ApiKey, version: int, token: int) -> Fields | None:
         """The late answer of that token."""
         return told(api, version, self.answers[token])
 
@@ -164,16 +165,16 @@ class DataWorld:
         partition: int = 0,
         version: int = 12,
         **fields: Any,  # noqa: ANN401 - fields of any type
-    ) -> tuple[int, Data | None]:
+    ) -> tuple[int, Fields | None]:
         """Send records to a partition of `t`; the token and the answer."""
         broker_id = fields.pop("broker_id", 1)
-        topic: Data = {"partitionData": [{"index": partition, "records": records}]}
+        topic: Fields = {"partitionData": [{"index": partition, "records": records}]}
         topic["name"] = fields.pop("topic", "t")
         topic["topicId"] = fields.pop("topic_id", TOPIC_ID)
         request = {"acks": 1, "timeoutMs": 1_000, "topicData": [topic], **fields}
         return self.call(ApiKey.PRODUCE, version, request, broker_id=broker_id)
 
-    def produced(self, records: bytes | None, **fields: Any) -> Data:  # noqa: ANN401 - fields of any type
+    def produced(self, records: bytes | None, **fields: Any) -> Fields:  # noqa: ANN401 - fields of any type
         """What an answered Produce says of its only partition."""
         _, response = self.produce(records, **fields)
         assert response is not None
@@ -186,11 +187,11 @@ class DataWorld:
         partition: int = 0,
         version: int = 12,
         **fields: Any,  # noqa: ANN401 - fields of any type
-    ) -> tuple[int, Data | None]:
+    ) -> tuple[int, Fields | None]:
         """Fetch from a partition of `t`; the token and the answer."""
         broker_id = fields.pop("broker_id", 1)
         connection = fields.pop("connection", 1)
-        terms: Data = {
+        terms: Fields = {
             "partition": partition,
             "fetchOffset": offset,
             "partitionMaxBytes": fields.pop("partition_max_bytes", 1 << 20),
@@ -203,21 +204,21 @@ class DataWorld:
         request = {"maxWaitMs": 0, "minBytes": 1, "topics": [topic], **fields}
         return self.call(ApiKey.FETCH, version, request, broker_id=broker_id, connection=connection)
 
-    def fetched(self, offset: int = 0, **fields: Any) -> Data:  # noqa: ANN401 - fields of any type
+    def fetched(self, offset: int = 0, **fields: Any) -> Fields:  # noqa: ANN401 - fields of any type
         """What an answered Fetch says of its only partition."""
         _, response = self.fetch(offset, **fields)
         assert response is not None
         return partition_of(response)
 
 
-def told(api: ApiKey, version: int, response: Data | None) -> Data | None:
+def told(api: ApiKey, version: int, response: Struct | None) -> Fields | None:
     """An answer as a client reads it."""
     if response is None:
         return None
-    return read_response_frame(api, version, response_frame(api, version, 0, response))[1]
+    return read_response_frame(api, version, response_writer(api, version)(0, response))[1]
 
 
-def partition_of(response: Data) -> Data:
+def partition_of(response: Fields) -> Fields:
     """The only partition of an answer."""
     (topic,) = response["responses"] if "responses" in response else response["topics"]
     (partition,) = (

@@ -1,11 +1,11 @@
 """A client of a served cluster that speaks in fields by Kafka's names, without a socket."""
 
+from conformance.field_frames import Fields, read_response_frame, request_frame
 from coordinator_sim.mini_broker.connection import Connection
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.wire.frames import RequestHeader, read_response_frame, request_frame
-from coordinator_sim.wire.schema import Data
+from coordinator_sim.wire.frames import RequestHeader
 
 START = 1_700_000_000_000
 
@@ -39,7 +39,7 @@ class FieldsClient:
         """No test here loses its connection."""
         raise AssertionError(reason)
 
-    def call(self, api: ApiKey, version: int, fields: Data) -> Data:
+    def call(self, api: ApiKey, version: int, fields: Fields) -> Fields:
         """The answer to a request, waited for as long as the cluster has something to do."""
         header = RequestHeader(
             api_key=int(api), api_version=version, correlation_id=0, client_id="test"

@@ -1,9 +1,9 @@
 """A client of a served cluster that speaks in frames, without a socket."""
 
+from coordinator_sim.messages.requests import Request, Response
 from coordinator_sim.mini_broker.connection import Connection
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
-from coordinator_sim.protocol.requests import Request, Response
 from coordinator_sim.wire.frames import decode_response, encode_request
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from conformance.field_frames import Fields
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.kept_cluster import KeptCluster
@@ -13,7 +14,6 @@ from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.storage.log_directory import DirectorySettings, LogDirectory
-from coordinator_sim.wire.schema import Data
 from tests.faulty_files import FaultyFiles
 from tests.unit.mini_broker.data_client import DataClient
 from tests.unit.mini_broker.data_world import batch_of, partition_of
@@ -97,7 +97,7 @@ class KeptWorld:
         self.cluster.leave()
         self.begin()
 
-    def call(self, api: ApiKey, version: int, request: Data) -> Data:
+    def call(self, api: ApiKey, version: int, request: Fields) -> Fields:
         """What broker 1 answers."""
         client = DataClient(self.cluster)
         try:

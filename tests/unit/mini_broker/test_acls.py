@@ -2,11 +2,11 @@
 
 import pytest
 
+from conformance.field_frames import Fields
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.schema import Data
 from tests.unit.mini_broker.data_client import DataClient
 
 TOPIC, GROUP = 2, 3
@@ -31,7 +31,7 @@ def client(cluster: ServedCluster, principal: str) -> DataClient:
     return found
 
 
-def rule(name: str, operation: int, permission: int = ALLOW, pattern: int = LITERAL) -> Data:
+def rule(name: str, operation: int, permission: int = ALLOW, pattern: int = LITERAL) -> Fields:
     """A rule of alice's about topics."""
     return {
         "resourceType": TOPIC,
@@ -44,7 +44,7 @@ def rule(name: str, operation: int, permission: int = ALLOW, pattern: int = LITE
     }
 
 
-def create(cluster: ServedCluster, *rules: Data, principal: str = ADMIN) -> list[int]:
+def create(cluster: ServedCluster, *rules: Fields, principal: str = ADMIN) -> list[int]:
     """Error codes of CreateAcls."""
     request = {"creations": list(rules)}
     answer = client(cluster, principal).call(ApiKey.CREATE_ACLS, 3, request)
@@ -58,7 +58,7 @@ def seen(cluster: ServedCluster, *names: str, principal: str = ALICE) -> dict[st
     return {topic["name"]: topic["errorCode"] for topic in answer["topics"]}
 
 
-def filters(**fields: object) -> Data:
+def filters(**fields: object) -> Fields:
     """A filter of all rules, but for these fields."""
     anything = {
         "resourceTypeFilter": 1,

@@ -2,28 +2,27 @@
 
 import pytest
 
+from coordinator_sim.messages.heartbeat import HeartbeatRequest
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from coordinator_sim.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.faults import Delay, Fault, Match, Phase
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.slots import Slot
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.messages import (
-    HeartbeatRequest,
-    JoinGroupProtocol,
-    JoinGroupRequest,
-    OffsetCommitPartition,
-    OffsetCommitRequest,
-    OffsetCommitTopic,
-)
 from tests.unit.mini_broker.frames_client import FramesClient
 
 NOW_MS = 1_000_000
 BEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="nobody")
 COMMIT = OffsetCommitRequest(
     group_id="other",
-    generation_id=-1,
+    generation_id_or_member_epoch=-1,
     member_id="",
-    topics=(OffsetCommitTopic(name="t", partitions=(OffsetCommitPartition(0, 7),)),),
+    topics=(OffsetCommitRequestTopic(name="t", partitions=(OffsetCommitRequestPartition(0, 7),)),),
 )
 PLACE = "(tests.unit.mini_broker.test_bugs_end_one_connection, line "
 
@@ -36,7 +35,7 @@ def join(member_id: str = "") -> JoinGroupRequest:
         rebalance_timeout_ms=60_000,
         member_id=member_id,
         protocol_type="consumer",
-        protocols=(JoinGroupProtocol("range", b"x"),),
+        protocols=(JoinGroupRequestProtocol("range", b"x"),),
     )
 
 

@@ -1,12 +1,12 @@
 """The offsets topic in memory stays small however often members commit."""
 
+from coordinator_sim.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
-from coordinator_sim.protocol.messages import (
-    OffsetCommitPartition,
-    OffsetCommitRequest,
-    OffsetCommitTopic,
-)
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
 from tests.unit.mini_broker.frames_client import FramesClient
 
@@ -18,12 +18,15 @@ def test_superseded_commits_do_not_pile_up_in_memory(
 ) -> None:
     """Forty thousand commits of a hundred offsets leave a small log after each round."""
     cluster.topics.create_spread("t", 100, NOW)
-    partitions = tuple(OffsetCommitPartition(index, 7, -1, "x" * 1_000) for index in range(100))
+    partitions = tuple(
+        OffsetCommitRequestPartition(index, 7, -1, committed_metadata="x" * 1_000)
+        for index in range(100)
+    )
     request = OffsetCommitRequest(
         group_id="g",
-        generation_id=-1,
+        generation_id_or_member_epoch=-1,
         member_id="",
-        topics=(OffsetCommitTopic("t", partitions),),
+        topics=(OffsetCommitRequestTopic("t", partitions=partitions),),
     )
     log = cluster.logs.log_of(OFFSETS_TOPIC, partition_for("g", 4))
     assert log is not None

@@ -2,6 +2,7 @@
 
 import pytest
 
+from conformance.field_frames import Fields
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.mini_broker.configs import Configs
@@ -13,7 +14,6 @@ from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, PROFILES, profile_named
 from coordinator_sim.server.properties import with_properties
-from coordinator_sim.wire.schema import Data
 from tests.unit.mini_broker.data_client import DataClient
 
 TOPIC, BROKER, GROUP = 2, 4, 32
@@ -27,7 +27,7 @@ def served(cluster: ServedCluster) -> ServedCluster:
     return cluster
 
 
-def describe(cluster: ServedCluster, kind: int, name: str, *keys: str) -> dict[str, Data]:
+def describe(cluster: ServedCluster, kind: int, name: str, *keys: str) -> dict[str, Fields]:
     """Settings by name, with their synonyms."""
     resource = {"resourceType": kind, "resourceName": name, "configurationKeys": list(keys)}
     request = {"resources": [resource], "includeSynonyms": True, "includeDocumentation": False}
@@ -37,7 +37,7 @@ def describe(cluster: ServedCluster, kind: int, name: str, *keys: str) -> dict[s
 
 def alter(
     cluster: ServedCluster, kind: int, name: str, *configs: tuple[str, int, str | None]
-) -> Data:
+) -> Fields:
     """The result of IncrementalAlterConfigs for one resource."""
     entries = [
         {"name": each, "configOperation": operation, "value": value}
@@ -46,11 +46,11 @@ def alter(
     resource = {"resourceType": kind, "resourceName": name, "configs": entries}
     request = {"resources": [resource], "validateOnly": False}
     answer = DataClient(cluster).call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request)
-    found: Data = answer["responses"][0]
+    found: Fields = answer["responses"][0]
     return found
 
 
-def synonyms(entry: Data) -> list[tuple[str, str, int]]:
+def synonyms(entry: Fields) -> list[tuple[str, str, int]]:
     """Name, value and source of each place."""
     return [(each["name"], each["value"], each["source"]) for each in entry["synonyms"]]
 

@@ -2,18 +2,16 @@
 
 import pytest
 
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupProtocol,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    LeaveGroupRequest,
-    LeavingMember,
-)
 from tests.unit.mini_broker.frames_client import FramesClient
 
 NOW = Instants(1_000_000, 1_000_000)
@@ -27,7 +25,7 @@ def join(member_id: str = "") -> JoinGroupRequest:
         rebalance_timeout_ms=60_000,
         member_id=member_id,
         protocol_type="consumer",
-        protocols=(JoinGroupProtocol("range", b"x"),),
+        protocols=(JoinGroupRequestProtocol("range", b"x"),),
     )
 
 
@@ -107,7 +105,7 @@ def test_request_behind_a_parked_one_waits_for_its_turn(
     (_, required) = other.answers()[0]
     other.send(join(required.member_id), 4)
     other.send(
-        LeaveGroupRequest(group_id="g", members=(LeavingMember(member_id=required.member_id),)), 3
+        LeaveGroupRequest(group_id="g", members=(MemberIdentity(member_id=required.member_id),)), 3
     )
 
     assert len(other.frames) == 1

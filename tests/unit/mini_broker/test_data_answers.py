@@ -12,11 +12,11 @@ import pytest
 
 from conformance.real_kafka.data_answers import ASKED, answered
 from conformance.real_kafka.data_questions import Versions
+from coordinator_sim.messages.catalogue import API_NAMES, newest_version
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.profiles import profile_named
-from coordinator_sim.wire.schemas import SCHEMAS
 from tests.unit.mini_broker.fields_client import FieldsClient
 
 DATA = Path(__file__).parents[2] / "data" / "data_apis"
@@ -49,7 +49,7 @@ def test_records_are_written_and_read_as_at_a_real_broker(profile: str) -> None:
     theirs = _recorded(profile)
     settings = ClusterSettings(profile=profile_named(profile))
     cluster = ServedCluster(settings, endpoint=lambda _broker, _name: Endpoint("localhost", 9092))
-    cluster.versions.ranges = {api: (0, schema.newest) for api, schema in SCHEMAS.items()}
+    cluster.versions.ranges = {api: (0, newest_version(api)) for api in API_NAMES}
     lines = answered(FieldsClient(cluster), _versions(profile, theirs))
     ours = [json.loads(line) for line in lines]
     assert [each[:3] for each in ours] == [each[:3] for each in theirs]

@@ -2,6 +2,18 @@
 
 import pytest
 
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from coordinator_sim.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.faults import (
     Action,
@@ -16,17 +28,6 @@ from coordinator_sim.mini_broker.faults import (
 )
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupProtocol,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    OffsetCommitPartition,
-    OffsetCommitRequest,
-    OffsetCommitResponse,
-    OffsetCommitTopic,
-)
 from tests.unit.mini_broker.frames_client import FramesClient
 
 NOW_MS = 1_000_000
@@ -37,7 +38,7 @@ JOIN = JoinGroupRequest(
     rebalance_timeout_ms=60_000,
     member_id="",
     protocol_type="consumer",
-    protocols=(JoinGroupProtocol("range", b"x"),),
+    protocols=(JoinGroupRequestProtocol("range", b"x"),),
 )
 
 
@@ -121,10 +122,13 @@ def test_failed_append_is_told_in_the_coordinator_s_words(
     cluster: ServedCluster, client: FramesClient
 ) -> None:
     """A commit that cannot be stored is refused as Kafka does, and the next one is stored."""
-    partition = OffsetCommitPartition(partition=0, offset=7)
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=7)
     cluster.topics.create_spread("t", 1, Instants(NOW_MS, NOW_MS))
     request = OffsetCommitRequest(
-        group_id="g", generation_id=-1, member_id="", topics=(OffsetCommitTopic("t", (partition,)),)
+        group_id="g",
+        generation_id_or_member_epoch=-1,
+        member_id="",
+        topics=(OffsetCommitRequestTopic("t", partitions=(partition,)),),
     )
     cluster.faults.add(Fault(match=Match(api="OffsetCommit"), action=FailAppend(), times=1))
     for _ in range(2):

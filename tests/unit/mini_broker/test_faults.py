@@ -3,7 +3,9 @@
 import msgspec
 import pytest
 
+from conformance.field_frames import message_from
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.messages.catalogue import newest_version
 from coordinator_sim.mini_broker.contract import Call, Instants
 from coordinator_sim.mini_broker.faults import (
     Action,
@@ -21,7 +23,7 @@ from coordinator_sim.mini_broker.faults import (
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.settings import ClusterSettings
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.messages import RequestContext
+from coordinator_sim.protocol.context import RequestContext
 
 
 def call(
@@ -31,7 +33,7 @@ def call(
     return Call(
         broker_id=1,
         api=api,
-        request=request,
+        request=message_from(api, newest_version(api), request, response=False),
         context=RequestContext(token=1, api_version=version, client_id=client),
         now=Instants(0, 0),
         connection=7,

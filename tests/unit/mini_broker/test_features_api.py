@@ -2,17 +2,19 @@
 
 import pytest
 
+from conformance.field_frames import Fields
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.schema import Data
 from tests.unit.mini_broker.data_client import DataClient
 
 UPGRADE, DOWNGRADE = 1, 2
 FEATURE = "transaction.version"
 
 
-def update(cluster: ServedCluster, name: str, level: int, kind: int, *, only: bool = False) -> Data:
+def update(
+    cluster: ServedCluster, name: str, level: int, kind: int, *, only: bool = False
+) -> Fields:
     """The answer to UpdateFeatures 2 for one feature."""
     asked = {"feature": name, "maxVersionLevel": level, "upgradeType": kind}
     request = {"timeoutMs": 1_000, "featureUpdates": [asked], "validateOnly": only}

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from conformance.field_frames import Fields
 from coordinator_sim.mini_broker.changes import TopicCreated, TopicDeleted
 from coordinator_sim.mini_broker.data_apis import DataSettings
 from coordinator_sim.mini_broker.fetch_sessions import next_epoch
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.schema import Data
 from tests.unit.mini_broker.data_world import TOPIC_ID, DataWorld, batch_of
 
 
@@ -24,7 +24,7 @@ def _fetch(
     session: tuple[int, int],
     offsets: dict[int, int] | None = None,
     **fields: Any,  # noqa: ANN401 - fields of any type
-) -> Data:
+) -> Fields:
     """Fetch in a session: its id and epoch, and what it wants of which partitions."""
     version = fields.pop("version", 12)
     topic_id = fields.pop("topic_id", TOPIC_ID)
@@ -48,7 +48,7 @@ def _fetch(
     return response
 
 
-def _told(response: Data) -> list[int]:
+def _told(response: Fields) -> list[int]:
     """Partitions that an answer tells of, in order."""
     return [
         each["partitionIndex"] for topic in response["responses"] for each in topic["partitions"]

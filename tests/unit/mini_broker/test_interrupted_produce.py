@@ -2,13 +2,13 @@
 
 import pytest
 
+from conformance.field_frames import Fields
 from coordinator_sim.mini_broker.changes import TopicCreated, TopicDeleted
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.transaction_gate import TransactionalWrite
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.wire.compression import Compression
-from coordinator_sim.wire.schema import Data
 from tests.unit.mini_broker.data_world import TOPIC_ID, DataWorld, batch_of
 
 MANY = 30_000
@@ -42,13 +42,14 @@ def produce(world: DataWorld, version: int) -> None:
     assert answer is None
 
 
-def errors_of(world: DataWorld) -> list[int]:
+def errors_of(world: DataWorld, version: int) -> list[int]:
     """Finish the request; what it is told of its partitions."""
     while world.apis.jobs.has_work:
         world.apis.jobs.work(Instants(world.now_ms, world.now_ms))
-    (answer,) = world.answers.values()
+    (token,) = world.answers
+    answer = world.late(ApiKey.PRODUCE, version, token)
     assert answer is not None
-    told: list[Data] = answer["responses"][0]["partitionResponses"]
+    told: list[Fields] = answer["responses"][0]["partitionResponses"]
     return [each["errorCode"] for each in told]
 
 
@@ -59,7 +60,7 @@ def test_a_transaction_that_ended_takes_no_record_of_any_partition(version: int)
     world = DataWorld(gate=gate)
     produce(world, version)
     gate.error = ErrorCode.INVALID_TXN_STATE
-    assert errors_of(world) == [ErrorCode.INVALID_TXN_STATE] * 2
+    assert errors_of(world, version) == [ErrorCode.INVALID_TXN_STATE] * 2
     assert [world.log("wide", each).end_offset for each in (0, 1)] == [0, 0]
 
 
@@ -69,5 +70,5 @@ def test_a_topic_id_means_no_topic_of_the_same_name_that_came_later() -> None:
     produce(world, 13)
     world.image.apply(TopicDeleted("wide"))
     world.image.apply(TopicCreated("wide", TOPIC_ID[::-1][:15] + b"\x01", ((1,), (1,))))
-    assert errors_of(world) == [ErrorCode.UNKNOWN_TOPIC_ID] * 2
+    assert errors_of(world, 13) == [ErrorCode.UNKNOWN_TOPIC_ID] * 2
     assert [world.log("wide", each).end_offset for each in (0, 1)] == [0, 0]

@@ -4,21 +4,19 @@ from collections.abc import Iterator
 
 import pytest
 
+from conformance.field_frames import Fields, read_response_frame, request_frame
+from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.mini_broker.connection import Connection
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import HeartbeatRequest
 from coordinator_sim.wire.compression import Compression
 from coordinator_sim.wire.frames import (
     RequestHeader,
     encode_request,
-    read_response_frame,
-    request_frame,
 )
-from coordinator_sim.wire.schema import Data
 from tests.unit.mini_broker.data_world import partition_of
 from tests.unit.storage.test_large_batches import NO_KEY, batch
 
@@ -57,7 +55,7 @@ class Client:
     def produce(self, *records: bytes, acks: int = 1) -> None:
         """Send one Produce, to a partition each."""
         partitions = [{"index": index, "records": each} for index, each in enumerate(records)]
-        fields: Data = {
+        fields: Fields = {
             "transactionalId": None,
             "acks": acks,
             "timeoutMs": 1_000,
@@ -98,7 +96,7 @@ class World:
         """Who was answered, in order."""
         return [name for name, _ in self.answered]
 
-    def told(self, index: int) -> Data:
+    def told(self, index: int) -> Fields:
         """What a Produce was told."""
         return partition_of(
             read_response_frame(ApiKey.PRODUCE, VERSION, self.answered[index][1])[1]

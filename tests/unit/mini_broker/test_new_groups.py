@@ -2,12 +2,12 @@
 
 import pytest
 
+from conformance.field_frames import response_frame
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.settings import ClusterSettings
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.profiles import PROFILES
-from coordinator_sim.wire.frames import response_frame
 from tests.unit.mini_broker.fields_client import FieldsClient
 
 HEARTBEAT = ApiKey.CONSUMER_GROUP_HEARTBEAT

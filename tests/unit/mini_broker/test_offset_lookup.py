@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
+from conformance.field_frames import Fields
 from coordinator_sim.broker.authorizer import Acl, AclAuthorizer, Operation, ResourceType
 from coordinator_sim.mini_broker.changes import ConfigsChanged, TopicCreated
 from coordinator_sim.mini_broker.data_apis import DataSettings
 from coordinator_sim.mini_broker.describe_logs import LogVolume
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.schema import Data
 from tests.unit.mini_broker.data_world import START_MS, DataWorld, batch_of, partition_of
 
 
@@ -29,9 +29,9 @@ def _listed(
     timestamp_ms: int,
     version: int = 11,
     **fields: Any,  # noqa: ANN401 - fields of any type
-) -> Data:
+) -> Fields:
     """What ListOffsets answers of partition 0."""
-    terms: Data = {"partitionIndex": fields.pop("partition", 0), "timestamp": timestamp_ms}
+    terms: Fields = {"partitionIndex": fields.pop("partition", 0), "timestamp": timestamp_ms}
     if version >= 4:
         terms["currentLeaderEpoch"] = fields.pop("epoch", -1)
     if version == 0:
@@ -176,7 +176,7 @@ def test_epochs_of_another_leader_or_time_are_refused(world: DataWorld) -> None:
 # -- deleting records ------------------------------------------------------------------------
 
 
-def _deleted(world: DataWorld, offset: int, partition: int = 0, topic: str = "t") -> Data:
+def _deleted(world: DataWorld, offset: int, partition: int = 0, topic: str = "t") -> Fields:
     terms = [{"partitionIndex": partition, "offset": offset}]
     request = {"topics": [{"name": topic, "partitions": terms}], "timeoutMs": 1_000}
     _, response = world.call(ApiKey.DELETE_RECORDS, 2, request)

@@ -3,20 +3,22 @@
 import pytest
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from coordinator_sim.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+)
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    OffsetCommitPartition,
-    OffsetCommitRequest,
-    OffsetCommitResponse,
-    OffsetCommitTopic,
-    OffsetFetchGroup,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-    OffsetFetchTopic,
-)
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
 from coordinator_sim.protocol.profiles import profile_named
 from coordinator_sim.storage.memory_store import MemoryStore
@@ -31,16 +33,25 @@ def commit(offset: int) -> OffsetCommitRequest:
     """A commit of a consumer outside any group."""
     return OffsetCommitRequest(
         group_id="g",
-        generation_id=-1,
+        generation_id_or_member_epoch=-1,
         member_id="",
-        topics=(OffsetCommitTopic("t", (OffsetCommitPartition(0, offset, -1, ""),)),),
+        topics=(
+            OffsetCommitRequestTopic(
+                "t",
+                partitions=(OffsetCommitRequestPartition(0, offset, -1, committed_metadata=""),),
+            ),
+        ),
     )
 
 
 def fetch() -> OffsetFetchRequest:
     """What was committed?"""
     return OffsetFetchRequest(
-        groups=(OffsetFetchGroup(group_id="g", topics=(OffsetFetchTopic("t", (0,)),)),)
+        groups=(
+            OffsetFetchRequestGroup(
+                group_id="g", topics=(OffsetFetchRequestTopics("t", partition_indexes=(0,)),)
+            ),
+        )
     )
 
 
@@ -48,7 +59,7 @@ def fetched(client: FramesClient) -> int:
     """The offset in the last answer."""
     response = client.answers()[-1][1]
     assert isinstance(response, OffsetFetchResponse)
-    return response.groups[0].topics[0].partitions[0].offset
+    return response.groups[0].topics[0].partitions[0].committed_offset
 
 
 def committed(client: FramesClient) -> ErrorCode:

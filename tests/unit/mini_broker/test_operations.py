@@ -4,22 +4,23 @@ import pytest
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from coordinator_sim.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from coordinator_sim.messages.sync_group import SyncGroupRequest
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.operations import BrokerStatus
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupProtocol,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    OffsetCommitPartition,
-    OffsetCommitRequest,
-    OffsetCommitTopic,
-    SyncGroupRequest,
-)
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
 from tests.unit.mini_broker.frames_client import FramesClient
 
@@ -61,7 +62,7 @@ def join(member_id: str = "") -> JoinGroupRequest:
         rebalance_timeout_ms=60_000,
         member_id=member_id,
         protocol_type="consumer",
-        protocols=(JoinGroupProtocol("range", b"x"),),
+        protocols=(JoinGroupRequestProtocol("range", b"x"),),
     )
 
 
@@ -87,8 +88,12 @@ def heartbeat(cluster: ServedCluster, member_id: str) -> ErrorCode:
 
 def commit(member_id: str, offset: int) -> OffsetCommitRequest:
     """A commit of t-0 in generation 1."""
-    topic = OffsetCommitTopic("t", (OffsetCommitPartition(partition=0, offset=offset),))
-    return OffsetCommitRequest(group_id="g", generation_id=1, member_id=member_id, topics=(topic,))
+    topic = OffsetCommitRequestTopic(
+        "t", partitions=(OffsetCommitRequestPartition(partition_index=0, committed_offset=offset),)
+    )
+    return OffsetCommitRequest(
+        group_id="g", generation_id_or_member_epoch=1, member_id=member_id, topics=(topic,)
+    )
 
 
 def test_successor_of_a_stopped_coordinator_has_its_groups(three: ServedCluster) -> None:

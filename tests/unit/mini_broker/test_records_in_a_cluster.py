@@ -2,6 +2,7 @@
 
 import pytest
 
+from conformance.field_frames import Fields
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.mini_broker.changes import ConfigsChanged
 from coordinator_sim.mini_broker.contract import Instants
@@ -9,7 +10,6 @@ from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.schema import Data
 from tests.unit.mini_broker.data_world import batch_of, partition_of
 from tests.unit.mini_broker.fields_client import START, FieldsClient
 
@@ -33,17 +33,17 @@ def client(cluster: ServedCluster) -> FieldsClient:
     return FieldsClient(cluster)
 
 
-def _produced(client: FieldsClient, **fields: object) -> Data:
+def _produced(client: FieldsClient, **fields: object) -> Fields:
     data = [{"index": 0, "records": batch_of(b"a")}]
     topics = [{"name": "t", "partitionData": data}]
-    request: Data = {"acks": 1, "timeoutMs": 1_000, "topicData": topics, **fields}
+    request: Fields = {"acks": 1, "timeoutMs": 1_000, "topicData": topics, **fields}
     return partition_of(client.call(ApiKey.PRODUCE, 12, request))
 
 
-def _fetch(client: FieldsClient, **fields: object) -> Data:
+def _fetch(client: FieldsClient, **fields: object) -> Fields:
     terms = {"partition": 0, "fetchOffset": 0, "partitionMaxBytes": 1 << 20}
     topics = [{"topic": "t", "partitions": [terms]}]
-    request: Data = {"maxWaitMs": 0, "minBytes": 1, "topics": topics, **fields}
+    request: Fields = {"maxWaitMs": 0, "minBytes": 1, "topics": topics, **fields}
     return client.call(ApiKey.FETCH, 12, request)
 
 
@@ -83,7 +83,7 @@ def test_another_leader_tells_its_epoch_and_goes_on(
     other = FieldsClient(cluster, broker_id=2)
     assert _produced(other)["baseOffset"] == 1
     terms = [{"partition": 0, "leaderEpoch": 0}]
-    request: Data = {"topics": [{"topic": "t", "partitions": terms}]}
+    request: Fields = {"topics": [{"topic": "t", "partitions": terms}]}
     answer = partition_of(other.call(ApiKey.OFFSET_FOR_LEADER_EPOCH, 4, request))
     assert (answer["leaderEpoch"], answer["endOffset"]) == (0, 1)
 

@@ -1,5 +1,6 @@
 """SASL at a connection: who gets in, what the others are told, and when."""
 
+from conformance.field_frames import Fields, read_response_frame, request_frame
 from coordinator_sim.mini_broker.connection import Connection
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.plain import PlainUsers, jaas_users
@@ -7,8 +8,9 @@ from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.frames import RequestHeader, read_response_frame, request_frame
-from coordinator_sim.wire.schema import Data
+from coordinator_sim.wire.frames import (
+    RequestHeader,
+)
 
 MECHANISMS = {"sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256"}
 
@@ -47,7 +49,7 @@ class SaslClient:
         """Hear of the end."""
         self.closed = reason
 
-    def send(self, api: ApiKey, version: int, fields: Data) -> None:
+    def send(self, api: ApiKey, version: int, fields: Fields) -> None:
         """Send a request."""
         header = RequestHeader(api_key=int(api), api_version=version, correlation_id=1)
         self.send_raw(request_frame(header, fields))
@@ -56,16 +58,16 @@ class SaslClient:
         """Send bytes."""
         self.connection.received(frame, Instants(self.at_ms, self.at_ms))
 
-    def call(self, api: ApiKey, version: int, fields: Data) -> Data:
+    def call(self, api: ApiKey, version: int, fields: Fields) -> Fields:
         """Send a request that is answered; its answer."""
         self.send(api, version, fields)
         return read_response_frame(api, version, self.frames.pop())[1]
 
-    def shake_hands(self, mechanism: str = "PLAIN", version: int = 1) -> Data:
+    def shake_hands(self, mechanism: str = "PLAIN", version: int = 1) -> Fields:
         """SaslHandshake."""
         return self.call(ApiKey.SASL_HANDSHAKE, version, {"mechanism": mechanism})
 
-    def log_in(self, user: str = "alice", password: str = "secret") -> Data:  # noqa: S107 - of a test
+    def log_in(self, user: str = "alice", password: str = "secret") -> Fields:  # noqa: S107 - of a test
         """SaslAuthenticate by PLAIN, behind a handshake."""
         self.shake_hands()
         token = f"\0{user}\0{password}".encode()
@@ -77,7 +79,7 @@ class SaslClient:
         self.cluster.expire(Instants(self.at_ms, self.at_ms))
 
 
-def metadata(client: SaslClient) -> Data:
+def metadata(client: SaslClient) -> Fields:
     """Metadata of no topic."""
     return client.call(ApiKey.METADATA, 9, {"topics": []})
 

@@ -4,16 +4,17 @@ from typing import Any
 
 import pytest
 
+from conformance.field_frames import Fields
+from coordinator_sim.messages.schema import ZERO_UUID
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.schema import ZERO_UUID, Data
 from tests.unit.mini_broker.data_client import DataClient
 
 
-def topic(name: str, partitions: int = 1, factor: int = 1, **fields: Any) -> Data:  # noqa: ANN401
+def topic(name: str, partitions: int = 1, factor: int = 1, **fields: Any) -> Fields:  # noqa: ANN401
     """An entry of CreateTopics."""
-    entry: Data = {
+    entry: Fields = {
         "name": name,
         "numPartitions": partitions,
         "replicationFactor": factor,
@@ -23,22 +24,22 @@ def topic(name: str, partitions: int = 1, factor: int = 1, **fields: Any) -> Dat
     return entry | fields
 
 
-def config(name: str, value: str | None) -> Data:
+def config(name: str, value: str | None) -> Fields:
     """A setting of a new topic."""
     return {"name": name, "value": value}
 
 
-def assigned(*replicas: list[int], first: int = 0) -> list[Data]:
+def assigned(*replicas: list[int], first: int = 0) -> list[Fields]:
     """Partitions with replicas that the client chose."""
     return [
         {"partitionIndex": index, "brokerIds": each} for index, each in enumerate(replicas, first)
     ]
 
 
-def create(cluster: ServedCluster, *topics: Data, only: bool = False) -> list[Data]:
+def create(cluster: ServedCluster, *topics: Fields, only: bool = False) -> list[Fields]:
     """Results of CreateTopics 7."""
     request = {"topics": list(topics), "timeoutMs": 1000, "validateOnly": only}
-    found: list[Data] = DataClient(cluster).call(ApiKey.CREATE_TOPICS, 7, request)["topics"]
+    found: list[Fields] = DataClient(cluster).call(ApiKey.CREATE_TOPICS, 7, request)["topics"]
     return found
 
 
@@ -118,7 +119,7 @@ def test_new_topic_is_described_with_its_settings(cluster: ServedCluster) -> Non
     ],
 )
 def test_refused_topic_says_why(
-    cluster: ServedCluster, asked: Data, error: ErrorCode, text: str
+    cluster: ServedCluster, asked: Fields, error: ErrorCode, text: str
 ) -> None:
     """Each refusal has Kafka's error and words, and nothing is made."""
     before = list(cluster.image.topics)
@@ -166,10 +167,10 @@ def test_validation_only_makes_nothing(cluster: ServedCluster) -> None:
     assert "orders" not in cluster.image.topics
 
 
-def delete(cluster: ServedCluster, *topics: Data) -> list[Data]:
+def delete(cluster: ServedCluster, *topics: Fields) -> list[Fields]:
     """Results of DeleteTopics 6."""
     request = {"topics": list(topics), "timeoutMs": 1000}
-    found: list[Data] = DataClient(cluster).call(ApiKey.DELETE_TOPICS, 6, request)["responses"]
+    found: list[Fields] = DataClient(cluster).call(ApiKey.DELETE_TOPICS, 6, request)["responses"]
     return found
 
 
@@ -193,7 +194,7 @@ def test_topic_is_deleted_by_its_id(cluster: ServedCluster) -> None:
     ],
 )
 def test_deletion_of_nothing_is_refused(
-    cluster: ServedCluster, asked: Data, error: ErrorCode
+    cluster: ServedCluster, asked: Fields, error: ErrorCode
 ) -> None:
     """Neither or both of name and id, or one that is not known."""
     (refused,) = delete(cluster, asked)
@@ -201,13 +202,13 @@ def test_deletion_of_nothing_is_refused(
     assert refused["errorCode"] == error
 
 
-def grow(cluster: ServedCluster, name: str, count: int, *replicas: list[int]) -> Data:
+def grow(cluster: ServedCluster, name: str, count: int, *replicas: list[int]) -> Fields:
     """The result of CreatePartitions for one topic."""
     assignments = [{"brokerIds": each} for each in replicas] or None
     asked = {"name": name, "count": count, "assignments": assignments}
     request = {"topics": [asked], "timeoutMs": 1000, "validateOnly": False}
     (result,) = DataClient(cluster).call(ApiKey.CREATE_PARTITIONS, 3, request)["results"]
-    found: Data = result
+    found: Fields = result
     return found
 
 

@@ -5,6 +5,10 @@ Source: kafka 4.3, TransactionCoordinatorTest and TransactionMetadataTest (what 
 
 import pytest
 
+from coordinator_sim.messages.list_transactions import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
 from coordinator_sim.mini_broker.transactions.coordinator import NOBODY, ProducerIdentity
 from coordinator_sim.mini_broker.transactions.inspection import list_transactions
 from coordinator_sim.mini_broker.transactions.metadata import (
@@ -409,9 +413,9 @@ def test_ids_are_listed_by_a_pattern(bench: Bench, pattern: str, found: list[str
     """Which must match the whole id."""
     bench.producer("id")
     bench.producer("other")
-    request = {"stateFilters": [], "producerIdFilters": [], "transactionalIdPattern": pattern}
+    request = ListTransactionsRequest(transactional_id_pattern=pattern)
     listed = list_transactions(bench.coordinator.states, request, bench.now_ms)
-    assert sorted(each["transactionalId"] for each in listed["transactionStates"]) == found
+    assert sorted(each.transactional_id for each in listed.transaction_states) == found
 
 
 @pytest.mark.parametrize(
@@ -420,6 +424,6 @@ def test_ids_are_listed_by_a_pattern(bench: Bench, pattern: str, found: list[str
 )
 def test_patterns_that_take_for_ever_are_refused(bench: Bench, pattern: str) -> None:
     """As what is no pattern at all."""
-    request = {"stateFilters": [], "producerIdFilters": [], "transactionalIdPattern": pattern}
+    request = ListTransactionsRequest(transactional_id_pattern=pattern)
     answer = list_transactions(bench.coordinator.states, request, bench.now_ms)
-    assert answer == {"errorCode": ErrorCode.INVALID_REGULAR_EXPRESSION}
+    assert answer == ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)

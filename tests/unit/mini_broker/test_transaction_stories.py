@@ -11,12 +11,12 @@ import pytest
 from conformance.real_kafka.transaction_session import PARTITIONS, PROPERTIES
 from conformance.real_kafka.transaction_stories import STORIES, told
 from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.messages.catalogue import API_NAMES, newest_version
 from coordinator_sim.mini_broker.changes import FeatureSet
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.profiles import profile_named
-from coordinator_sim.wire.schemas import SCHEMAS
 from tests.unit.mini_broker.fields_client import FieldsClient
 
 DATA = Path(__file__).parents[2] / "data" / "transactions"
@@ -48,7 +48,7 @@ def served(profile: str, level: int) -> FieldsClient:
     )
     cluster = ServedCluster(settings, endpoint=lambda _broker, _name: Endpoint("localhost", 9092))
     cluster.change(FeatureSet("transaction.version", level))
-    cluster.versions.ranges = {api: (0, schema.newest) for api, schema in SCHEMAS.items()}
+    cluster.versions.ranges = {api: (0, newest_version(api)) for api in API_NAMES}
     return FieldsClient(cluster)
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.field_frames import Fields
 from coordinator_sim.broker.authorizer import Acl, AclAuthorizer, Operation, ResourceType
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.mini_broker.contract import Instants
@@ -11,7 +12,6 @@ from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.schema import Data
 from tests.unit.mini_broker.fields_client import FieldsClient
 from tests.unit.mini_broker.kept_world import NOW, KeptWorld
 
@@ -42,12 +42,12 @@ def rule(operation: Operation, kind: ResourceType, name: str) -> Acl:
     return Acl(operation=operation, resource_type=kind, name=name, principal="User:*")
 
 
-def init(transactional_id: str | None) -> Data:
+def init(transactional_id: str | None) -> Fields:
     """The fields of InitProducerId."""
     return {"transactionalId": transactional_id, "transactionTimeoutMs": 60_000}
 
 
-def end(producer: Data, *, committed: bool = True) -> Data:
+def end(producer: Fields, *, committed: bool = True) -> Fields:
     """The fields of EndTxn."""
     return {
         "transactionalId": "id",
@@ -57,7 +57,7 @@ def end(producer: Data, *, committed: bool = True) -> Data:
     }
 
 
-def add(producer: Data, name: str = "t") -> Data:
+def add(producer: Fields, name: str = "t") -> Fields:
     """The fields of AddPartitionsToTxn."""
     return {
         "v3AndBelowTransactionalId": "id",
@@ -67,7 +67,7 @@ def add(producer: Data, name: str = "t") -> Data:
     }
 
 
-def added(answer: Data) -> ErrorCode:
+def added(answer: Fields) -> ErrorCode:
     """The outcome of the one partition."""
     (topic,) = answer["resultsByTopicV3AndBelow"]
     return ErrorCode(topic["resultsByPartition"][0]["partitionErrorCode"])

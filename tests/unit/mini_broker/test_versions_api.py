@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from conformance.field_frames import read_response_frame, request_frame
 from coordinator_sim.mini_broker.changes import FeatureSet
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
@@ -11,7 +12,7 @@ from coordinator_sim.mini_broker.settings import DEFAULT_CLUSTER_ID, ClusterSett
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.profiles import PROFILES
-from coordinator_sim.wire.frames import RequestHeader, read_response_frame, request_frame
+from coordinator_sim.wire.frames import RequestHeader
 from tests.unit.mini_broker.frames_client import FramesClient
 
 SOFTWARE = {"clientSoftwareName": "test", "clientSoftwareVersion": "1"}

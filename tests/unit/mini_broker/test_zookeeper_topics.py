@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
+from conformance.field_frames import Fields
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.served_cluster import ServedCluster
 from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.profiles import profile_named
-from coordinator_sim.wire.schema import Data
 from tests.unit.mini_broker.data_client import DataClient
 
 
@@ -23,9 +23,9 @@ def old() -> ServedCluster:
     return cluster
 
 
-def topic(name: str, count: int = 1, factor: int = 1, **fields: Any) -> Data:  # noqa: ANN401
+def topic(name: str, count: int = 1, factor: int = 1, **fields: Any) -> Fields:  # noqa: ANN401
     """An entry of CreateTopics."""
-    entry: Data = {"name": name, "numPartitions": count, "replicationFactor": factor}
+    entry: Fields = {"name": name, "numPartitions": count, "replicationFactor": factor}
     return entry | {"assignments": [], "configs": []} | fields
 
 
@@ -54,7 +54,7 @@ def topic(name: str, count: int = 1, factor: int = 1, **fields: Any) -> Data:  #
     ],
 )
 def test_refused_topic_says_why(
-    old: ServedCluster, asked: Data, error: ErrorCode, text: str
+    old: ServedCluster, asked: Fields, error: ErrorCode, text: str
 ) -> None:
     """Numbers are looked at before names."""
     request = {"topics": [asked], "timeoutMs": 1_000, "validateOnly": False}

@@ -8,6 +8,7 @@ from typing import Final, cast
 import pytest
 from msgspec import Struct, structs
 
+from conformance.field_frames import read_request_frame, read_response_frame
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.embedded import ConnectAssignment
 from coordinator_sim.protocol.errors import ErrorCode
@@ -17,7 +18,6 @@ from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.wire.connect_protocol import decode_connect_assignment
-from coordinator_sim.wire.frames import read_request_frame, read_response_frame
 from scenarios.catalog import scenario_named
 
 RECORDINGS: Final = Path(__file__).resolve().parents[2] / "data" / "wire"

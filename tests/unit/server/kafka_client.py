@@ -3,17 +3,15 @@
 import asyncio
 from contextlib import suppress
 
-from coordinator_sim.protocol.messages import (
-    HeartbeatRequest,
-    JoinGroupProtocol,
+from coordinator_sim.messages.heartbeat import HeartbeatRequest
+from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
+    JoinGroupRequestProtocol,
     JoinGroupResponse,
-    LeaveGroupRequest,
-    LeavingMember,
-    SyncGroupRequest,
-    SyncGroupResponse,
 )
-from coordinator_sim.protocol.requests import Request, Response
+from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from coordinator_sim.messages.requests import Request, Response
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from coordinator_sim.wire.frames import decode_response, encode_request
 
 
@@ -48,7 +46,9 @@ class KafkaClient:
             rebalance_timeout_ms=60_000,
             member_id="",
             protocol_type="consumer",
-            protocols=(JoinGroupProtocol("range", b"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"),),
+            protocols=(
+                JoinGroupRequestProtocol("range", b"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
+            ),
         )
         joined = await self.ask(join, 3)
         assert isinstance(joined, JoinGroupResponse)
@@ -65,7 +65,7 @@ class KafkaClient:
 
     async def leave(self, group_id: str, member_id: str) -> Response:
         """Leave a group."""
-        leaving = (LeavingMember(member_id=member_id),)
+        leaving = (MemberIdentity(member_id=member_id),)
         return await self.ask(LeaveGroupRequest(group_id=group_id, members=leaving), 1)
 
     async def close(self) -> None:

@@ -5,11 +5,11 @@ import logging
 
 import pytest
 
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from coordinator_sim.mini_broker.connection import Connection
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.settings import ClusterSettings
 from coordinator_sim.mini_broker.slots import Output
-from coordinator_sim.protocol.messages import JoinGroupProtocol, JoinGroupRequest
 from coordinator_sim.server.clocks import VirtualClock, WallClock, steady_wall
 from coordinator_sim.server.kafka_server import PLAINTEXT, KafkaServer, Listen
 from coordinator_sim.server.timekeeper import Timekeeper
@@ -24,7 +24,7 @@ PARKED_JOIN = encode_request(
         rebalance_timeout_ms=60_000,
         member_id="",
         protocol_type="consumer",
-        protocols=(JoinGroupProtocol("range", b"x"),),
+        protocols=(JoinGroupRequestProtocol("range", b"x"),),
     ),
     3,
     correlation_id=0,

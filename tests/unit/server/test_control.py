@@ -18,9 +18,9 @@ from openapi_spec_validator import validate
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.ingest.run_directory import read_run
+from coordinator_sim.messages.heartbeat import HeartbeatResponse
 from coordinator_sim.mini_broker.settings import ClusterSettings
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import HeartbeatResponse
 from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.server.clocks import ScaledClock
 from coordinator_sim.server.control.access import Access

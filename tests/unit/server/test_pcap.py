@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_sim.protocol.messages import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.server.pcap import PcapTap
 from coordinator_sim.wire.frames import encode_request, encode_response
 
@@ -21,7 +21,7 @@ def capture(path: Path, *, size: int = 0) -> None:
     tap.opened(tap, CLIENT, SERVER)
     frame = encode_request(REQUEST, 3, correlation_id=7, client_id="c")
     tap.received(tap, len(frame).to_bytes(4, "big") + frame)
-    answer = encode_response(REQUEST.api_key, 3, HeartbeatResponse(), correlation_id=7)
+    answer = encode_response(HeartbeatResponse(), 3, correlation_id=7)
     tap.sent(tap, len(answer).to_bytes(4, "big") + answer)
     if size:
         tap.sent(tap, bytes(size))

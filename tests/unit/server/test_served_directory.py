@@ -10,18 +10,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import (
-    FindCoordinatorRequest,
-    HeartbeatResponse,
-    OffsetCommitPartition,
+from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
+from coordinator_sim.messages.heartbeat import HeartbeatResponse
+from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
     OffsetCommitResponse,
-    OffsetCommitTopic,
-    OffsetFetchGroup,
+)
+from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequest,
+    OffsetFetchRequestGroup,
     OffsetFetchResponse,
 )
+from coordinator_sim.protocol.errors import ErrorCode
 from tests.unit.server.kafka_client import KafkaClient
 
 PATIENCE_S = 60
@@ -57,19 +59,24 @@ def served(directory: Path, ending: signal.Signals, *more: str) -> Iterator[str]
 
 async def committed(client: KafkaClient) -> int:
     """The offset of t-0 of group g."""
-    wanted = OffsetFetchRequest(groups=(OffsetFetchGroup(group_id="g"),))
+    wanted = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id="g", topics=None),))
     answer = await client.ask(wanted, 8)
     assert isinstance(answer, OffsetFetchResponse)
-    return answer.groups[0].topics[0].partitions[0].offset
+    return answer.groups[0].topics[0].partitions[0].committed_offset
 
 
 async def commit(client: KafkaClient, member_id: str, offset: int) -> ErrorCode:
     """Commit an offset of t-0 as the member of group g."""
     request = OffsetCommitRequest(
         group_id="g",
-        generation_id=1,
+        generation_id_or_member_epoch=1,
         member_id=member_id,
-        topics=(OffsetCommitTopic("t", (OffsetCommitPartition(0, offset, -1, ""),)),),
+        topics=(
+            OffsetCommitRequestTopic(
+                "t",
+                partitions=(OffsetCommitRequestPartition(0, offset, -1, committed_metadata=""),),
+            ),
+        ),
     )
     answer = await client.ask(request, 7)
     assert isinstance(answer, OffsetCommitResponse)
@@ -80,7 +87,7 @@ async def first_life(address: str) -> str:
     """Join and commit; the member id."""
     client = await KafkaClient.connect(address)
     # The offsets topic comes with the first group that is asked for.
-    await client.ask(FindCoordinatorRequest(key_type=0, keys=("g",)), 2)
+    await client.ask(FindCoordinatorRequest(key_type=0, coordinator_keys=("g",)), 2)
     member_id = await client.join("g", session_timeout_ms=60_000)
     assert await commit(client, member_id, 41) is ErrorCode.NONE
     await client.close()

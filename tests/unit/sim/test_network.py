@@ -1,6 +1,6 @@
 from coordinator_sim.clients.effects import Send
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.messages import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.scenario import (
     Choices,
     ConstantLatency,

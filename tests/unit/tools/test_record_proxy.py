@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.wire.frames import decode_response, encode_request, encode_response
 from tools.decode_frames import api_name, shown, shown_line
 from tools.decode_frames import main as decode
@@ -40,9 +40,7 @@ def answer_heartbeats(server: socket.socket) -> None:
             correlation_id = struct.unpack(">i", receive(connection)[4:8])[0]
             send(
                 connection,
-                encode_response(
-                    ApiKey.HEARTBEAT, 3, HeartbeatResponse(), correlation_id=correlation_id
-                ),
+                encode_response(HeartbeatResponse(), 3, correlation_id=correlation_id),
             )
 
 

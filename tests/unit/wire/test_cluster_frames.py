@@ -10,8 +10,8 @@ from kio.schema.errors import ErrorCode as KioError
 from kio.serial import entity_reader, entity_writer
 
 from coordinator_sim.errors import WireFormatError
+from coordinator_sim.protocol.cluster_view import MetadataRequest
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.messages import MetadataRequest
 from coordinator_sim.wire.cluster_frames import (
     API_VERSIONS_NEWEST,
     METADATA_NEWEST,

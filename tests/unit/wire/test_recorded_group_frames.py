@@ -11,6 +11,13 @@ from typing import Any, Final, cast
 
 import pytest
 
+from conformance.field_frames import (
+    Fields,
+    read_request_frame,
+    read_response_frame,
+    request_frame,
+    response_frame,
+)
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.wire.connect_protocol import (
     decode_connect_assignment,
@@ -25,13 +32,6 @@ from coordinator_sim.wire.consumer_protocol import (
     encode_assignment,
     encode_subscription,
 )
-from coordinator_sim.wire.frames import (
-    read_request_frame,
-    read_response_frame,
-    request_frame,
-    response_frame,
-)
-from coordinator_sim.wire.schema import Data
 
 RECORDINGS: Final = Path(__file__).resolve().parents[2] / "data" / "wire"
 MEMBERSHIP: Final = (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP)
@@ -65,7 +65,7 @@ def membership_rows(recording: str) -> Iterator[dict[str, Any]]:
             yield row
 
 
-def fields_of(row: dict[str, Any]) -> Data:
+def fields_of(row: dict[str, Any]) -> Fields:
     """The fields of a recorded frame, by Kafka's names."""
     frame, api = bytes.fromhex(row["frame"]), ApiKey(row["api_key"])
     if row["dir"] == "req":
@@ -97,7 +97,7 @@ def assignment_again(protocol_type: str, blob: bytes) -> bytes:
     return encode_assignment(decode_assignment(blob), blob_version(blob))
 
 
-def embedded(fields: Data) -> tuple[list[bytes], list[bytes]]:
+def embedded(fields: Fields) -> tuple[list[bytes], list[bytes]]:
     """The metadata and the assignments that a message carries; empty ones are left out."""
     nested = cast("dict[str, list[dict[str, bytes]]]", fields)
     metadata = [

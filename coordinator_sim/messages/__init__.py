@@ -1,0 +1,1 @@
+"""Kafka's requests and responses as structs, written from its message schemas."""

@@ -1,0 +1,93 @@
+"""Which messages there are: by API, and by our structs."""
+
+from functools import cache
+from typing import Final
+
+from coordinator_sim.errors import UnsupportedVersion
+from coordinator_sim.messages.schema import (
+    Layout,
+    Message,
+    api_schema,
+    layout_of_message,
+    message_of,
+    schema_names,
+    snake_case,
+)
+from coordinator_sim.protocol.api_keys import ApiKey
+
+_RECORD: Final = "Record"
+
+
+def _camel(api: ApiKey) -> str:
+    return "".join(part.capitalize() for part in api.name.split("_"))
+
+
+API_NAMES: Final[dict[ApiKey, str]] = {
+    api: _camel(api) for api in ApiKey if _camel(api) in set(schema_names())
+}
+"""Every API that is spoken here, by Kafka's name of it."""
+_APIS: Final = {name: api for api, name in API_NAMES.items()}
+
+
+def name_of(api: ApiKey) -> str:
+    """Kafka's name of an API, as `JoinGroup`.
+
+    Raises:
+        UnsupportedVersion: nobody speaks the API here.
+    """
+    name = API_NAMES.get(api)
+    if name is None:
+        raise UnsupportedVersion(f"{api.name} is not spoken here")
+    return name
+
+
+def api_named(name: str) -> ApiKey:
+    """The API of Kafka's name, as `JoinGroup`.
+
+    Raises:
+        UnsupportedVersion: no such API; the message lists the known ones.
+    """
+    api = _APIS.get(name)
+    if api is None:
+        raise UnsupportedVersion(f"unknown API {name!r}: use one of {', '.join(_APIS)}")
+    return api
+
+
+def newest_version(api: ApiKey) -> int:
+    """The newest version of an API; the oldest is 0.
+
+    Raises:
+        UnsupportedVersion: nobody speaks the API here.
+    """
+    newest: int = api_schema(name_of(api))["newest"]
+    return newest
+
+
+def structs_module(name: str) -> str:
+    """The module of the structs of what is recorded under a name."""
+    return f"coordinator_sim.messages.{snake_case(name)}"
+
+
+@cache
+def message_of_api(api: ApiKey, *, response: bool) -> Message:
+    """The requests or responses of an API, over all versions.
+
+    Raises:
+        UnsupportedVersion: nobody speaks the API here.
+    """
+    return message_of(name_of(api), "response" if response else "request")
+
+
+@cache
+def layout_of(api: ApiKey, version: int, *, response: bool) -> Layout:
+    """The fields of the requests or the responses of one version.
+
+    Raises:
+        UnsupportedVersion: nobody speaks the API here, or Kafka never had the version.
+    """
+    message = message_of_api(api, response=response)
+    if not 0 <= version <= message.newest:
+        raise UnsupportedVersion(
+            f"{name_of(api)} has no version {version}: use 0 to {message.newest}"
+        )
+    return layout_of_message(message, version)

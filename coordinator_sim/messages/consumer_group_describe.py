@@ -1,0 +1,72 @@
+"""The messages of ConsumerGroupDescribe.
+
+Written by tools/write_messages.py from schemas/ConsumerGroupDescribe.json.
+"""
+
+from typing import ClassVar
+
+from msgspec import Struct
+
+from coordinator_sim.messages.schema import ZERO_UUID
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.errors import ErrorCode
+
+
+class ConsumerGroupDescribeRequest(Struct, frozen=True, gc=False):
+    """ConsumerGroupDescribeRequest of versions 0 to 1."""
+
+    api_key: ClassVar[ApiKey] = ApiKey.CONSUMER_GROUP_DESCRIBE
+    group_ids: tuple[str, ...] = ()
+    include_authorized_operations: bool = False
+
+
+class TopicPartitions(Struct, frozen=True, gc=False):
+    """An entry of `topicPartitions`."""
+
+    topic_id: bytes = ZERO_UUID
+    topic_name: str = ""
+    partitions: tuple[int, ...] = ()
+
+
+class Assignment(Struct, frozen=True, gc=False):
+    """The value of `assignment`."""
+
+    topic_partitions: tuple[TopicPartitions, ...] = ()
+
+
+class Member(Struct, frozen=True, gc=False):
+    """An entry of `members`."""
+
+    member_id: str = ""
+    instance_id: str | None = None
+    rack_id: str | None = None
+    member_epoch: int = 0
+    client_id: str = ""
+    client_host: str = ""
+    subscribed_topic_names: tuple[str, ...] = ()
+    subscribed_topic_regex: str | None = None
+    assignment: Assignment = Assignment()
+    target_assignment: Assignment = Assignment()
+    member_type: int = -1
+
+
+class DescribedGroup(Struct, frozen=True, gc=False):
+    """An entry of `groups`."""
+
+    error_code: ErrorCode = ErrorCode.NONE
+    error_message: str | None = None
+    group_id: str = ""
+    group_state: str = ""
+    group_epoch: int = 0
+    assignment_epoch: int = 0
+    assignor_name: str = ""
+    members: tuple[Member, ...] = ()
+    authorized_operations: int = -2_147_483_648
+
+
+class ConsumerGroupDescribeResponse(Struct, frozen=True, gc=False):
+    """ConsumerGroupDescribeResponse of versions 0 to 1."""
+
+    api_key: ClassVar[ApiKey] = ApiKey.CONSUMER_GROUP_DESCRIBE
+    throttle_time_ms: int = 0
+    groups: tuple[DescribedGroup, ...] = ()

@@ -1,0 +1,116 @@
+"""The unions of requests and responses: what may go where."""
+
+from typing import Final, get_args
+
+from coordinator_sim.errors import UnsupportedVersion
+from coordinator_sim.messages.add_offsets_to_txn import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+)
+from coordinator_sim.messages.catalogue import name_of
+from coordinator_sim.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from coordinator_sim.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from coordinator_sim.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from coordinator_sim.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from coordinator_sim.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from coordinator_sim.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+from coordinator_sim.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from coordinator_sim.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
+from coordinator_sim.messages.write_txn_markers import (
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.protocol.cluster_view import MetadataRequest, MetadataResponse
+from coordinator_sim.protocol.completion import CompleteTransaction, TransactionCompleted
+
+NO_AUTHORIZED_OPERATIONS: Final = -2_147_483_648
+"""What a description says when the authorised operations were not asked for."""
+
+OneGroupRequest = (
+    JoinGroupRequest
+    | SyncGroupRequest
+    | HeartbeatRequest
+    | LeaveGroupRequest
+    | OffsetCommitRequest
+    | TxnOffsetCommitRequest
+    | OffsetDeleteRequest
+)
+"""The requests that only the coordinator of their one group may answer."""
+
+WaitingRequest = OneGroupRequest | CompleteTransaction
+"""What one coordinator may be slow to answer."""
+
+SpanningRequest = (
+    OffsetFetchRequest | DescribeGroupsRequest | ListGroupsRequest | DeleteGroupsRequest
+)
+"""The requests of several groups, which may belong to several offsets partitions."""
+
+GroupRequest = OneGroupRequest | SpanningRequest
+"""What a group coordinator is asked."""
+
+Request = (
+    FindCoordinatorRequest
+    | MetadataRequest
+    | GroupRequest
+    | AddOffsetsToTxnRequest
+    | WriteTxnMarkersRequest
+)
+"""What a broker is asked over the wire."""
+
+GroupResponse = (
+    JoinGroupResponse
+    | SyncGroupResponse
+    | HeartbeatResponse
+    | LeaveGroupResponse
+    | OffsetCommitResponse
+    | OffsetFetchResponse
+    | DescribeGroupsResponse
+    | ListGroupsResponse
+    | DeleteGroupsResponse
+    | OffsetDeleteResponse
+    | TxnOffsetCommitResponse
+    | TransactionCompleted
+)
+"""What a group coordinator answers."""
+
+Response = (
+    FindCoordinatorResponse
+    | MetadataResponse
+    | GroupResponse
+    | AddOffsetsToTxnResponse
+    | WriteTxnMarkersResponse
+)
+"""What a broker answers."""
+
+GROUP_COORDINATOR_APIS: Final[frozenset[ApiKey]] = frozenset(
+    each.api_key for each in get_args(GroupRequest)
+)
+"""The APIs that a group coordinator answers."""
+GROUP_APIS: Final[tuple[ApiKey, ...]] = tuple(
+    sorted(each.api_key for each in get_args(Request) if each is not MetadataRequest)
+)
+"""The APIs that have a JSON form: those of groups, their discovery and their transactions."""
+
+
+def group_api_named(name: str) -> ApiKey:
+    """A group API by Kafka's name of it, as `JoinGroup`.
+
+    Raises:
+        UnsupportedVersion: no such API; the message lists the known ones.
+    """
+    for api in GROUP_APIS:
+        if name_of(api) == name:
+            return api
+    known = ", ".join(name_of(api) for api in GROUP_APIS)
+    raise UnsupportedVersion(f"unknown API {name!r}: use one of {known}")

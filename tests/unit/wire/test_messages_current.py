@@ -1,0 +1,15 @@
+"""The structs of `messages` are those of the recorded schemas."""
+
+from pathlib import Path
+
+import pytest
+
+from coordinator_sim.messages.schema import schema_names
+from tools.write_messages import FOLDER, formatted, module_name, module_text
+
+
+@pytest.mark.parametrize("name", schema_names())
+def test_the_structs_are_as_they_would_be_written_now(name: str) -> None:
+    """Nobody has changed a module by hand, or a schema without its module."""
+    written = Path(FOLDER / f"{module_name(name)}.py").read_text("utf-8")
+    assert written == formatted(module_text(name))

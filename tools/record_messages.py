@@ -1,0 +1,138 @@
+"""Record Kafka's message schemas as data, one file an API.
+
+    python -m tools.record_messages
+
+writes `coordinator_sim/messages/schemas/*.json` from the schema files that are inside Kafka's jars:
+those of the newest release, and of 3.9.2 for what 4.0 dropped. Only facts are kept: names, types,
+versions, defaults, tags. `docs/generate.py` writes the structs of `coordinator_sim/messages` from
+them.
+"""
+
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from conformance.real_kafka.kafka import BROKER_VERSION, OLD_BROKER_VERSION, jars_of
+from coordinator_sim.protocol.api_keys import ApiKey
+
+REPO: Final = Path(__file__).parents[1]
+FOLDER: Final = REPO / "coordinator_sim" / "messages" / "schemas"
+
+Json = dict[str, Any]
+
+_NOT_SPOKEN: Final = ("SHARE", "STREAMS", "TOKEN", "TELEMETRY", "REPLICA_LOG_DIRS")
+"""Parts of the names of APIs that brokers serve and this project does not."""
+_RECORDS: Final = ("OffsetCommit", "GroupMetadata")
+"""Records of the offsets log that classic groups write."""
+_RENAMED: Final = {("TxnOffsetCommitRequest", "GenerationId"): "GenerationIdOrMemberEpoch"}
+"""Fields of 3.9 that have another name in 4.4."""
+_KEPT: Final = ("versions", "nullableVersions", "tag", "default", "ignorable", "former")
+
+
+def _schemas_in(release: str) -> Iterator[Json]:
+    for jar in sorted(jars_of(release).glob("*.jar")):
+        if not re.match(r"(kafka-clients|kafka-group-coordinator)-\d", jar.name):
+            continue
+        with zipfile.ZipFile(jar) as archive:
+            for name in archive.namelist():
+                if re.fullmatch(r"common/message/\w+\.json", name):
+                    text = archive.read(name).decode()
+                    yield json.loads(re.sub(r"(?m)^\s*//.*$", "", text))
+
+
+def _plain(field: Json, structs: dict[str, list[Json]]) -> Json:
+    """The facts of a field; a struct that the message declares apart is put in its place."""
+    kind = field["type"]
+    plain = {"name": field["name"][0].lower() + field["name"][1:], "type": kind}
+    plain |= {key: field[key] for key in _KEPT if key in field}
+    inner = field.get("fields", structs.get(kind.removeprefix("[]")))
+    if inner is not None:
+        plain["fields"] = [_plain(each, structs) for each in inner]
+    return plain
+
+
+def _fields(schema: Json) -> list[Json]:
+    structs = {each["name"]: each["fields"] for each in schema.get("commonStructs", ())}
+    return [_plain(field, structs) for field in schema["fields"]]
+
+
+def _united(message: str, new: list[Json], old: list[Json]) -> list[Json]:
+    """The fields of both releases; one that only the older has keeps its place there."""
+    fields = {field["name"]: field for field in new}
+    order = list(fields)
+    before = None
+    for field in old:
+        name = field["name"]
+        if (renamed := _RENAMED.get((message, name[0].upper() + name[1:]))) is not None:
+            newer = renamed[0].lower() + renamed[1:]
+            fields[newer]["former"] = name
+            name = newer
+        if name not in fields:
+            fields[name] = field
+            order.insert(0 if before is None else order.index(before) + 1, name)
+        elif "fields" in field:
+            fields[name]["fields"] = _united(message, fields[name]["fields"], field["fields"])
+        before = name
+    return [fields[name] for name in order]
+
+
+def _text(value: object, indent: int = 0) -> str:
+    """JSON with a line for each field."""
+    space = " " * indent
+    if isinstance(value, dict) and "fields" in value:
+        head = json.dumps({key: each for key, each in value.items() if key != "fields"})
+        return f'{head[:-1]}, "fields": {_text(value["fields"], indent)}}}'
+    if isinstance(value, list):
+        rows = (f"{space} {_text(each, indent + 1)}" for each in value)
+        return "[\n" + ",\n".join(rows) + "]"
+    return json.dumps(value)
+
+
+def _write(name: str, facts: Json, parts: dict[str, list[Json]]) -> None:
+    rows = [f' "{key}": {json.dumps(value)}' for key, value in facts.items()]
+    rows += [f' "{key}": {_text(fields, 1)}' for key, fields in parts.items()]
+    (FOLDER / f"{name}.json").write_text("{\n" + ",\n".join(rows) + "\n}\n", "utf-8")
+
+
+def main() -> None:
+    """Record every API that is spoken here, and the records of the offsets log."""
+    new = {schema["name"]: schema for schema in _schemas_in(BROKER_VERSION)}
+    old = {schema["name"]: schema for schema in _schemas_in(OLD_BROKER_VERSION)}
+    keys = {schema["apiKey"]: name for name, schema in new.items() if schema["type"] == "request"}
+    FOLDER.mkdir(exist_ok=True)
+    for api in ApiKey:
+        if any(part in api.name for part in _NOT_SPOKEN):
+            continue
+        name = re.sub("(Request|Response)$", "", keys[int(api)])
+        kinds = {kind: f"{name}{kind}" for kind in ("Request", "Response")}
+        request = new[kinds["Request"]]
+        facts = {
+            "name": name,
+            "apiKey": int(api),
+            "newest": int(request["validVersions"].rpartition("-")[2]),
+            "flexible": request["flexibleVersions"],
+        }
+        parts = {
+            kind.lower(): _united(
+                message,
+                _fields(new[message]),
+                _fields(old[message]) if message in old else [],
+            )
+            for kind, message in kinds.items()
+        }
+        _write(name, facts, parts)
+    for name in _RECORDS:
+        value = new[f"{name}Value"]
+        facts = {
+            "name": name,
+            "newest": int(value["validVersions"].rpartition("-")[2]),
+            "flexible": value["flexibleVersions"],
+        }
+        _write(f"{name}Record", facts, {"key": _fields(new[f"{name}Key"]), "value": _fields(value)})
+
+
+if __name__ == "__main__":
+    main()
