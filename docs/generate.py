@@ -1,13 +1,12 @@
 """Generates the pages of docs/ that are made from code; `--check` fails when one is stale.
 
 Pages: state-machine.md from the transition table, fidelity.md from the comment tags, profiles.md
-from the behaviour profiles, requirements.md from the registry of the conformance suite,
+from the rows of switches, requirements.md from the registry of the conformance suite,
 api-versions.md from the table of what the mini-broker implements.
 """
 
 import argparse
 import ast
-import inspect
 import re
 import sys
 from collections.abc import Iterator
@@ -27,8 +26,10 @@ from coordinator_sim.mini_broker.offered import offered_features  # noqa: E402 -
 from coordinator_sim.mini_broker.served_cluster import ServedCluster  # noqa: E402 - as above
 from coordinator_sim.mini_broker.settings import ClusterSettings  # noqa: E402 - as above
 from coordinator_sim.protocol.api_versions import recorded_versions  # noqa: E402 - as above
-from coordinator_sim.protocol.profiles import ALIASES, PROFILES, Profile  # noqa: E402 - as above
+from coordinator_sim.protocol.profiles import ALIASES, PROFILES  # noqa: E402 - as above
 from coordinator_sim.protocol.states import PREDECESSORS, GroupState  # noqa: E402 - as above
+from coordinator_sim.protocol.switch import Switch  # noqa: E402 - as above
+from coordinator_sim.protocol.switches import SECTIONS  # noqa: E402 - as above
 from scenarios.catalog import all_scenarios  # noqa: E402 - as above
 
 TAGS = {
@@ -167,38 +168,36 @@ def span(names: tuple[str, ...]) -> str:
     return ", ".join(names)
 
 
-def switches() -> Iterator[tuple[str, str, str]]:
-    """(name, meaning, source) of every switch, from the docstring of `Profile`."""
-    text = inspect.getdoc(Profile) or ""
-    for entry in re.split(r"\n    (?=\w+: )", text.partition("Args:")[2])[1:]:
-        name, _, said = " ".join(entry.split()).partition(": ")
-        meaning, _, source = said.partition(" Source: ")
-        if name != "name":
-            yield name, meaning, source.removesuffix(".")
-
-
 def profiles_page() -> str:
-    """What each profile switches, with the meaning and the source of every switch."""
-    names = list(PROFILES)
+    """Every switch: whose it is, its value in each profile, what it does, where Kafka says so."""
     aliases = ", ".join(f"`{alias}` is {name}" for alias, name in ALIASES.items())
     transcripts = ", ".join(
         f"[{alias}](../scenarios/transcripts/family-{alias}.txt)" for alias in ALIASES
     )
     lines = [
-        HEADER.format(source="coordinator_sim/protocol/profiles.py"),
+        HEADER.format(source="coordinator_sim/protocol/switches.py"),
         "# Behaviour profiles\n\n",
         f"A profile behaves like the Kafka it is named after; {aliases}. To see the families\n",
         f"differ, compare what one story of commands does under each: {transcripts}.\n\n",
-        f"| switch | {' | '.join(names)} |\n|---|{'---|' * len(names)}\n",
+        "*Whose*: of which coordinators, or of which Kafkas, the question can be asked; to the\n",
+        "others it is n/a.\n",
     ]
-    told = list(switches())
-    for name, _, _ in told:
-        values = [getattr(PROFILES[profile], name) for profile in names]
-        cells = " | ".join(shown(value) for value in values)
-        lines.append(f"| `{name}` | {cells} |\n")
-    lines.append("\n## What they mean\n\n| switch | meaning | source |\n|---|---|---|\n")
-    lines += [f"| `{name}` | {meaning} | {source} |\n" for name, meaning, source in told]
+    for subject, rows in SECTIONS.items():
+        lines.append(f"\n## {subject}\n\n")
+        lines.append(f"| switch | whose | {' | '.join(PROFILES)} | meaning | source |\n")
+        lines.append("|---|---|" + "---|" * (len(PROFILES) + 2) + "\n")
+        lines += [switch_row(switch) for switch in rows]
     return "".join(lines)
+
+
+def switch_row(switch: Switch) -> str:
+    """One line of the table."""
+    cells = " | ".join(
+        shown(getattr(profile, switch.name)) if switch.is_asked_in(name) else "n/a"
+        for name, profile in PROFILES.items()
+    )
+    whose = "set by hand" if switch.is_by_hand else switch.whose.said
+    return f"| `{switch.name}` | {whose} | {cells} | {switch.sentence} | {switch.source} |\n"
 
 
 def shown(value: object) -> str:

@@ -203,11 +203,7 @@ PORT_FAULTS: Final = (
         "answers-before-the-log",
         "An answer leaves before its record is committed.",
         _CORE + "writes",
-        (
-            "        partition.deferred.append((partition.end_offset, write))\n"
-            "        runtime.arm_write_timeout(write)\n"
-            "    elif"
-        ),
+        "        _defer(runtime, partition, Write(parked, effect))\n    elif",
         "        runtime.conclude(parked, effect, NO_ERROR)\n    elif",
         "LOG-DEFERRED as 4.4",
     ),

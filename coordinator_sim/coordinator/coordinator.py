@@ -37,14 +37,12 @@ from coordinator_sim.coordinator.membership import handle_heartbeat
 from coordinator_sim.coordinator.metrics import CoordinatorMetrics, measured
 from coordinator_sim.coordinator.runtime import (
     ACTIVE,
-    Effect,
     Parked,
     Partition,
     PartitionState,
     Runtime,
     partition_error,
 )
-from coordinator_sim.coordinator.scala_expiry import start_expiry
 from coordinator_sim.coordinator.tracing import trace_request, trace_stale_resignation
 from coordinator_sim.coordinator.txn_validation import verify
 from coordinator_sim.errors import OperationAborted
@@ -116,7 +114,8 @@ class GroupCoordinator:
         begins to look for what has expired.
         """
         self._runtime.now_ms = now_ms
-        start_up(self._runtime)
+        if start_up(self._runtime):
+            self._handlers.start_jobs(self._runtime)
 
     def shutdown(self, now_ms: int) -> CoordinatorResult:
         """Refuse every request from now on, for good; no timer fires any more.
@@ -130,7 +129,7 @@ class GroupCoordinator:
         """
         runtime = self._runtime
         runtime.now_ms = now_ms
-        shut_down(runtime)
+        shut_down(runtime, self._handlers.takeover)
         return runtime.take()
 
     # -- requests --------------------------------------------------------------------------
@@ -182,10 +181,8 @@ class GroupCoordinator:
             return
         if isinstance(outcome, ErrorCode):
             runtime.refuse(parked, outcome)
-        elif runtime.profile.has_coordinator_runtime:
-            runtime.submit(partition, parked, outcome)
         else:
-            _submit_apart(runtime, partition, parked, outcome)
+            self._handlers.submit(runtime, partition, parked, outcome)
 
     def _refuse(self, parked: Parked, request: OneGroupRequest, error: ErrorCode) -> None:
         runtime = self._runtime
@@ -383,8 +380,8 @@ class GroupCoordinator:
         if not hears_metadata(runtime):
             return runtime.take()
         runtime.timers.start(now_ms)
-        if runtime.is_active and not runtime.profile.has_coordinator_runtime:
-            start_expiry(runtime)
+        if runtime.is_active:
+            self._handlers.start_jobs(runtime)
         part = runtime.partitions.get(partition)
         if part is None:
             part = runtime.partitions[partition] = Partition(partition)
@@ -413,7 +410,7 @@ class GroupCoordinator:
         runtime.now_ms = now_ms
         part = runtime.partitions.get(partition)
         if part is not None and part.state is PartitionState.LOADING:
-            finish_load(runtime, part, error)
+            finish_load(runtime, self._handlers.takeover, part, error)
         return runtime.take()
 
     def unload(self, partition: int, leader_epoch: int | None, now_ms: int) -> CoordinatorResult:
@@ -438,7 +435,7 @@ class GroupCoordinator:
             if runtime.profile.epochs_outlive and leader_epoch is not None:
                 part.leader_epoch = leader_epoch
             if part.state is not PartitionState.CLOSED:
-                unload(runtime, part, leader_epoch)
+                unload(runtime, self._handlers.takeover, part, leader_epoch)
                 return runtime.take()
         if runtime.tracing and runtime.profile.epochs_outlive:
             trace_stale_resignation(runtime, part, leader_epoch)
@@ -466,15 +463,3 @@ class GroupCoordinator:
     def group_ids(self) -> list[str]:
         """The ids of all groups led here, for inspection, in order of their creation."""
         return list(self._runtime.groups)
-
-
-def _submit_apart(runtime: Runtime, partition: Partition, parked: Parked, outcome: Effect) -> None:
-    """Append what a request caused; its answer, if it has one already, does not wait for that.
-
-    Source: kafka 3.9, GroupCoordinator calls its response callbacks under the group's lock and
-    GroupMetadataManager.storeGroup on its own.
-    """
-    if outcome.records:
-        runtime.submit(partition, None, outcome)
-    if outcome.response is not None:
-        runtime.answer(parked, outcome.response)

@@ -15,6 +15,11 @@ from coordinator_sim.coordinator.refusals import NOT_LED
 from coordinator_sim.coordinator.runtime import Effect, Partition, PartitionState, Runtime
 from coordinator_sim.protocol.errors import ErrorCode
 
+_INTERVAL_MS = 60_000
+"""How often groups are counted.
+
+Source: GroupCoordinatorShard.DEFAULT_GROUP_GAUGES_UPDATE_INTERVAL_MS.
+"""
 _RETRY_MS = 500
 """How soon a failed run is repeated. Source: CoordinatorTimer.schedule without a retry backoff."""
 
@@ -31,13 +36,12 @@ def gauge_key(partition: Partition) -> TimerKey:
     return TimerKey(TimerKind.GAUGE, "", str(partition.index))
 
 
-def arm_gauge(runtime: Runtime, partition: Partition, delay_ms: int | None = None) -> None:
-    """Count the groups again after the profile's interval, if gauges are wanted at all."""
-    interval_ms = runtime.profile.gauge_interval_ms if delay_ms is None else delay_ms
-    if interval_ms and runtime.config.idle_timers:
+def arm_gauge(runtime: Runtime, partition: Partition, delay_ms: int = _INTERVAL_MS) -> None:
+    """Count the groups again after a while, if gauges are wanted at all."""
+    if runtime.config.idle_timers:
         now_ms = runtime.now_ms
         key = gauge_key(partition)
-        runtime.timers.schedule(key, now_ms + interval_ms, now_ms=now_ms, data=Gauge(partition))
+        runtime.timers.schedule(key, now_ms + delay_ms, now_ms=now_ms, data=Gauge(partition))
 
 
 def expire_gauge(runtime: Runtime, gauge: Gauge) -> None:

@@ -11,7 +11,9 @@ from typing import Any, Final
 
 from coordinator_sim.coordinator.contract import DeletedTopic
 from coordinator_sim.coordinator.fetch import FetchGroup
+from coordinator_sim.coordinator.java_loading import JavaTakeover
 from coordinator_sim.coordinator.join import handle_join
+from coordinator_sim.coordinator.loading import Takeover
 from coordinator_sim.coordinator.membership import handle_heartbeat, handle_leave
 from coordinator_sim.coordinator.offset_deletion import delete_topics, handle_offset_delete
 from coordinator_sim.coordinator.offsets import fetch_group, handle_commit
@@ -21,6 +23,8 @@ from coordinator_sim.coordinator.scala_commits import (
     scala_fetch_group,
     scala_txn_commit,
 )
+from coordinator_sim.coordinator.scala_expiry import start_expiry
+from coordinator_sim.coordinator.scala_loading import ScalaTakeover
 from coordinator_sim.coordinator.scala_offset_deletion import (
     scala_delete_topics,
     scala_offset_delete,
@@ -49,15 +53,21 @@ class Handlers:
 
     Args:
         of_group: Who takes a request of one group, by its type.
+        submit: Takes what comes of such a request: a batch, an answer, or both.
         fetch_group: Reads the offsets of one group of an OffsetFetch.
         complete: Writes the marker of a transaction.
         delete_topics: Removes the offsets of deleted topics.
+        takeover: Takes a partition over, and gives it up.
+        start_jobs: Starts what the broker does at intervals, unless it runs already.
     """
 
     of_group: Mapping[type, Handler]
+    submit: Callable[[Runtime, Partition, Parked, Effect], None]
     fetch_group: FetchGroup
     complete: Callable[[Runtime, Partition, CompleteTransaction, Parked], None]
     delete_topics: Callable[[Runtime, Mapping[str, DeletedTopic]], None]
+    takeover: Takeover
+    start_jobs: Callable[[Runtime], None]
 
 
 def _handle_heartbeat(
@@ -71,6 +81,22 @@ def _handle_leave(
     runtime: Runtime, partition: Partition, request: LeaveGroupRequest, _parked: Parked
 ) -> Effect | ErrorCode:
     return handle_leave(runtime, partition, request)
+
+
+def _submit_apart(runtime: Runtime, partition: Partition, parked: Parked, outcome: Effect) -> None:
+    """Append what a request caused; its answer, if it has one already, does not wait for that.
+
+    Source: kafka 3.9, GroupCoordinator calls its response callbacks under the group's lock and
+    GroupMetadataManager.storeGroup on its own.
+    """
+    if outcome.records:
+        runtime.submit(partition, None, outcome)
+    if outcome.response is not None:
+        runtime.answer(parked, outcome.response)
+
+
+def _no_jobs(_runtime: Runtime) -> None:
+    """Java has timers of partitions alone."""
 
 
 _OF_MEMBERS: Final[dict[type, Handler]] = {
@@ -87,9 +113,12 @@ _JAVA: Final = Handlers(
         TxnOffsetCommitRequest: handle_txn_commit,
         OffsetDeleteRequest: handle_offset_delete,
     },
+    submit=Runtime.submit,
     fetch_group=fetch_group,
     complete=handle_complete,
     delete_topics=delete_topics,
+    takeover=JavaTakeover(),
+    start_jobs=_no_jobs,
 )
 
 _SCALA: Final = Handlers(
@@ -99,9 +128,12 @@ _SCALA: Final = Handlers(
         TxnOffsetCommitRequest: scala_txn_commit,
         OffsetDeleteRequest: scala_offset_delete,
     },
+    submit=_submit_apart,
     fetch_group=scala_fetch_group,
     complete=scala_complete,
     delete_topics=scala_delete_topics,
+    takeover=ScalaTakeover(),
+    start_jobs=start_expiry,
 )
 
 

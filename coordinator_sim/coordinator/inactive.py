@@ -9,9 +9,8 @@ Source: GroupCoordinatorService, `isActive` in each of its methods; in Scala Gro
 
 from coordinator_sim.clock.timer_queue import TimerQueue
 from coordinator_sim.coordinator.inspection import partitions_in_order
-from coordinator_sim.coordinator.loading import unload
+from coordinator_sim.coordinator.loading import Takeover, unload
 from coordinator_sim.coordinator.runtime import PartitionState, Runtime
-from coordinator_sim.coordinator.scala_expiry import start_expiry
 from coordinator_sim.messages.delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
@@ -36,22 +35,21 @@ from coordinator_sim.protocol.profiles import Profile
 _ERROR = ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
-def start_up(runtime: Runtime) -> None:
-    """Take requests from now on, unless it does already or is over; Scala looks for expiry."""
+def start_up(runtime: Runtime) -> bool:
+    """Take requests from now on, unless it does already or is over; whether it has begun to."""
     if runtime.is_active or runtime.is_over:
-        return
+        return False
     runtime.is_active = True
     runtime.timers.start(runtime.now_ms)
-    if not runtime.profile.has_coordinator_runtime:
-        start_expiry(runtime)
+    return True
 
 
-def shut_down(runtime: Runtime) -> None:
+def shut_down(runtime: Runtime, takeover: Takeover) -> None:
     """Take no requests any more; Java unloads what it leads, and no timer is left."""
     if runtime.profile.has_coordinator_runtime and runtime.is_active:
         for partition in partitions_in_order(runtime):
             if partition.state is not PartitionState.CLOSED:
-                unload(runtime, partition, None)
+                unload(runtime, takeover, partition, None)
     runtime.is_active, runtime.is_over = False, True
     runtime.timers = TimerQueue()
 

@@ -63,14 +63,10 @@ def handle_join(
 
 
 def create_group(runtime: Runtime, partition: Partition, group_id: str) -> Group:
-    """Add an Empty group; readers see it once something is committed after it."""
+    """Add an Empty group."""
     group = Group(runtime, group_id, partition.index)
     runtime.add_group(group)
-    if runtime.profile.has_coordinator_runtime:
-        partition.add_group(group)
-        partition.uncommitted_groups.append(group_id)
-    else:
-        partition.put_group(group)
+    runtime.writes.add_group(partition, group)
     return group
 
 

@@ -1,19 +1,20 @@
 """Taking over a partition of `__consumer_offsets`, and giving it up.
 
-What survives a failover is exactly what a replay of the partition gives.
+What survives a failover is exactly what a replay of the partition gives. What only one of Kafka's
+coordinators does here is a `Takeover`: `java_loading` has Java's, `scala_loading` Scala's.
 
 Source: kafka trunk, GroupMetadataManager.replay, onLoaded and onUnloaded;
 OffsetMetadataManager.replay; CoordinatorRuntime.CoordinatorContext.unload.
 """
 
-from coordinator_sim.clock.timer_queue import Timer, TimerKey, TimerKind
-from coordinator_sim.coordinator.expiry import arm_expiry, expiry_key
-from coordinator_sim.coordinator.gauges import arm_gauge, gauge_key
+from typing import Protocol
+
+from coordinator_sim.clock.timer_queue import Timer, TimerKind
+from coordinator_sim.coordinator.expiry import expiry_key
+from coordinator_sim.coordinator.gauges import gauge_key
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.join_phase import complete_join_of, prepare_rebalance
-from coordinator_sim.coordinator.linger import fail_open_batch
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
-from coordinator_sim.coordinator.scala_loading import install_offsets
 from coordinator_sim.coordinator.scala_offsets import LoadedOffsets
 from coordinator_sim.coordinator.scala_transactions import forget_producers
 from coordinator_sim.coordinator.sessions import OwnSession, start_session
@@ -37,6 +38,30 @@ _SESSIONS = frozenset({TimerKind.SESSION, TimerKind.REPEAT})
 _GROUP_TIMERS = _SESSIONS | {TimerKind.JOIN, TimerKind.SYNC}
 
 
+class Takeover(Protocol):
+    """What a coordinator does in its own way when it takes a partition over, or gives it up."""
+
+    def groups_to_open(self, runtime: Runtime, partition: Partition) -> list[str]:
+        """Every loaded group, with its offsets, in the order in which they are opened."""
+        ...
+
+    def start_timers(self, runtime: Runtime, partition: Partition) -> None:
+        """All groups are open: arm the timers of the partition itself."""
+        ...
+
+    def end_writes(self, runtime: Runtime, partition: Partition) -> None:
+        """The partition is given up: tell those whose writes are under way."""
+        ...
+
+    def groups_to_close(self, runtime: Runtime, partition: Partition) -> list[str]:
+        """Every group in the order in which they die."""
+        ...
+
+    def groups_closed(self, runtime: Runtime, partition: Partition) -> None:
+        """All groups are dead: see to the timers that their end has armed."""
+        ...
+
+
 def replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> None:
     """Apply a stored batch; the last record of a key wins.
 
@@ -48,6 +73,7 @@ def replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> Non
     if end_offset > partition.end_offset:
         partition.end_offset = partition.high_watermark = end_offset
     follows = runtime.profile.has_coordinator_runtime
+    is_told = runtime.tracing and not follows
     partition.begin(batch.base_offset)
     partition.loaded_records += len(batch.records)
     for record in batch.records:
@@ -58,7 +84,7 @@ def replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> Non
             continue
         if isinstance(key, GroupMetadataKey):
             if isinstance(value, GroupMetadataValue):
-                _replay_group(runtime, partition, key.group_id, value)
+                _replay_group(runtime, partition, key.group_id, value, is_told=is_told)
             else:
                 partition.remove_group(key.group_id, batch.base_offset)
         elif (
@@ -74,11 +100,15 @@ def replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> Non
 
 
 def _replay_group(
-    runtime: Runtime, partition: Partition, group_id: str, value: GroupMetadataValue
+    runtime: Runtime,
+    partition: Partition,
+    group_id: str,
+    value: GroupMetadataValue,
+    *,
+    is_told: bool,
 ) -> None:
     group = Group(runtime, group_id, partition.index)
     group.restore(value)
-    is_told = runtime.tracing and not runtime.profile.has_coordinator_runtime
     for stored in value.members:
         member = _member_of(stored, value)
         group.add(member)
@@ -105,16 +135,16 @@ def _member_of(stored: GroupMetadataMember, value: GroupMetadataValue) -> Member
     )
 
 
-def finish_load(runtime: Runtime, partition: Partition, error: ErrorCode) -> None:
+def finish_load(
+    runtime: Runtime, takeover: Takeover, partition: Partition, error: ErrorCode
+) -> None:
     """Open the partition for requests and start every member's session. Source: onLoaded."""
     if error is not ErrorCode.NONE:
         _fail_load(runtime, partition, error)
         return
     partition.state = PartitionState.ACTIVE
-    if not runtime.profile.has_coordinator_runtime:
-        install_offsets(runtime, partition)
     is_first = runtime.profile.over_capacity_rebalances_first
-    for group_id in _load_order(runtime, partition):
+    for group_id in takeover.groups_to_open(runtime, partition):
         group = partition.groups[group_id]
         runtime.add_group(group)
         if runtime.tracing:
@@ -125,9 +155,7 @@ def finish_load(runtime: Runtime, partition: Partition, error: ErrorCode) -> Non
             start_session(runtime, group, member)
         if not is_first:
             _shrink(runtime, group)
-    if runtime.profile.has_coordinator_runtime:
-        arm_expiry(runtime, partition)
-    arm_gauge(runtime, partition)
+    takeover.start_timers(runtime, partition)
     if runtime.tracing:
         _trace_load_done(runtime, partition)
 
@@ -154,28 +182,6 @@ def _trace_load_done(runtime: Runtime, partition: Partition) -> None:
     )
 
 
-def _load_order(runtime: Runtime, partition: Partition) -> list[str]:
-    """The loaded groups in the order in which Kafka opens them."""
-    if runtime.profile.has_coordinator_runtime:
-        return partition.group_ids()
-    # `install_offsets` has put them in order.
-    return list(partition.groups)
-
-
-def _unload_order(runtime: Runtime, partition: Partition) -> list[str]:
-    """The groups of a partition in the order of Kafka's map.
-
-    Source: in Scala GroupMetadataManager.removeGroupsForPartition goes through all its groups.
-    """
-    if runtime.profile.has_coordinator_runtime:
-        return partition.group_ids()
-    return [
-        group.group_id
-        for group in runtime.groups_in_cache_order()
-        if group.group_id in partition.groups
-    ]
-
-
 def _shrink(runtime: Runtime, group: Group) -> None:
     """Let a group of too many members rebalance; nobody has joined yet to be stored."""
     limit = runtime.config.group_max_size
@@ -199,23 +205,21 @@ def _trace_loaded(group: Group) -> None:
     )
 
 
-def unload(runtime: Runtime, partition: Partition, leader_epoch: int | None) -> None:
+def unload(
+    runtime: Runtime, takeover: Takeover, partition: Partition, leader_epoch: int | None
+) -> None:
     """Close the partition: answer what is parked, drop timers, forget groups and offsets."""
     epoch = {} if leader_epoch is None else {"epoch": str(leader_epoch)}
     if runtime.tracing:
         runtime.emit(Event.COORD_RESIGNED, offsets_partition=partition.index, attrs=epoch)
-    _cancel_timers(runtime, partition)
-    if runtime.profile.has_coordinator_runtime:
-        runtime.fail_deferred(partition, ErrorCode.NOT_COORDINATOR)
-        fail_open_batch(runtime, partition, ErrorCode.NOT_COORDINATOR)
-        _orphan_timers(runtime, partition)
-    for group_id in _unload_order(runtime, partition):
+    cancel_timers(runtime, partition)
+    takeover.end_writes(runtime, partition)
+    for group_id in takeover.groups_to_close(runtime, partition):
         group = partition.groups[group_id]
         runtime.remove_group(group_id)
         forget_producers(runtime, group_id)
         _kill(runtime, group)
-    if not runtime.profile.has_coordinator_runtime:
-        _cancel_timers(runtime, partition)
+    takeover.groups_closed(runtime, partition)
     offsets = partition.offsets.count() + sum(
         len(group.offsets.committed) for group in partition.groups.values()
     )
@@ -226,7 +230,7 @@ def unload(runtime: Runtime, partition: Partition, leader_epoch: int | None) -> 
         runtime.emit(Event.UNLOAD_DONE, offsets_partition=partition.index, attrs=epoch | counts)
 
 
-def _cancel_timers(runtime: Runtime, partition: Partition) -> None:
+def cancel_timers(runtime: Runtime, partition: Partition) -> None:
     """Drop the partition's timers, those of groups whose creation was undone included.
 
     Source: CoordinatorTimerImpl.cancelAll.
@@ -234,26 +238,14 @@ def _cancel_timers(runtime: Runtime, partition: Partition) -> None:
     timers = runtime.timers
     timers.cancel(expiry_key(partition))
     timers.cancel(gauge_key(partition))
-    for timer in _group_timers(runtime, partition):
+    for timer in group_timers(runtime, partition):
         if timer.key.kind not in _SESSIONS or not runtime.profile.sessions_outlive_group:
             timers.cancel(timer.key)
         elif not isinstance(timer.data, Group | OwnSession):
             timer.data = runtime.groups.get(timer.key.group_id)
 
 
-def _orphan_timers(runtime: Runtime, partition: Partition) -> None:
-    """The follow-up of a write that failed with the unload may have armed timers again.
-
-    QUIRK: timers armed in an unload run on, whoever leads the partition by then, and find a Dead
-    group.
-    Source: CoordinatorContext.unload cancels the timers before it fails the writes.
-    """
-    for timer in _group_timers(runtime, partition):
-        name = TimerKey(TimerKind.ORPHAN, timer.key.group_id, str(timer.arm_seq))
-        runtime.timers.rename(timer, name)
-
-
-def _group_timers(runtime: Runtime, partition: Partition) -> list[Timer]:
+def group_timers(runtime: Runtime, partition: Partition) -> list[Timer]:
     """The armed timers of the partition's groups."""
     return [
         timer

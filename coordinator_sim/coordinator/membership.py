@@ -95,7 +95,12 @@ def _after_leaving(runtime: Runtime, group: Group, text: str) -> Effect:
 def _leave_one_by_one(
     runtime: Runtime, partition: Partition, group: Group, request: LeaveGroupRequest
 ) -> Effect:
-    """Remove members, each followed by its own check. Source: GroupCoordinator.handleLeaveGroup."""
+    """Remove members, each followed by its own check. Source: GroupCoordinator.handleLeaveGroup.
+
+    A pending id that leaves starts no rebalance of a Stable group, as it does where the removals
+    are followed by one check. Source: classicGroupLeaveToClassicGroup, which counts it among the
+    members that left.
+    """
     results = []
     for entry in request.members:
         was_pending = entry.member_id in group.pending_members
@@ -103,7 +108,7 @@ def _leave_one_by_one(
         results.append(result)
         if result.error_code is not NO_ERROR:
             continue
-        if was_pending and not runtime.profile.pending_leave_rebalances:
+        if was_pending:
             effect = maybe_complete_join(runtime, group)
         else:
             reason = entry.reason if entry.reason is not None else "not provided"

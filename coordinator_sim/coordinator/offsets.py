@@ -61,7 +61,7 @@ def _validate(
             if runtime.tracing:
                 group.emit(Event.LIFECYCLE, reason_text="simple group created")
             return NO_ERROR
-        if api_version >= _NOT_FOUND_VERSION and runtime.profile.unknown_group_commit_is_not_found:
+        if api_version >= _NOT_FOUND_VERSION:
             return ErrorCode.GROUP_ID_NOT_FOUND
         return ErrorCode.ILLEGAL_GENERATION
     return validate_commit(runtime, request, group)

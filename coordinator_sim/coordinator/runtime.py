@@ -1,7 +1,7 @@
 """What every handler of a coordinator works on: time, timers, partitions, and what leaves.
 
-Here lives the way of a write: appended or refused, then finished once, with NONE or an error. When
-it is finished is the business of `writes`. Nothing here knows groups' states.
+Here lives the way of a write: appended or refused, then finished once, with NONE or an error. What
+a write waits for is the business of `writes`. Nothing here knows groups' states.
 
 Source: kafka trunk, coordinator-common/.../runtime/CoordinatorRuntime.java: CoordinatorContext
 (append, failCurrentBatch), CoordinatorWriteEvent; kafka 3.9, GroupMetadataManager.appendForGroup.
@@ -25,12 +25,12 @@ from coordinator_sim.coordinator.contract import (
 )
 from coordinator_sim.coordinator.effects import NO_EFFECT, Effect, Parked, Write
 from coordinator_sim.coordinator.group_table import GroupTable
-from coordinator_sim.coordinator.linger import ADAPTIVE, OpenBatch, end_gathering, linger
+from coordinator_sim.coordinator.linger import ADAPTIVE, OpenBatch, end_gathering
 from coordinator_sim.coordinator.metrics import Counters
 from coordinator_sim.coordinator.refusals import error_response, numbered
 from coordinator_sim.coordinator.scala_offsets import LoadedOffsets
 from coordinator_sim.coordinator.tracing import trace_response
-from coordinator_sim.coordinator.writes import settle_by_batch, settle_by_position
+from coordinator_sim.coordinator.writes import writes_of
 from coordinator_sim.messages.join_group import JoinGroupResponse
 from coordinator_sim.messages.requests import Response
 from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
@@ -139,8 +139,10 @@ class Runtime:
         tracing: Whether events are wanted; callers ask before building one.
         groups: Every group of every active partition; `add_group` and `remove_group` change it.
         gathering: While several events wait, the partitions whose batches wait for them too.
-        linger_ms: How long a batch waits for more records; 0 and `ADAPTIVE` for not at all.
+        linger_ms: How long a batch of Java's waits for more records; 0 and `ADAPTIVE` for not at
+            all.
         counters: Totals that the coordinator's metrics show.
+        writes: How the coordinator of the profile writes.
         open_groups: By producer id the groups with offsets in its transaction, by profiles whose
             groups keep them. Source: GroupMetadataManager.openGroupsForProducer.
         scheduled: To be done at the end of the verb. Source: GroupMetadataManager.scheduler.
@@ -171,6 +173,7 @@ class Runtime:
         "timers",
         "tracing",
         "verifier",
+        "writes",
     )
 
     def __init__(
@@ -184,6 +187,7 @@ class Runtime:
         self.config = config
         self.counters = Counters()
         self.profile = profile
+        self.writes = writes_of(profile)
         self.ids = ids
         self.append_policy = append_policy
         self.verifier = verifier
@@ -193,9 +197,7 @@ class Runtime:
         self.tracing = config.trace
         self.tells_heartbeats = self.tracing
         linger_ms = config.group_coordinator_append_linger_ms
-        if linger_ms is None:
-            linger_ms = profile.append_linger_ms
-        self.linger_ms = linger_ms if profile.has_coordinator_runtime else ADAPTIVE
+        self.linger_ms = profile.append_linger_ms if linger_ms is None else linger_ms
         self.gathering: list[Partition] | None = None
         self.now_ms = 0
         self.timers = TimerQueue()
@@ -253,10 +255,11 @@ class Runtime:
     def run_scheduled(self) -> None:
         """Run what other threads of the broker were told to do meanwhile.
 
-        Events that wait together share a batch of their partition, if it lingers for them.
+        Events that wait together share a batch of their partition, if it lingers for them, as
+        none of Scala's does.
         """
         due, self.scheduled = self.scheduled, []
-        if len(due) == 1 or self.linger_ms != ADAPTIVE or not self.profile.has_coordinator_runtime:
+        if len(due) == 1 or self.linger_ms != ADAPTIVE:
             for step in due:
                 step.run(self)
             return
@@ -309,36 +312,7 @@ class Runtime:
         Source: CoordinatorWriteEvent.run and CoordinatorContext.append; in Scala
         GroupMetadataManager.appendForGroup.
         """
-        is_lingering = self.linger_ms > 0 or self.gathering is not None
-        if is_lingering and linger(self, partition, Write(parked, effect)):
-            return
-        has_batch = bool(effect.records) or effect.marker is not None or effect.is_empty_batch
-        if has_batch:
-            error = self._append(partition, effect)
-            if self.config.idle_timers and self.profile.has_coordinator_runtime:
-                self._touch_timeout(effect, error)
-            if error is not NO_ERROR:
-                self.conclude(parked, effect, error)
-                if self.profile.has_coordinator_runtime:
-                    self.release(partition)
-                return
-        if self.profile.has_coordinator_runtime:
-            settle_by_position(self, partition, parked, effect)
-        elif has_batch:
-            settle_by_batch(self, partition, parked, effect)
-        else:
-            self.conclude(parked, effect, NO_ERROR)
-
-    def _touch_timeout(self, effect: Effect, error: ErrorCode) -> None:
-        """Turn the wheel by the timeout of a write that is over before it waits for anything.
-
-        A refused one has a timeout too where its batch is appended by an event of its own.
-
-        Source: CoordinatorWriteEvent.run, which arms the timeout unless the write has ended.
-        """
-        is_alone = effect.transactional or effect.marker is not None
-        if error is NO_ERROR or (self.linger_ms == ADAPTIVE and not is_alone):
-            self.timers.touch(self.now_ms + self.config.offsets_commit_timeout_ms)
+        self.writes.submit(self, partition, parked, effect)
 
     def append_unacknowledged(self, partition: Partition, records: tuple[LogRecord, ...]) -> None:
         """Append records that nobody waits for: no verdict, no high watermark, no timeout.
@@ -350,28 +324,18 @@ class Runtime:
         if self.append_policy is None or self.append_policy.takes_unacknowledged(batch):
             self._put(partition, batch)
 
-    def _append(self, partition: Partition, effect: Effect) -> ErrorCode:
-        """Append a batch; a refusal takes back the groups created since the last append.
-
-        Source: CoordinatorContext.flushCurrentBatch and failCurrentBatch.
-        """
+    def append(self, partition: Partition, effect: Effect) -> tuple[LogBatch, ErrorCode]:
+        """Append an operation's batch, and apply it; a refusal is the caller's to undo."""
         batch = self._batch(partition, effect)
         if self.append_policy is not None:
             verdict = self.append_policy.verdict(batch)
             if verdict is not NO_ERROR:
-                if self.profile.has_coordinator_runtime:
-                    partition.refused(batch)
-                    self.undo_groups(partition)
-                return verdict
-        if effect.is_empty_batch:
-            return NO_ERROR
-        self._put(partition, batch)
-        if effect.apply is not None:
-            effect.apply.applied(batch, batch.base_offset)
-        if self.profile.has_coordinator_runtime:
-            partition.offsets.appended(batch, partition.high_watermark)
-        partition.uncommitted_groups.clear()
-        return NO_ERROR
+                return batch, verdict
+        if not effect.is_empty_batch:
+            self._put(partition, batch)
+            if effect.apply is not None:
+                effect.apply.applied(batch, batch.base_offset)
+        return batch, NO_ERROR
 
     def append_open(self, partition: Partition, batch: LogBatch) -> ErrorCode:
         """Append a batch whose records are applied already; a refusal is the caller's to undo."""

@@ -1,6 +1,6 @@
-"""What the Scala coordinator makes of the offsets that a load has found.
+"""What the Scala coordinator does in its own way when it takes a partition over, or gives it up.
 
-Source: kafka 3.9, GroupMetadataManager.doLoadGroupsAndOffsets.
+Source: kafka 3.9, GroupMetadataManager.doLoadGroupsAndOffsets and removeGroupsAndOffsets.
 """
 
 from collections.abc import Container, Iterable
@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable
 from msgspec.structs import replace
 
 from coordinator_sim.coordinator.group import Group
+from coordinator_sim.coordinator.loading import cancel_timers
 from coordinator_sim.coordinator.offset_records import NO_RETENTION
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.coordinator.scala_offsets import Held, LoadedOffsets, Place
@@ -20,7 +21,37 @@ from coordinator_sim.protocol.iteration_order import (
 from coordinator_sim.protocol.table_order import HashOrder, old_scala_map_order
 
 
-def install_offsets(runtime: Runtime, partition: Partition) -> None:
+class ScalaTakeover:
+    """Groups in one map of the broker, which keep their own offsets."""
+
+    def groups_to_open(self, runtime: Runtime, partition: Partition) -> list[str]:
+        """The groups with a record, then those that only have offsets."""
+        _install_offsets(runtime, partition)
+        return list(partition.groups)
+
+    def start_timers(self, runtime: Runtime, partition: Partition) -> None:
+        """A partition has none of its own: one job of the broker looks for what expires."""
+
+    def end_writes(self, runtime: Runtime, partition: Partition) -> None:
+        """An append outlives the leadership: its writer finds its group dead."""
+
+    def groups_to_close(self, runtime: Runtime, partition: Partition) -> list[str]:
+        """The partition's groups in the order of the broker's map.
+
+        Source: removeGroupsForPartition goes through all its groups.
+        """
+        return [
+            group.group_id
+            for group in runtime.groups_in_cache_order()
+            if group.group_id in partition.groups
+        ]
+
+    def groups_closed(self, runtime: Runtime, partition: Partition) -> None:
+        """Nothing that the end of the groups has armed is left."""
+        cancel_timers(runtime, partition)
+
+
+def _install_offsets(runtime: Runtime, partition: Partition) -> None:
     """Give the loaded groups their offsets; ids that only have offsets become groups.
 
     The partition's groups come out in the order in which they are opened: those with a record,
