@@ -4,11 +4,11 @@ from typing import Final
 
 from conformance.client_cases.bench import Bench
 from conformance.client_cases.case import client_case
+from conformance.client_cases.topic_bench import TopicBench
 from coordinator_sim.connect.effects import TargetState
 from coordinator_sim.connect.stores.config_records import commit_value, properties_value
 from coordinator_sim.connect.stores.config_store import ConfigStore
 from coordinator_sim.connect.stores.topic_log import InternalTopic
-from coordinator_sim.harness.topic_bench import TopicBench
 from coordinator_sim.protocol.resources import ConnectorTaskId
 
 _TOPIC: Final = "configs"

@@ -7,6 +7,7 @@ worker leads and assigns, or follows and is given what the case says. No case is
 from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
+from conformance.client_cases.topic_bench import TopicBench
 from conformance.script.stage import CaseFailed
 from coordinator_sim.clients.effects import Closed, Connect, Disconnect, Send
 from coordinator_sim.clients.network import FOREVER
@@ -50,7 +51,6 @@ from coordinator_sim.connect.stores.offset_store import OffsetStore
 from coordinator_sim.connect.stores.status_store import StatusStore
 from coordinator_sim.connect.stores.topic_log import InternalTopic
 from coordinator_sim.connect.thread import Pending
-from coordinator_sim.harness.topic_bench import TopicBench
 from coordinator_sim.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,

@@ -3,6 +3,7 @@
 import pytest
 from msgspec import structs
 
+from conformance.client_cases.topic_bench import TopicBench
 from coordinator_sim.connect.effects import (
     CloseProducer,
     Fetched,
@@ -29,7 +30,6 @@ from coordinator_sim.connect.stores.config_records import (
 )
 from coordinator_sim.connect.stores.config_store import ConfigStore
 from coordinator_sim.connect.stores.topic_log import InternalTopic
-from coordinator_sim.harness.topic_bench import TopicBench
 from coordinator_sim.protocol.resources import ConnectorTaskId
 
 TOPIC = InternalTopic(name="configs", setting="config.storage.topic", purpose="configurations")

@@ -1,5 +1,6 @@
 """The status store: what counts is what was read back; safe writes give way."""
 
+from conformance.client_cases.topic_bench import TopicBench
 from coordinator_sim.connect.effects import Produce
 from coordinator_sim.connect.stores.status_records import (
     State,
@@ -10,7 +11,6 @@ from coordinator_sim.connect.stores.status_records import (
 )
 from coordinator_sim.connect.stores.status_store import StatusStore
 from coordinator_sim.connect.stores.topic_log import InternalTopic
-from coordinator_sim.harness.topic_bench import TopicBench
 from coordinator_sim.protocol.resources import ConnectorTaskId
 
 TOPIC = InternalTopic(name="status", setting="status.storage.topic", purpose="statuses")

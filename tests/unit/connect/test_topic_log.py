@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from conformance.client_cases.topic_bench import TopicBench
 from coordinator_sim.connect.effects import (
     CreateTopic,
     DescribeTopic,
@@ -23,7 +24,6 @@ from coordinator_sim.connect.exceptions import (
 )
 from coordinator_sim.connect.stores.topic_log import InternalTopic, TopicLog
 from coordinator_sim.connect.thread import Blocking, Pending
-from coordinator_sim.harness.topic_bench import TopicBench
 
 TOPIC = InternalTopic(name="t", setting="config.storage.topic", purpose="configurations")
 
