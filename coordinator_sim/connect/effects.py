@@ -19,8 +19,8 @@ class TopicRecord(Struct, frozen=True, kw_only=True, gc=False):
     """A record of an internal topic, as on disk.
 
     Args:
-        offset: Its offset in its partition.
-        timestamp_ms: Of creation.
+        offset: Offset of the record in its partition.
+        timestamp_ms: Creation time.
     """
 
     partition: int
@@ -31,12 +31,12 @@ class TopicRecord(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RecordRun(Struct, frozen=True, kw_only=True, gc=False):
-    """Many records that are only counted: read at their cost, kept by nobody.
+    """Many records that are only counted: reading them costs time, their contents are not kept.
 
     Args:
-        first_offset: Of the first; the others follow without a hole.
-        count: How many.
-        size_bytes: Keys and values of all together.
+        first_offset: Offset of the first record; the others follow without a gap.
+        count: Number of records.
+        size_bytes: Size of all keys and values together.
     """
 
     partition: int
@@ -74,14 +74,14 @@ class CreateTopic(Struct, frozen=True, kw_only=True):
 
 
 class DescribeTopic(Struct, frozen=True, gc=False):
-    """The value is the number of partitions (int), 0 while the topic is unknown."""
+    """Look up a topic's number of partitions (int); the value is 0 while the topic is unknown."""
 
     token: int
     topic: str
 
 
 class DescribeTopicConfig(Struct, frozen=True, gc=False):
-    """The value of one setting of a topic (str), empty when it has none of that name."""
+    """Look up one setting of a topic (str); the value is empty when it has none of that name."""
 
     token: int
     topic: str
@@ -100,7 +100,7 @@ class StartReading(Struct, frozen=True, gc=False):
 
 
 class ReadToEnd(Struct, frozen=True, gc=False):
-    """For the record: the log has read its topic to the end for the first time."""
+    """Mark in the trace that the log has read its topic to the end for the first time."""
 
     topic: str
 
@@ -112,10 +112,10 @@ class StopReading(Struct, frozen=True, gc=False):
 
 
 class ListEndOffsets(Struct, frozen=True, gc=False):
-    """The value is dict[int, int]: partition -> end offset.
+    """Look up end offsets; the value is dict[int, int]: partition -> end offset.
 
     Args:
-        by_consumer: Whether the topic's consumer asks, not the shared admin client.
+        by_consumer: Whether the topic's consumer asks, instead of the shared admin client.
     """
 
     token: int
@@ -146,7 +146,7 @@ class InitTransactions(Struct, frozen=True, gc=False):
 class ProduceInTransaction(Struct, frozen=True, kw_only=True):
     """Begin, write all the (key, value) pairs, commit; no value.
 
-    `ProducerFencedException` when another process has taken the transactional id since.
+    Fails with `ProducerFencedException` when another process has taken the transactional id since.
     """
 
     token: int
@@ -172,7 +172,7 @@ class FenceProducers(Struct, frozen=True, gc=False):
 
 
 class ListGroupOffsets(Struct, frozen=True, gc=False):
-    """The offsets of a sink's consumer group; the value is dict[TopicPartition, int]."""
+    """Read the offsets of a sink's consumer group; the value is dict[TopicPartition, int]."""
 
     token: int
     group_id: str
@@ -181,7 +181,7 @@ class ListGroupOffsets(Struct, frozen=True, gc=False):
 class AlterGroupOffsets(Struct, frozen=True):
     """Commit offsets for a group without members; no value.
 
-    `UnknownMemberIdException` when it has members.
+    Fails with `UnknownMemberIdException` when the group has members.
     """
 
     token: int
@@ -192,7 +192,7 @@ class AlterGroupOffsets(Struct, frozen=True):
 class DeleteGroupOffsets(Struct, frozen=True):
     """Delete single offsets of a group; no value.
 
-    `GroupSubscribedToTopicException` when its members consume them.
+    Fails with `GroupSubscribedToTopicException` when members of the group consume the topics.
     """
 
     token: int
@@ -203,7 +203,8 @@ class DeleteGroupOffsets(Struct, frozen=True):
 class DeleteGroup(Struct, frozen=True, gc=False):
     """Delete a group with its offsets; no value.
 
-    `GroupIdNotFoundException` when there is none, `GroupNotEmptyException` when it has members.
+    Fails with `GroupIdNotFoundException` when the group does not exist and with
+    `GroupNotEmptyException` when it has members.
     """
 
     token: int
@@ -215,7 +216,7 @@ class DeleteGroup(Struct, frozen=True, gc=False):
 
 @unique
 class TargetState(Enum):
-    """What a connector is wanted to do."""
+    """Target state of a connector."""
 
     STARTED = "STARTED"
     PAUSED = "PAUSED"
@@ -235,7 +236,7 @@ class StartTask(Struct, frozen=True, kw_only=True):
     """Run a task; no value. An error is the trace of its FAILED status.
 
     Args:
-        generation: Of the group when the task was given.
+        generation: The group's generation when the task was assigned.
     """
 
     token: int
@@ -247,7 +248,7 @@ class StartTask(Struct, frozen=True, kw_only=True):
 
 
 class StopConnector(Struct, frozen=True, gc=False):
-    """Stop a connector; no value. After the graceful timeout nobody waits any more."""
+    """Stop a connector; no value. The worker stops waiting after the graceful timeout."""
 
     token: int
     connector: str
@@ -261,13 +262,13 @@ class StopTask(Struct, frozen=True, gc=False):
 
 
 class CancelTask(Struct, frozen=True, gc=False):
-    """A task that did not stop in time is abandoned: nothing of it counts from now on."""
+    """Abandon a task that did not stop in time: whatever it still does is ignored."""
 
     task: ConnectorTaskId
 
 
 class ChangeTargetState(Struct, frozen=True, gc=False):
-    """Pause, resume or stop the connector and those of its tasks that run here."""
+    """Pause, resume or stop the connector and those of its tasks that run on this worker."""
 
     connector: str
     target_state: TargetState
@@ -281,7 +282,7 @@ class HttpRequest(Struct, frozen=True, kw_only=True):
 
     Args:
         target: Path and query, such as `/connectors?expand=status`.
-        headers: By lower-case name.
+        headers: Headers by lower-case name.
     """
 
     method: str
@@ -291,7 +292,7 @@ class HttpRequest(Struct, frozen=True, kw_only=True):
 
 
 class HttpResponse(Struct, frozen=True, kw_only=True):
-    """Its answer."""
+    """Answer to a request of Connect's REST API."""
 
     status: int
     headers: dict[str, str] = {}
@@ -299,17 +300,17 @@ class HttpResponse(Struct, frozen=True, kw_only=True):
 
 
 class Listen(Struct, frozen=True, gc=False):
-    """Take in HTTP requests from now on, until the process ends or says `StopListening`.
+    """Accept HTTP requests from now on, until the process ends or sends `StopListening`.
 
     Args:
-        url: Advertised to the other workers, ending with a slash.
+        url: URL advertised to the other workers, ending with a slash.
     """
 
     url: str
 
 
 class StopListening(Struct, frozen=True, gc=False):
-    """Take in no more HTTP requests; those taken in are still answered."""
+    """Accept no more HTTP requests; those accepted are still answered."""
 
 
 class CallHttp(Struct, frozen=True, kw_only=True):
@@ -325,18 +326,18 @@ class CallHttp(Struct, frozen=True, kw_only=True):
 
 
 class AnswerHttp(Struct, frozen=True, kw_only=True):
-    """Answer the request that the driver handed over under this number."""
+    """Answer the request that the driver passed in under this exchange number."""
 
     exchange: int
     response: HttpResponse
 
 
 class Ready(Struct, frozen=True, gc=False):
-    """Start-up is over: the herder's thread has ended its first tick."""
+    """Report that start-up is over: the herder's thread has ended its first tick."""
 
 
 class Died(Struct, frozen=True, gc=False):
-    """The process ends by itself with exit code 1; `reason` names what escaped."""
+    """Report that the process ends by itself with exit code 1; `reason` names the exception."""
 
     reason: str
 
@@ -373,4 +374,4 @@ WorkerEffect = (
     | Ready
     | Died
 )
-"""Everything a Connect worker asks of its driver."""
+"""Every effect that a Connect worker requests of its driver."""

@@ -1,6 +1,6 @@
-"""What a Java method of a worker throws: exceptions that a blocking method ends with.
+"""Exceptions that Java methods of a worker throw, and that a blocking method here ends with.
 
-A thread catches them where Java does. Java's subclasses are subclasses here.
+A thread catches them where Java does. Java's subclasses are subclasses here too.
 """
 
 from typing import Final
@@ -17,8 +17,8 @@ class JavaException(CoordinatorSimError):
     """An exception that a Java method throws; the class has Java's simple name.
 
     Args:
-        message: Its message.
-        cause: Simple name of the class of what caused it; empty for none.
+        message: Text of the exception.
+        cause: Simple class name of the exception that caused this one; empty for none.
     """
 
     def __init__(self, message: str = "", cause: str = "") -> None:
@@ -27,7 +27,7 @@ class JavaException(CoordinatorSimError):
         self.cause = cause
 
     def __str__(self) -> str:
-        """As Java prints it: the class and its message."""
+        """Return what Java prints: the class and the message."""
         return f"{self.name}: {self.message}" if self.message else self.name
 
     @property
@@ -37,16 +37,16 @@ class JavaException(CoordinatorSimError):
 
     @property
     def is_retriable(self) -> bool:
-        """Whether it is a RetriableException, of the clients or of Connect."""
+        """Whether the exception is a RetriableException, of the clients or of Connect."""
         return self.name in RETRIABLE or self.name == CONNECT_RETRIABLE
 
 
 class ClientException(JavaException):
-    """An exception that has no class here: what a driver answered with, by its name.
+    """An exception without a class here: a driver answered with its name.
 
     Args:
         java_name: Simple name of the Java class.
-        message: Its message.
+        message: Text of the exception.
     """
 
     def __init__(self, java_name: str, message: str = "") -> None:
@@ -66,7 +66,7 @@ class TimeoutException(JavaException):
 
 
 class ExecutionException(JavaException):
-    """What was waited for failed; `cause` says with what."""
+    """The operation that was waited for failed; `cause` names its exception."""
 
 
 class WakeupException(JavaException):
@@ -74,7 +74,7 @@ class WakeupException(JavaException):
 
 
 class ConfigException(JavaException):
-    """A setting, or a topic that a setting names, is not as it must be."""
+    """A setting, or a topic that a setting names, is invalid."""
 
 
 class ConnectException(JavaException):
@@ -86,12 +86,12 @@ class PrivilegedWriteException(ConnectException):
 
 
 def thrown(error: str, message: str = "") -> JavaException:
-    """The exception of the name that a driver answered with."""
+    """Return the exception for the name that a driver answered with."""
     return TimeoutException(message) if error == TIMEOUT else ClientException(error, message)
 
 
 def trace_of(exception: JavaException) -> str:
-    """What a FAILED status shows of an exception.
+    """Return the trace that a FAILED status shows for an exception.
 
     DEVIATION: of Java's stack only the first line is shown.
     """

@@ -16,7 +16,7 @@ class LoggerLevel(Struct, frozen=True):
     """The level of one logger.
 
     Args:
-        last_modified_ms: When it was set since the worker's start; None for never.
+        last_modified_ms: When the level was last set; None if never since the worker's start.
     """
 
     level: str
@@ -27,7 +27,7 @@ class Loggers:
     """All loggers of a worker.
 
     Args:
-        root_level: Level of every logger that has none of its own.
+        root_level: Level of every logger without a level of its own.
     """
 
     __slots__ = ("_levels",)
@@ -36,17 +36,17 @@ class Loggers:
         self._levels = {ROOT: LoggerLevel(root_level, None)}
 
     def level(self, logger: str) -> LoggerLevel | None:
-        """The level of a logger; None when there is no logger of that name."""
+        """Return the level of a logger; None when the logger does not exist."""
         return self._levels.get(ROOT if logger.lower() == ROOT else logger)
 
     def all_levels(self) -> dict[str, LoggerLevel]:
-        """The loggers that have a level of their own, sorted by name."""
+        """Return the loggers that have a level of their own, sorted by name."""
         return dict(sorted(self._levels.items()))
 
     def set_level(self, namespace: str, level: str, now_ms: int) -> tuple[str, ...]:
         """Set the level of a namespace and of all loggers below it.
 
-        QUIRK: what is below is whatever begins with the name, so `a.b` reaches `a.bc`.
+        QUIRK: every logger whose name begins with the namespace is set, so `a.b` reaches `a.bc`.
 
         Args:
             namespace: A logger's name, or the beginning of several; `root` for all.
@@ -54,7 +54,7 @@ class Loggers:
             now_ms: The present instant.
 
         Returns:
-            The loggers it reaches, sorted; those that have the level already among them.
+            The affected loggers, sorted, including those that have the level already.
         """
         if namespace.lower() == ROOT:
             reached = sorted(self._levels)

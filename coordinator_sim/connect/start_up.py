@@ -1,9 +1,9 @@
-"""How long the steps of a worker's start take that wait for nobody outside the process.
+"""Durations of the steps of a worker's start that depend on no other process.
 
-Read off the log of Connect 4.3.1 (Java 17, 92 jars on the class path, one connector on the plugin
-path) on two cores that others used too, four starts; where a figure of an idle machine is known, it
-is taken. The scan of classes took 9.1 s in `only_scan` and 9.2 s in `hybrid_warn` there; idle, a
-worker that scans is ready 7 s later than one that does not.
+Measured from the log of Connect 4.3.1 (Java 17, 92 jars on the class path, one connector on the
+plugin path) in four starts on two shared cores; a figure of an idle machine is used where it is
+known. The class scan took 9.1 s in `only_scan` and 9.2 s in `hybrid_warn` there; idle, a worker
+that scans is ready 7 s later than one that does not.
 """
 
 from typing import Final
@@ -17,13 +17,13 @@ class StartUpTimes(Struct, frozen=True, kw_only=True):
     """Durations in milliseconds.
 
     Args:
-        process_ms: From the start of the process to the scan of plugins: the JVM itself.
-        scan_ms: The scan where every class is looked at (`only_scan` and both hybrid modes).
-        listing_ms: The scan where only listings of services are read (`service_load`).
-        admin_client_ms: From the parsed configuration until the cluster id is asked for.
-        server_ms: From the cluster id until the REST server listens.
-        construction_ms: From then to the herder's start: stores, worker, herder.
-        resources_ms: From the herder's start until the REST resources are in.
+        process_ms: From the start of the process to the plugin scan: the start of the JVM.
+        scan_ms: Plugin scan that reads every class (`only_scan` and both hybrid modes).
+        listing_ms: Plugin scan that reads only listings of services (`service_load`).
+        admin_client_ms: From the parsed configuration to the request for the cluster id.
+        server_ms: From the cluster id to the REST server's listening.
+        construction_ms: From the listening to the herder's start: stores, worker, herder.
+        resources_ms: From the herder's start to the initialized REST resources.
     """
 
     process_ms: int = 800
@@ -35,7 +35,7 @@ class StartUpTimes(Struct, frozen=True, kw_only=True):
     resources_ms: int = 1_300
 
     def plugin_scan_ms(self, discovery: PluginDiscovery) -> int:
-        """How long plugins are looked for."""
+        """Return the duration of plugin discovery."""
         return self.listing_ms if discovery is PluginDiscovery.SERVICE_LOAD else self.scan_ms
 
 
@@ -48,4 +48,4 @@ AT_ONCE: Final = StartUpTimes(
     construction_ms=0,
     resources_ms=0,
 )
-"""A start that only waits for answers, as where real time passes anyway."""
+"""No durations: a start that only waits for answers, for use where real time passes anyway."""

@@ -1,8 +1,8 @@
 """A worker's Java threads as generators: where Java blocks, the generator yields a `Wait`.
 
 The herder's tick, start-up and a REST call read as their Java methods do, check by check; no clock,
-socket or thread is here. A driver answers what was asked (`Outbox.answered`), sets the time, and
-lets the threads run on (`Thread.run`) until each waits for something that has not come yet.
+socket or thread is here. A driver answers requests (`Outbox.answered`), sets the time, and lets
+the threads run on (`Thread.run`) until each waits for something that has not come yet.
 """
 
 from collections.abc import Callable, Generator
@@ -16,10 +16,10 @@ T = TypeVar("T")
 
 
 class Pending(Generic[T]):
-    """Something a thread may wait for: an answer, or a failure named by `error`.
+    """Result that a thread may wait for: a value, or a failure named by `error`.
 
     Args:
-        token: What the driver answers to; 0 when no driver is asked.
+        token: Token that the driver answers to; 0 when no driver is asked.
     """
 
     __slots__ = ("done", "error", "token", "value")
@@ -31,15 +31,15 @@ class Pending(Generic[T]):
         self.error: str | None = None
 
     def complete(self, value: T | None = None, error: str | None = None) -> None:
-        """Succeed with a value, or fail with an error. The first outcome stays."""
+        """Succeed with a value, or fail with an error. Only the first outcome counts."""
         if not self.done:
             self.done, self.value, self.error = True, value, error
 
     def result(self) -> T:
-        """The value of what succeeded.
+        """Return the value of a successful result.
 
         Raises:
-            InvariantViolation: it has failed or is not done; look at `error` first.
+            InvariantViolation: the result is an error or not there; look at `error` first.
         """
         if self.value is None:
             raise InvariantViolation(f"no result: done={self.done}, error={self.error}")
@@ -47,20 +47,20 @@ class Pending(Generic[T]):
 
 
 class Awaited(Protocol):
-    """What a wait looks at: a `Pending` of any value."""
+    """Result that a wait depends on: a `Pending` of any value."""
 
     @property
     def done(self) -> bool:
-        """Whether it has come."""
+        """Whether the result is there."""
         ...
 
 
 class Wait:
-    """What a thread blocks on: until one of these is done, or until the instant has come.
+    """Condition that a thread blocks on: one of several results, or an instant.
 
     Args:
-        until_ms: The instant at which waiting ends in any case.
-        pending: Any of them done ends the wait.
+        until_ms: Instant at which the wait ends in any case.
+        pending: Results, any of which ends the wait.
     """
 
     __slots__ = ("pending", "until_ms")
@@ -79,10 +79,10 @@ Blocking = Generator[Wait, None, T]
 
 
 class Thread:
-    """One Java thread. It runs when told to, from one wait to the next.
+    """One Java thread, run by the driver from one wait to the next.
 
     Args:
-        main: What it does; created, not yet begun.
+        main: The thread's body, created and not yet begun.
     """
 
     __slots__ = ("_main", "_wait", "is_finished")
@@ -93,7 +93,7 @@ class Thread:
         self.is_finished = False
 
     def run(self, now_ms: int) -> bool:
-        """Run on as far as possible; whether it moved at all."""
+        """Run on as far as possible; return whether the thread moved at all."""
         moved = False
         while not self.is_finished and self._wait.is_over(now_ms):
             moved = True
@@ -104,7 +104,7 @@ class Thread:
         return moved
 
     def kill(self) -> None:
-        """End the thread where it stands, as the death of its process does."""
+        """Abort the thread, as the death of its process does."""
         self._main.close()
         self.is_finished = True
 
@@ -117,7 +117,7 @@ class Thread:
 class Threads:
     """The live threads of one process, run in the order they were started.
 
-    A thread that ends is forgotten; what waits for nothing costs nothing.
+    Ended threads are forgotten; waiting threads without a deadline cost nothing.
     """
 
     __slots__ = ("_threads",)
@@ -126,18 +126,18 @@ class Threads:
         self._threads: list[Thread] = []
 
     def start(self, main: Blocking[None]) -> Thread:
-        """A new thread; it begins with the next `run`, or in the present one."""
+        """Add a thread; it begins with the next `run`, or in the present one."""
         thread = Thread(main)
         self._threads.append(thread)
         return thread
 
     def run(self, now_ms: int) -> bool:
-        """Run all threads on until each waits for something new; whether any moved at all."""
+        """Run all threads until each waits for something new; return whether any moved at all."""
         moved_at_all = False
         moved = True
         while moved:
             moved = False
-            # Threads that are started meanwhile are reached by the same loop.
+            # Threads started meanwhile are reached by the same loop.
             for thread in self._threads:
                 moved = thread.run(now_ms) or moved
             if moved:
@@ -146,22 +146,22 @@ class Threads:
         return moved_at_all
 
     def kill(self) -> None:
-        """End every thread where it stands."""
+        """Abort every thread."""
         for thread in self._threads:
             thread.kill()
         self._threads = []
 
     @property
     def deadline_ms(self) -> int:
-        """When the first of them runs on by itself; FOREVER when only an answer can move one."""
+        """When the first thread runs on by itself; FOREVER when only an answer can move one."""
         return min((each.deadline_ms for each in self._threads), default=FOREVER)
 
 
 class Outbox:
-    """What all parts of one worker ask of its driver, in the order they asked.
+    """Effects that all parts of one worker request of its driver, in order.
 
     Attributes:
-        now_ms: The present instant; whoever drives the worker sets it before anything else.
+        now_ms: The present instant; the driver sets it before anything else.
     """
 
     __slots__ = ("_effects", "_next_token", "_pending", "now_ms")
@@ -173,11 +173,11 @@ class Outbox:
         self._next_token = 1
 
     def tell(self, effect: WorkerEffect) -> None:
-        """Have something done that nobody waits for."""
+        """Request an effect whose completion is not awaited."""
         self._effects.append(effect)
 
     def ask(self, effect_of: Callable[[int], WorkerEffect]) -> Pending[object]:
-        """Have something done and get what its answer will complete.
+        """Request an effect; the returned result is completed by its answer.
 
         Args:
             effect_of: Makes the effect, given its token.
@@ -189,13 +189,13 @@ class Outbox:
         return pending
 
     def answered(self, token: int, value: object = None, error: str | None = None) -> None:
-        """The driver's answer. One whose question is no longer known is ignored."""
+        """Complete the result for a token; an unknown token is ignored."""
         pending = self._pending.pop(token, None)
         if pending is not None:
             pending.complete(value, error)
 
     def take(self) -> tuple[WorkerEffect, ...]:
-        """What was asked since the last call."""
+        """Return the effects requested since the last call."""
         effects = tuple(self._effects)
         self._effects.clear()
         return effects

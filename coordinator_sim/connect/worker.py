@@ -1,9 +1,9 @@
 """A Connect worker from process start to process end: the port that a driver runs.
 
-A verb sets the time, puts in what happened, lets the worker's threads run on as far as they can,
-and returns what they ask for, in order. Start-up goes through Kafka's steps: plugins,
-configuration, cluster id, REST server, stores, herder, resources. Whatever escapes one of them ends
-the process.
+Each verb sets the time, records what happened, lets the worker's threads run on as far as they can,
+and returns the requested effects in order. Start-up goes through Kafka's steps: plugins,
+configuration, cluster id, REST server, stores, herder, resources. An exception that escapes a step
+ends the process.
 
 Source: kafka trunk, connect/runtime/.../cli/AbstractConnectCli.java, ConnectDistributed.java;
 runtime/Connect.java.
@@ -55,24 +55,24 @@ from coordinator_sim.protocol.cluster_view import Node
 from coordinator_sim.protocol.resources import ConnectorTaskId
 
 GRACEFUL_SHUTDOWN_TIMEOUT_MS: Final = 60_000
-"""RestServer.GRACEFUL_SHUTDOWN_TIMEOUT_MS: how long requests in progress keep the server up."""
+"""RestServer.GRACEFUL_SHUTDOWN_TIMEOUT_MS: how long open requests keep the server up."""
 
 Effects = tuple[WorkerEffect, ...]
 
 
 class WorkerParts(Struct, frozen=True, kw_only=True):
-    """What a worker is started with.
+    """Inputs that a worker is started with.
 
     Args:
-        properties: Its settings by Kafka's names.
-        plugins: What lies on its plugin path; the standard ones are there besides.
-        bootstrap: The brokers to ask first.
-        machine: The host to advertise when the settings name none.
-        client_name: Names its group member in choices of chance.
-        random_bytes: Makes session keys; chance comes from outside.
-        jitter: Of backoffs.
-        times: How long its start takes.
-        has_tasks_config: Whether its REST API has `tasks-config`, as before 4.0.
+        properties: Worker settings by Kafka's names.
+        plugins: Plugins on the worker's plugin path, besides the standard ones.
+        bootstrap: Brokers to ask first.
+        machine: Host to advertise when the settings name none.
+        client_name: Names the group member in random choices.
+        random_bytes: Makes session keys; randomness comes from outside.
+        jitter: Jitter of backoffs.
+        times: Durations of start-up steps.
+        has_tasks_config: Whether the REST API has `tasks-config`, as before 4.0.
     """
 
     properties: dict[str, str]
@@ -90,11 +90,11 @@ class ConnectWorker:
     """One process of a Connect worker.
 
     Args:
-        parts: What it is started with.
+        parts: Inputs that the worker is started with.
 
     Attributes:
-        herder: Once it is built.
-        config: Once it is parsed.
+        herder: The herder, once it is built.
+        config: The configuration, once it is parsed.
         has_ended: Whether the process is over.
         is_listening: Whether the REST server takes in requests.
     """
@@ -131,7 +131,7 @@ class ConnectWorker:
     # Verbs.
 
     def start(self, now_ms: int) -> Effects:
-        """The process begins."""
+        """Begin the process."""
         self._outbox.now_ms = now_ms
         self._threads.start(self._main())
         return self._settle(now_ms)
@@ -145,15 +145,15 @@ class ConnectWorker:
         return self._settle(now_ms)
 
     def on_connected(self, node_id: int, now_ms: int) -> Effects:
-        """A connection that the membership asked for is open."""
+        """Handle the opening of a connection that the membership asked for."""
         return self._member(now_ms, lambda member: member.on_connected(node_id, now_ms))
 
     def on_disconnected(self, node_id: int, now_ms: int) -> Effects:
-        """A connection is gone, or could not be opened."""
+        """Handle the loss of a connection, or a failure to open it."""
         return self._member(now_ms, lambda member: member.on_disconnected(node_id, now_ms))
 
     def on_response(self, correlation_id: int, response: Response, now_ms: int) -> Effects:
-        """A response to the membership arrived."""
+        """Handle a response to the membership."""
         return self._member(
             now_ms, lambda member: member.on_response(correlation_id, response, now_ms)
         )
@@ -161,13 +161,13 @@ class ConnectWorker:
     def answered(
         self, token: int, value: object = None, error: str | None = None, *, now_ms: int
     ) -> Effects:
-        """What was asked with this token has a value, or failed with the exception named."""
+        """Handle the answer to an effect: a value, or the name of an exception."""
         self._outbox.now_ms = now_ms
         self._outbox.answered(token, value, error)
         return self._settle(now_ms)
 
     def fetched(self, fetched: Fetched, now_ms: int) -> Effects:
-        """Records of an internal topic were read."""
+        """Handle records read of an internal topic."""
         self._outbox.now_ms = now_ms
         log = self._logs.get(fetched.topic)
         if log is not None:
@@ -175,9 +175,9 @@ class ConnectWorker:
         return self._settle(now_ms)
 
     def http(self, exchange: int, request: HttpRequest, now_ms: int) -> Effects:
-        """A request reached the REST server; `AnswerHttp` names the exchange.
+        """Handle a request to the REST server; `AnswerHttp` names the exchange.
 
-        A driver refuses the connection while `is_listening` is false.
+        The driver refuses the connection while `is_listening` is false.
         """
         self._outbox.now_ms = now_ms
         if self._rest is not None and self.is_listening:
@@ -186,7 +186,7 @@ class ConnectWorker:
         return self._settle(now_ms)
 
     def work_failed(self, resource: str | ConnectorTaskId, trace: str, now_ms: int) -> Effects:
-        """A connector, by name, or a task has failed by its own doing."""
+        """Handle the failure of a connector (named by its name) or a task that failed by itself."""
         self._outbox.now_ms = now_ms
         if self.herder is not None:
             work = self.herder.state.work
@@ -197,7 +197,7 @@ class ConnectWorker:
         return self._settle(now_ms)
 
     def topic_used(self, task: ConnectorTaskId, topic: str, now_ms: int) -> Effects:
-        """A task has written to, or read from, a topic. Source: WorkerTask.recordActiveTopic."""
+        """Handle a task's use of a topic. Source: WorkerTask.recordActiveTopic."""
         self._outbox.now_ms = now_ms
         if self.herder is not None and self.herder.state.config.topic_tracking_enable:
             store = self.herder.state.status_store
@@ -213,14 +213,14 @@ class ConnectWorker:
         return self._settle(now_ms)
 
     def reconfiguration_asked(self, connector: str, now_ms: int) -> Effects:
-        """A running connector wants other tasks."""
+        """Handle a running connector's request for other tasks."""
         self._outbox.now_ms = now_ms
         if self.herder is not None:
             self.herder.request_task_reconfiguration(connector)
         return self._settle(now_ms)
 
     def stop(self, now_ms: int) -> Effects:
-        """Shut down as on SIGTERM; `Closed` follows in time. A second call changes nothing."""
+        """Shut down as on SIGTERM; `Closed` follows later. A second call changes nothing."""
         self._outbox.now_ms = now_ms
         if not self.is_stopping:
             self.is_stopping = True
@@ -228,7 +228,7 @@ class ConnectWorker:
         return self._settle(now_ms)
 
     def next_deadline_ms(self) -> int | None:
-        """The one alarm to arm; None when only something from outside can move the worker."""
+        """The one alarm to arm; None when only an event from outside can move the worker."""
         if self.has_ended:
             return None
         deadline_ms = self._threads.deadline_ms
@@ -249,7 +249,7 @@ class ConnectWorker:
         return self._settle(now_ms)
 
     def _settle(self, now_ms: int) -> Effects:
-        """Let the threads run; what they ask for, up to the end of the process."""
+        """Let the threads run; return the effects, up to the end of the process."""
         if self.has_ended:
             return ()
         self._outbox.now_ms = now_ms
@@ -269,7 +269,7 @@ class ConnectWorker:
     # The main thread.
 
     def _main(self) -> Blocking[None]:
-        """AbstractConnectCli.run, as far as `Connect.start`."""
+        """Run start-up, as AbstractConnectCli.run up to `Connect.start`."""
         try:
             yield from self._start_connect()
         except JavaException as exception:
@@ -321,14 +321,14 @@ class ConnectWorker:
         return str(described.value)
 
     def _pass(self, duration_ms: int) -> Blocking[None]:
-        """Be busy for so long."""
+        """Stay busy for the given time."""
         if duration_ms > 0:
             yield Wait(until_ms=self._outbox.now_ms + duration_ms)
 
     def _make_herder(
         self, config: DistributedConfig, plugins: InstalledPlugins, url: str
     ) -> Herder:
-        """Source: ConnectDistributed.createHerder."""
+        """Build the herder. Source: ConnectDistributed.createHerder."""
         outbox, spawn = self._outbox, self._threads.start
         offsets = OffsetStore(outbox, spawn, topic=config.offset_topic)
         statuses = StatusStore(outbox, spawn, topic=config.status_topic)
@@ -376,9 +376,9 @@ class ConnectWorker:
             self._quiet.complete()
 
     def _shut_down(self) -> Blocking[None]:
-        """Connect.stop: the REST server first, then the herder."""
+        """Shut down as Connect.stop: the REST server first, then the herder."""
         if self.herder is None:
-            # The shutdown hook waits for the end of the start; before that there is none.
+            # Java registers the shutdown hook at the end of the start; there is none before.
             self._outbox.tell(Closed())
             return
         self.is_listening = False
@@ -402,7 +402,7 @@ class RestView:
         self._herder = herder
 
     def submit(self, request: Request) -> Pending[Outcome]:
-        """Have the herder do something."""
+        """Submit a request to the herder."""
         return self._herder.submit(request)
 
     @property
@@ -416,10 +416,10 @@ class RestView:
 
     @property
     def stage(self) -> Stage | None:
-        """What its thread is doing, or has done last."""
+        """What the herder's thread is doing, or has done last."""
         return self._state.stage
 
     @property
     def logger_levels(self) -> Mapping[str, str]:
-        """Levels that the whole cluster was told to log at, by namespace."""
+        """Log levels set for the whole cluster, by namespace."""
         return self._state.logger_levels

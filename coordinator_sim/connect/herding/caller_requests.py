@@ -1,6 +1,6 @@
 """Requests that do not wait for the herder's thread: they read a store, or write one record.
 
-They are answered while the herder is stuck in a rebalance or without a coordinator.
+So they are answered even while the herder is stuck in a rebalance or without a coordinator.
 
 Source: kafka trunk, connect/runtime/.../runtime/AbstractHerder.java, pauseConnector to taskStatus;
 DistributedHerder.java, setClusterLoggerLevel.
@@ -37,10 +37,10 @@ from coordinator_sim.protocol.resources import ConnectorTaskId
 
 
 def run_on_callers_thread(herder: HerderState, request: CallersRequest) -> Blocking[Outcome]:  # noqa: PLR0911 - one for each request
-    """Do one of these; the outcome.
+    """Run one request that does not need the herder's thread, and return its outcome.
 
     Raises:
-        JavaException: what the request ends with.
+        JavaException: the request fails.
     """
     match request:
         case PauseConnector(connector):
@@ -86,7 +86,7 @@ def connector_status(herder: HerderState, connector: str) -> ConnectorStateInfo:
     """The state of a connector and its tasks, as last read from the status topic.
 
     Raises:
-        NotFoundException: nobody has written a status of it.
+        NotFoundException: the status topic has no status of the connector.
     """
     status = herder.status_store.get(connector)
     if status is None:

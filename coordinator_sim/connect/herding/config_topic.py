@@ -33,11 +33,11 @@ def read_config_to_end(herder: HerderState) -> Blocking[bool]:
 
 
 def refresh_config_snapshot(herder: HerderState, timeout_ms: int | None = None) -> Blocking[bool]:
-    """Read to the end of the config topic and look at it; whether there was time enough.
+    """Read the config topic to its end and take a snapshot; return whether the time sufficed.
 
     Args:
-        herder: Whose configuration it is.
-        timeout_ms: `worker.sync.timeout.ms` by default.
+        herder: The herder whose snapshot is refreshed.
+        timeout_ms: Time limit, `worker.sync.timeout.ms` by default.
     """
     limit_ms = herder.config.member.worker_sync_timeout_ms if timeout_ms is None else timeout_ms
     with herder.in_stage("reading to the end of the config topic"):
@@ -75,12 +75,12 @@ def backoff(herder: HerderState, for_ms: int) -> Blocking[None]:
 def write_to_config_topic_as_leader(
     herder: HerderState, description: str, write: Blocking[None]
 ) -> Blocking[None]:
-    """Write what only the leader writes.
+    """Run a write that only the leader may do.
 
     Args:
         herder: The leader.
-        description: As a phrase without a subject, such as "writing a new session key".
-        write: The store's method, called and not yet begun.
+        description: A phrase without a subject, such as "writing a new session key".
+        write: The call of the store's method, not yet begun.
 
     Raises:
         ConnectException: the worker's privilege is lost; it is claimed anew in a later tick if the
@@ -102,10 +102,10 @@ def write_to_config_topic_as_leader(
 def write_task_configs(
     herder: HerderState, connector: str, configs: Sequence[dict[str, str]]
 ) -> Blocking[None]:
-    """Write the tasks of a connector.
+    """Write the task configurations of a connector.
 
     Raises:
-        BadRequestException: the connector is stopped, and there are tasks.
+        BadRequestException: the connector is stopped, and the list of tasks is not empty.
         JavaException: the write failed.
     """
     if configs and herder.config_state.target_state(connector) is TargetState.STOPPED:

@@ -23,10 +23,10 @@ from coordinator_sim.protocol.resources import ConnectorTaskId
 
 
 class ConfigUpdateListener:
-    """The herder's ear at its config topic.
+    """The herder's listener on its config topic.
 
     Args:
-        herder: Whose flags are set.
+        herder: The herder whose flags are set.
     """
 
     __slots__ = ("_herder",)
@@ -35,7 +35,7 @@ class ConfigUpdateListener:
         self._herder = herder
 
     def on_connector_config_remove(self, connector: str) -> None:
-        """A connector was deleted: its work is to be dealt out anew, if it was known."""
+        """Have the work assigned anew when a known connector was deleted."""
         herder = self._herder
         if herder.config_state.contains(connector):
             herder.needs_reconfig_rebalance = True
@@ -44,7 +44,7 @@ class ConfigUpdateListener:
         herder.member.wakeup()
 
     def on_connector_config_update(self, connector: str) -> None:
-        """A new connector is to be dealt out; a known one only restarts at its owner."""
+        """Have a new connector assigned; restart a known one at its owner."""
         herder = self._herder
         if herder.config_state.contains(connector):
             herder.connector_config_updates[connector] = None
@@ -53,7 +53,7 @@ class ConfigUpdateListener:
         herder.member.wakeup()
 
     def on_task_config_update(self, tasks: tuple[ConnectorTaskId, ...]) -> None:
-        """Tasks were committed: they are dealt out anew, and their fencing begins anew."""
+        """Have committed tasks assigned anew; a round of fencing under way is cancelled."""
         herder = self._herder
         herder.needs_reconfig_rebalance = True
         herder.task_config_updates.update(dict.fromkeys(tasks))
@@ -62,19 +62,19 @@ class ConfigUpdateListener:
         herder.member.wakeup()
 
     def on_connector_target_state_change(self, connector: str) -> None:
-        """Every worker pauses, resumes or stops its part."""
+        """Have the tick pause, resume or stop this worker's part of the connector."""
         self._herder.connector_target_state_changes[connector] = None
         self._herder.member.wakeup()
 
     def on_session_key_update(self, key: SessionKey) -> None:
-        """Sign and verify with the new key from now on. Nobody is woken up."""
+        """Sign and verify with the new key from now on. The herder is not woken up."""
         herder = self._herder
         herder.session_key = key
         if herder.config.key_ttl_ms > 0:
             herder.key_expiration_ms = key.creation_timestamp_ms + herder.config.key_ttl_ms
 
     def on_restart_request(self, request: RestartRequest) -> None:
-        """Keep the request for the next tick; of two for one connector the one that does more."""
+        """Keep the request for the next tick; of two for one connector, that with more impact."""
         pending = self._herder.pending_restart_requests
         known = pending.get(request.connector)
         if known is None or _impact(request) > _impact(known):
@@ -95,14 +95,14 @@ def _impact(request: RestartRequest) -> tuple[bool, bool]:
 
 
 def process_config_updates(herder: HerderState) -> Blocking[bool]:
-    """Step 8 of the tick: act on what was read; whether the tick ends here."""
+    """Run step 8 of the tick: act on new config records; return whether the tick ends here."""
     if herder.member.coordinator.connect_protocol is ConnectProtocolCompatibility.EAGER:
         return (yield from _process_with_eager(herder))
     return (yield from _process_with_incremental_cooperative(herder))
 
 
 def _process_with_eager(herder: HerderState) -> Blocking[bool]:
-    """A rebalance stops and starts everything, so it takes care of all other changes too."""
+    """Apply all changes by a rebalance, which stops and starts everything in this protocol."""
     if not (
         herder.needs_reconfig_rebalance
         or herder.connector_config_updates
@@ -124,7 +124,7 @@ def _process_with_eager(herder: HerderState) -> Blocking[bool]:
 
 
 def _process_with_incremental_cooperative(herder: HerderState) -> Blocking[bool]:
-    """Work goes on through a rebalance, so what has changed is taken care of before it."""
+    """Apply changes of connectors and tasks before the rebalance, because work runs through it."""
     if not (
         herder.needs_reconfig_rebalance
         or herder.connector_config_updates
@@ -149,7 +149,7 @@ def _process_with_incremental_cooperative(herder: HerderState) -> Blocking[bool]
 def _process_connector_config_updates(
     herder: HerderState, connectors: Iterable[str]
 ) -> Blocking[None]:
-    """Restart the connectors that run here; one that was deleted only stops."""
+    """Restart the connectors that run on this worker; one that was deleted only stops."""
     assignment = herder.assignment
     restarted = []
     for connector in connectors:
@@ -165,7 +165,7 @@ def _process_connector_config_updates(
 
 
 def _process_target_state_changes(herder: HerderState, connectors: Iterable[str]) -> None:
-    """Pause, resume or stop what runs here of each connector."""
+    """Pause, resume or stop what this worker runs of each connector."""
     for connector in connectors:
         target_state = herder.config_state.target_state(connector)
         if target_state is None or not herder.config_state.contains(connector):
@@ -178,14 +178,14 @@ def _process_target_state_changes(herder: HerderState, connectors: Iterable[str]
 def _after_change(
     herder: HerderState, connector: str, change: Pending[TargetState]
 ) -> Blocking[None]:
-    """A connector that runs again may have been configured while it did not."""
+    """Ask for new tasks once resumed: the connector may have been reconfigured meanwhile."""
     yield Wait(change)
     if change.error is None and change.result() is TargetState.STARTED:
         request_task_reconfiguration(herder, connector)
 
 
 def _stop_reconfigured_tasks(herder: HerderState, connectors: dict[str, None]) -> Blocking[None]:
-    """Stop tasks that have new configurations; the rebalance to come starts them again."""
+    """Stop tasks that have new configurations; the following rebalance starts them again."""
     if herder.assignment is None:
         return
     tasks = [task for task in herder.assignment.tasks if task.connector in connectors]

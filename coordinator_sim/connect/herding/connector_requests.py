@@ -47,7 +47,7 @@ from coordinator_sim.protocol.resources import ConnectorTaskId
 def connector_info(
     herder: HerderState, state: ClusterConfigState, connector: str
 ) -> ConnectorInfo | None:
-    """A connector as a view of the config topic has it; None when it is not in there."""
+    """Return a connector as a snapshot of the config topic has it; None when it is absent."""
     config = state.connector_config(connector)
     if config is None:
         return None
@@ -60,7 +60,7 @@ def connector_info(
 
 
 def get_connectors(herder: HerderState) -> Blocking[Outcome]:
-    """The names of the connectors.
+    """Return the names of the connectors.
 
     Raises:
         RebalanceNeededException: a rebalance is about to begin.
@@ -71,20 +71,20 @@ def get_connectors(herder: HerderState) -> Blocking[Outcome]:
 
 
 def get_connector_info(herder: HerderState, connector: str) -> Blocking[Outcome]:
-    """A connector as it is configured.
+    """Return a connector with its configuration and its tasks.
 
     Raises:
-        JavaException: it is unknown, or a rebalance is about to begin.
+        JavaException: the connector is unknown, or a rebalance is about to begin.
     """
     yield from ()
     return _known(herder, connector)
 
 
 def get_connector_config(herder: HerderState, connector: str) -> Blocking[Outcome]:
-    """The configuration of a connector.
+    """Return the configuration of a connector.
 
     Raises:
-        JavaException: it is unknown, or a rebalance is about to begin.
+        JavaException: the connector is unknown, or a rebalance is about to begin.
     """
     yield from ()
     return _known(herder, connector).config
@@ -102,10 +102,10 @@ def _known(herder: HerderState, connector: str) -> ConnectorInfo:
 
 
 def get_task_configs(herder: HerderState, connector: str) -> Blocking[Outcome]:
-    """The tasks of a connector with their configurations.
+    """Return the tasks of a connector with their configurations.
 
     Raises:
-        JavaException: it is unknown, or a rebalance is about to begin.
+        JavaException: the connector is unknown, or a rebalance is about to begin.
     """
     yield from ()
     herder.check_rebalance_needed()
@@ -122,10 +122,10 @@ def get_task_configs(herder: HerderState, connector: str) -> Blocking[Outcome]:
 def put_connector_config(
     herder: HerderState, request: PutConnectorConfig, answer: Pending[Outcome]
 ) -> Blocking[None]:
-    """Validate a configuration, then have it written by a request of its own.
+    """Validate a configuration, then queue a second request that writes it.
 
     Raises:
-        BadRequestException: the connector's class cannot be asked.
+        BadRequestException: validation is impossible, for the connector's class is missing.
     """
     yield from ()
     errors = herder.plugins.validation_errors(request.config)
@@ -155,7 +155,7 @@ def _write_connector_config(
         f"writing a config for connector {connector} to the config topic",
         herder.config_store.put_connector_config(connector, request.config, request.target_state),
     )
-    # The herder's snapshot is still the old one; its tasks are those that the connector has.
+    # The herder's snapshot is still the old one; the answer shows the connector's present tasks.
     info = ConnectorInfo(
         name=connector,
         config=request.config,
@@ -187,7 +187,7 @@ def delete_connector(herder: HerderState, connector: str) -> Blocking[Outcome]:
     """Delete a connector.
 
     Raises:
-        JavaException: it is unknown, the worker does not lead, or the write failed.
+        JavaException: the connector is unknown, the worker does not lead, or the write failed.
     """
     _check_leader(herder, "Only the leader can delete connector configs.")
     if not herder.config_state.contains(connector):
@@ -201,13 +201,13 @@ def delete_connector(herder: HerderState, connector: str) -> Blocking[Outcome]:
 
 
 def stop_connector(herder: HerderState, connector: str) -> Blocking[Outcome]:
-    """Take a connector's tasks away, then give it the target state STOPPED.
+    """Remove a connector's tasks, then give it the target state STOPPED.
 
-    In this order: a connector without tasks that is wanted to run does no harm if the second write
-    fails.
+    The tasks go first: if the second write fails, a connector without tasks whose target state is
+    STARTED does no harm.
 
     Raises:
-        JavaException: it is unknown, the worker does not lead, or a write failed.
+        JavaException: the connector is unknown, the worker does not lead, or a write failed.
     """
     if not herder.config_state.contains(connector):
         raise NotFoundException(f"Unknown connector {connector}")
@@ -222,10 +222,10 @@ def stop_connector(herder: HerderState, connector: str) -> Blocking[Outcome]:
 
 
 def put_task_configs(herder: HerderState, request: PutTaskConfigs) -> Blocking[Outcome]:
-    """Write the tasks of a connector for the worker that runs it.
+    """Write the task configurations of a connector, as the worker that runs it asked.
 
     Raises:
-        JavaException: it is unknown, the worker does not lead, or the write failed.
+        JavaException: the connector is unknown, the worker does not lead, or the write failed.
     """
     _check_leader(herder, "Only the leader may write task configurations.")
     if not herder.config_state.contains(request.connector):
@@ -242,7 +242,7 @@ def _check_leader(herder: HerderState, message: str) -> None:
 def check_signature(herder: HerderState, signature: InternalRequestSignature | None) -> None:
     """Refuse an internal request that is not signed as the protocol demands.
 
-    Under the eager and the compatible protocol nothing is demanded.
+    The eager and the compatible protocol demand no signature.
 
     Raises:
         ConnectRestException: 400 without a signature or with an algorithm that is not allowed, 503

@@ -1,7 +1,7 @@
 """Fencing the tasks of older generations before exactly-once source tasks start.
 
-A task count record says how many producers there may be of the generation before; they are fenced
-by their transactional ids, and the new count is written, before a new task begins to write.
+A task count record says how many producers the previous generation of tasks may have. They are
+fenced by their transactional ids, and the new count is written, before a new task begins to write.
 
 Source: kafka trunk, connect/runtime/.../distributed/DistributedHerder.java,
 fenceZombieSourceTasks, doFenceZombieSourceTasks, ZombieFencing, verifyTaskGenerationAndOwnership.
@@ -38,7 +38,7 @@ from coordinator_sim.protocol.resources import ConnectorTaskId
 
 
 def transactional_id(group_id: str, task: ConnectorTaskId) -> str:
-    """The id of the producer of a source task. Source: Worker.taskTransactionalId."""
+    """Return the transactional id of a source task. Source: Worker.taskTransactionalId."""
     return f"{group_id}-{task.connector}-{task.task}"
 
 
@@ -55,13 +55,13 @@ def is_source_connector(herder: HerderState, connector: str) -> bool:
 def do_fence_zombie_source_tasks(
     herder: HerderState, connector: str, answer: Pending[Outcome]
 ) -> Blocking[Outcome | None]:
-    """Fence what is left of older tasks of a connector, or find that nothing is to be fenced.
+    """Begin fencing the older tasks of a connector, or find that no task has to be fenced.
 
     Returns:
-        Done when there was nothing to fence; None when `answer` is completed later.
+        `Done` when no fencing was needed; None when `answer` is completed later.
 
     Raises:
-        JavaException: the worker does not lead, or the connector is none to be fenced.
+        JavaException: the worker does not lead, or the connector is no source to be fenced.
     """
     if not herder.is_leader:
         raise NotLeaderException("Only the leader may perform zombie fencing.", herder.leader_url)
@@ -78,14 +78,14 @@ def do_fence_zombie_source_tasks(
         herder.threads.start(_pass_on(fencing, answer))
         return None
     if herder.config_state.pending_fencing(connector):
-        # The first tasks with exactly-once support have nobody to fence, and a single task fences
-        # a single one before it by the start of its producer. The count is written all the same.
+        # The first tasks with exactly-once support have no predecessors to fence, and a single task
+        # fences a single predecessor by starting its producer. The count is written all the same.
         yield from _write_task_count(herder, connector, herder.config_state.task_count(connector))
     return Done()
 
 
 def _fencing_of(herder: HerderState, connector: str) -> ZombieFencing | None:
-    """The round that is under way for a connector, begun if need be; None when none is needed."""
+    """Return the connector's round of fencing, begun if need be; None when none is needed."""
     state = herder.config_state
     task_count = state.task_count(connector)
     record = state.task_count_record(connector)
@@ -105,7 +105,7 @@ def _fencing_of(herder: HerderState, connector: str) -> ZombieFencing | None:
 
 
 def _fence(herder: HerderState, fencing: ZombieFencing) -> Blocking[None]:
-    """The round itself, on the admin client's thread."""
+    """Run the round of fencing on the admin client's thread."""
     connector = fencing.connector
     ids = tuple(
         transactional_id(herder.config.group_id, ConnectorTaskId(connector, number))
@@ -127,7 +127,7 @@ def _fence(herder: HerderState, fencing: ZombieFencing) -> Blocking[None]:
 
 
 def _after_fencing(herder: HerderState, fencing: ZombieFencing) -> Blocking[Outcome]:
-    """The old producers are fenced: write the new task count, unless there are newer tasks."""
+    """Write the new task count once old producers are fenced, unless there are newer tasks."""
     if not (yield from refresh_config_snapshot(herder)):
         raise ConnectException("Failed to read to end of config topic")
     connector = fencing.connector
@@ -155,7 +155,7 @@ def _pass_on(fencing: ZombieFencing, answer: Pending[Outcome]) -> Blocking[None]
 
 
 def cancel_fencing(herder: HerderState, connector: str) -> None:
-    """New tasks were committed: a round that is under way fails. Any thread may call this."""
+    """Fail a round of fencing under way: new tasks were committed. Any thread may call this."""
     fencing = herder.active_zombie_fencings.get(connector)
     if fencing is not None:
         conflict = ConnectRestException(
@@ -182,7 +182,7 @@ def _fence_for_task(herder: HerderState, task: ConnectorTaskId) -> Blocking[None
     """Have the leader fence older tasks of the connector.
 
     Raises:
-        JavaException: it could not be done.
+        JavaException: the fencing failed.
     """
     answer: Pending[Outcome] = Pending()
     herder.add_request(
@@ -220,10 +220,10 @@ def _forward_fencing(herder: HerderState, connector: str, leader_url: str) -> Bl
 def _verify_generation_and_ownership(
     herder: HerderState, task: ConnectorTaskId, generation: int | None
 ) -> Blocking[None]:
-    """Make sure that the task is still to run here, now that its producer has fenced others.
+    """Check that the task still belongs to this worker after its producer has fenced others.
 
     Raises:
-        ConnectException: it is not.
+        ConnectException: the task was reassigned or reconfigured meanwhile.
     """
     if not (yield from refresh_config_snapshot(herder, FOREVER - herder.now_ms)):
         raise ConnectException("Failed to read to end of config topic")

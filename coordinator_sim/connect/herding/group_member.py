@@ -1,7 +1,7 @@
 """A worker's membership in its group, as the herder's thread uses it: calls that block.
 
-The WorkerCoordinator port runs callbacks by handing them out; here they run inside `poll`, on the
-thread that polls, as Java's rebalance listener does.
+The port of WorkerCoordinator returns callbacks as effects; here they run inside `poll`, on the
+polling thread, as Java's rebalance listener does.
 
 Source: kafka trunk, connect/runtime/.../distributed/WorkerGroupMember.java.
 """
@@ -23,13 +23,13 @@ class RebalanceListener(Protocol):
     """What the membership tells the herder, on the herder's thread."""
 
     def on_assigned(self) -> Blocking[None]:
-        """There is a new assignment; `GroupMember.coordinator.assignment` has it."""
+        """Handle a new assignment, which `GroupMember.coordinator.assignment` holds."""
         ...
 
     def on_revoked(
         self, connectors: Sequence[str], tasks: Sequence[ConnectorTaskId]
     ) -> Blocking[None]:
-        """This work is to be stopped before the membership goes on."""
+        """Stop this work before the membership goes on."""
         ...
 
     def on_poll_timeout_expiry(self) -> None:
@@ -41,9 +41,9 @@ class GroupMember:
     """The port of WorkerGroupMember.
 
     Args:
-        coordinator: The group membership proper.
-        outbox: Of the worker.
-        listener: The herder.
+        coordinator: The port of WorkerCoordinator: the group membership itself.
+        outbox: The worker's outbox.
+        listener: The herder's callbacks.
     """
 
     __slots__ = ("_callbacks", "_listener", "_moved", "_outbox", "_returned", "coordinator")
@@ -70,10 +70,10 @@ class GroupMember:
         yield from self.poll(0)
 
     def poll(self, timeout_ms: int = FOREVER) -> Blocking[None]:
-        """Keep up the membership for so long, without limit by default.
+        """Maintain the membership for the given time, without limit by default.
 
         Args:
-            timeout_ms: Not looked at while the worker is out of the group.
+            timeout_ms: Time limit; ignored while the worker is out of the group.
 
         Raises:
             WakeupException: the wait was interrupted.
@@ -107,7 +107,7 @@ class GroupMember:
     def revoke_assignment(
         self, connectors: Sequence[str], tasks: Sequence[ConnectorTaskId]
     ) -> Blocking[None]:
-        """Have the herder stop this work, as if the group had taken it away."""
+        """Have the herder stop this work, as if the group had revoked it."""
         yield from self._listener.on_revoked(connectors, tasks)
 
     def request_rejoin(self) -> None:
@@ -125,11 +125,11 @@ class GroupMember:
         self.carry_out(self.coordinator.wakeup(self._outbox.now_ms))
 
     def stop(self) -> None:
-        """Leave the group, and wait for nothing."""
+        """Leave the group without waiting."""
         self.carry_out(self.coordinator.close(self._outbox.now_ms, 0))
 
     def carry_out(self, effects: Effects) -> None:
-        """Pass on what the coordinator asks of the network; keep what concerns the herder."""
+        """Send the coordinator's effects to the driver; keep those that concern the herder."""
         for effect in effects:
             match effect:
                 case RunCallback(kind=CallbackKind.POLL_TIMEOUT):
@@ -141,10 +141,10 @@ class GroupMember:
                     self._returned = effect
                     self._moved.complete()
                 case Closed():
-                    pass  # the herder says itself when its process is over
+                    pass  # the herder itself reports the end of its process
                 case _:
                     self._outbox.tell(effect)
 
     def owner_url(self, resource: str | ConnectorTaskId) -> str | None:
-        """The URL of the worker that owns a connector or task, if this worker leads and knows."""
+        """Return the URL of the owner of a connector or task, if this worker leads and knows it."""
         return self.coordinator.owner_url(resource)

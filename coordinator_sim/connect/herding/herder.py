@@ -1,7 +1,7 @@
-"""The herder of a distributed Connect worker: its thread, its tick, and what others may ask of it.
+"""The herder of a distributed Connect worker: its thread, its tick, and its public methods.
 
-The herder drives the group membership and answers requests, and all real work is done on its one
-thread. What a step does is in the module that the step is named after.
+The herder drives the group membership and answers requests, and does all real work on its one
+thread. Each step is in the module named after it.
 
 Source: kafka trunk, connect/runtime/.../distributed/DistributedHerder.java, run, tick, halt, stop.
 """
@@ -43,18 +43,18 @@ from coordinator_sim.connect.thread import Blocking, Pending, Wait
 from coordinator_sim.protocol.resources import ConnectorTaskId
 
 _SHUTDOWN_SLACK_MS: Final = 10_000
-"""What herderExecutorTimeoutMs adds to the known waits."""
+"""Time that herderExecutorTimeoutMs adds to the known waits."""
 
 MakeCoordinator = Callable[[Callable[[], ConfigSnapshot]], WorkerCoordinator]
-"""Makes the group membership, given what takes a snapshot of the config topic for it."""
+"""Makes the group membership, given a function that takes a snapshot of the config topic."""
 
 
 class Herder:
     """The port of DistributedHerder.
 
     Args:
-        parts: What it is made of.
-        make_coordinator: Makes its group membership.
+        parts: Stores, plugins and settings of the herder.
+        make_coordinator: Makes the coordinator of the group membership.
     """
 
     __slots__ = ("_ended", "state")
@@ -73,15 +73,15 @@ class Herder:
         self.state.threads.start(self.run())
 
     def submit(self, request: Request) -> Pending[Outcome]:
-        """Have a request done; completed with its outcome."""
+        """Submit a request; the result is completed with its outcome."""
         return submit(self.state, request)
 
     def request_task_reconfiguration(self, connector: str) -> None:
-        """A connector says that it wants other tasks."""
+        """Ask a connector for new task configurations, as the connector requested."""
         request_task_reconfiguration(self.state, connector)
 
     def stop(self) -> None:
-        """Stop all work, leave the group, and end the thread; it may take its time."""
+        """Stop all work, leave the group, and end the thread; returns before that is done."""
         herder = self.state
         if not herder.stopping:
             herder.stopping = True
@@ -105,23 +105,23 @@ class Herder:
     # The rebalance listener.
 
     def on_assigned(self) -> Blocking[None]:
-        """There is a new assignment."""
+        """Handle a new assignment."""
         yield from on_assigned(self.state)
 
     def on_revoked(
         self, connectors: Sequence[str], tasks: Sequence[ConnectorTaskId]
     ) -> Blocking[None]:
-        """This work is to be stopped."""
+        """Stop the revoked work."""
         yield from on_revoked(self.state, connectors, tasks)
 
     def on_poll_timeout_expiry(self) -> None:
-        """The thread was busy for its whole rebalance timeout; with what is kept."""
+        """Keep the stage in which the thread was busy for its whole rebalance timeout."""
         self.state.poll_timeout_stage = self.state.stage
 
     # The thread.
 
     def run(self) -> Blocking[None]:
-        """Start the services, tick until told to stop, and halt. What escapes ends the process."""
+        """Start the services, tick until told to stop, and halt. An exception ends the process."""
         herder = self.state
         try:
             with herder.in_stage("initializing and reading to the end of internal topics"):
@@ -133,26 +133,26 @@ class Herder:
                     herder.outbox.tell(Ready())
             yield from self._halt()
         except JavaException as exception:
-            # Nothing is stopped, but the group is left: stopServices ends the membership too.
+            # Work is not stopped, but the group is left: stopServices ends the membership too.
             yield from self._stop_services()
             self._end(Died(str(exception)))
         else:
             self._end(Closed())
 
     def _end(self, effect: Died | Closed) -> None:
-        """The process is over, if it was not already."""
+        """End the process, unless it has ended already."""
         if not self._ended.done:
             self._ended.complete()
             self.state.outbox.tell(effect)
 
     def _start_services(self) -> Blocking[None]:
-        """Worker, with the offset store; status store; config store."""
+        """Start the offset store, the status store and the config store, in this order."""
         yield from self.state.offset_store.start()
         yield from self.state.status_store.start()
         yield from self.state.config_store.start()
 
     def _halt(self) -> Blocking[None]:
-        """Stop what runs, refuse what waits, and leave the group last."""
+        """Stop the running work, refuse the queued requests, and leave the group last."""
         herder = self.state
         with herder.in_stage("shutting down"):
             yield from herder.work.stop_and_await_connectors()
@@ -182,7 +182,7 @@ def tick(herder: HerderState) -> Blocking[None]:  # noqa: C901 - DistributedHerd
         JavaException: the membership failed for good.
     """
     if not herder.can_read_configs:
-        # Joining only to leave again for want of configs would disturb all others.
+        # Joining a group and leaving it for lack of configs would disturb all other members.
         if not (yield from read_config_to_end(herder)):
             return
         herder.can_read_configs = True
@@ -220,7 +220,7 @@ def tick(herder: HerderState) -> Blocking[None]:  # noqa: C901 - DistributedHerd
 
 
 def _reclaim_write_privileges(herder: HerderState) -> Blocking[bool]:
-    """A leader that was fenced, perhaps by a zombie, fences back; whether the tick may go on."""
+    """Fence back a zombie that fenced this leader; return whether the tick may go on."""
     if not herder.fenced_from_config_topic:
         return True
     if herder.is_leader:
@@ -235,7 +235,7 @@ def _reclaim_write_privileges(herder: HerderState) -> Blocking[bool]:
 
 
 def _run_due_requests(herder: HerderState, now_ms: int) -> Blocking[int]:
-    """Run what was due when the tick began; the instant of the next, FOREVER for none."""
+    """Run what was due when the tick began; return the next due instant, FOREVER for none."""
     while (request := herder.queue.first) is not None:
         if request.due_ms > now_ms:
             return request.due_ms

@@ -1,4 +1,4 @@
-"""Which function of the herder answers which request, and on which thread.
+"""Map each request to the function of the herder that answers it, and to the thread it runs on.
 
 Source: kafka trunk, connect/runtime/.../runtime/Herder.java; what is queued is decided in
 distributed/DistributedHerder.java.
@@ -62,7 +62,7 @@ from coordinator_sim.connect.thread import Blocking, Pending
 
 
 def submit(herder: HerderState, request: Request) -> Pending[Outcome]:
-    """Have a request done; completed with its outcome. Any thread may call this."""
+    """Submit a request; the result is completed with its outcome. Any thread may call this."""
     answer: Pending[Outcome] = Pending()
     if isinstance(request, PutTaskConfigs | FenceZombies):
         try:
@@ -77,7 +77,7 @@ def submit(herder: HerderState, request: Request) -> Pending[Outcome]:
 
 
 def _run(herder: HerderState, request: CallersRequest, answer: Pending[Outcome]) -> Blocking[None]:
-    """A request on its caller's thread."""
+    """Run a request on its caller's thread."""
     try:
         outcome = yield from run_on_callers_thread(herder, request)
     except JavaException as exception:

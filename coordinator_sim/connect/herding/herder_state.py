@@ -1,7 +1,7 @@
-"""What the parts of a herder share: its configuration, its stores, and the fields of Java's class.
+"""State shared by the parts of a herder: configuration, stores, and the fields of Java's class.
 
-No decision is made here. Functions that take a `HerderState` run on the herder's thread unless
-they say otherwise.
+Pure state: no decision is made here. Functions that take a `HerderState` run on the herder's
+thread unless they say otherwise.
 
 Source: kafka trunk, connect/runtime/.../distributed/DistributedHerder.java, the fields;
 ExtendedAssignment.java.
@@ -37,10 +37,10 @@ BACKOFF_RETRIES: Final = 5
 
 
 class HeldAssignment:
-    """An assignment as Java's herder and group membership share it: what is stopped goes from it.
+    """An assignment shared by herder and group membership: stopped work is removed from it.
 
     Args:
-        assignment: As it came.
+        assignment: The assignment as received.
     """
 
     __slots__ = (
@@ -69,12 +69,12 @@ class HeldAssignment:
 
 
 class TickStage(Struct, frozen=True, gc=False):
-    """What the herder's thread is doing, for whoever waits for it.
+    """What the herder's thread is doing, shown to callers whose request times out.
 
     Args:
-        description: As a phrase without a subject, such as "sleeping for 250ms".
-        started_ms: Since when.
-        completed_ms: Until when; None while it lasts.
+        description: A phrase without a subject, such as "sleeping for 250ms".
+        started_ms: When the stage began.
+        completed_ms: When the stage ended; None while it lasts.
     """
 
     description: str
@@ -86,10 +86,10 @@ class ZombieFencing:
     """A round of fencing in progress.
 
     Args:
-        connector: Whose old tasks are fenced.
-        tasks_to_fence: How many there may be.
-        tasks_to_record: How many there are now.
-        task_generation: Of the configurations of those.
+        connector: The connector whose old tasks are fenced.
+        tasks_to_fence: Number of old tasks that may have a producer.
+        tasks_to_record: Number of present tasks.
+        task_generation: Generation of the present task configurations.
     """
 
     __slots__ = (
@@ -109,25 +109,25 @@ class ZombieFencing:
         self.tasks_to_record = tasks_to_record
         self.task_generation = task_generation
         self.followup: Pending[Outcome] = Pending()
-        """Done when the new task count is written, or must not be any more."""
+        """Done when the new task count is written, or must no longer be written."""
         self.ended: Pending[Outcome] = Pending()
-        """Done when all of it is over."""
+        """Done when the whole round is over."""
 
 
 class HerderParts(Struct, frozen=True, kw_only=True):
-    """What a herder is made of.
+    """Components that a herder is built from.
 
     Args:
-        config: Of the worker.
-        outbox: Of the worker.
-        threads: Of the worker.
-        config_store: The config topic.
-        status_store: The status topic.
-        offset_store: The offset topic.
-        plugins: The connector classes installed here.
+        config: The worker's configuration.
+        outbox: The worker's outbox.
+        threads: The worker's threads.
+        config_store: Store on the config topic.
+        status_store: Store on the status topic.
+        offset_store: Store on the offset topic.
+        plugins: The connector classes installed on this worker.
         requests: Sends requests to other workers.
         worker_id: Host and port of the worker's advertised URL.
-        random_bytes: Makes session keys; chance comes from outside.
+        random_bytes: Makes session keys; randomness comes from outside.
     """
 
     config: DistributedConfig
@@ -146,7 +146,7 @@ class HerderState:
     """The fields of one herder.
 
     Args:
-        parts: What it is made of.
+        parts: Components that the herder is built from.
     """
 
     __slots__ = (
@@ -192,7 +192,7 @@ class HerderState:
     )
 
     member: GroupMember
-    """Set once, by the herder that listens to it."""
+    """The group membership; set once, by the herder that listens to it."""
 
     def __init__(self, parts: HerderParts) -> None:
         self.config = parts.config
@@ -228,7 +228,7 @@ class HerderState:
         self.backoff_retries = BACKOFF_RETRIES
         self.session_key: SessionKey | None = None
         self.key_expiration_ms = FOREVER
-        # Sets in Java; keys keep the order in which they came.
+        # Sets in Java; keys keep the order of arrival.
         self.needs_reconfig_rebalance = False
         self.connector_config_updates: dict[str, None] = {}
         self.connector_target_state_changes: dict[str, None] = {}
@@ -251,7 +251,7 @@ class HerderState:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this worker leads the generation it is stable in."""
+        """Whether this worker leads the generation of its last assignment."""
         assignment = self.assignment
         return assignment is not None and self.member.coordinator.member_id == assignment.leader
 
@@ -261,10 +261,10 @@ class HerderState:
         return None if self.assignment is None else self.assignment.leader_url
 
     def held(self) -> HeldAssignment:
-        """The last assignment.
+        """Return the last assignment.
 
         Raises:
-            ConnectException: there has been none.
+            ConnectException: there has been no assignment yet.
         """
         if self.assignment is None:
             raise ConnectException("This worker has not been given an assignment yet")
@@ -275,7 +275,7 @@ class HerderState:
         return None if config is None else self.plugins.version(dict(config))
 
     def check_rebalance_needed(self) -> None:
-        """Refuse what would be decided on stale knowledge of owners.
+        """Refuse a request that would be decided on stale knowledge of owners.
 
         Raises:
             RebalanceNeededException: a rebalance is about to begin.
@@ -291,10 +291,10 @@ class HerderState:
         connectors: Iterable[str],
         tasks: Iterable[ConnectorTaskId],
     ) -> None:
-        """Take work out of an assignment.
+        """Remove work from an assignment.
 
-        QUIRK: what runs and what the membership reports to the leader is one object in Java, once
-        the work has been started; so what is taken out is no longer reported either.
+        QUIRK: Java's running work and the assignment reported to the leader are one object
+        once the work has started; so removed work is no longer reported either.
         """
         for connector in tuple(connectors):
             held.connectors.pop(connector, None)
@@ -313,12 +313,12 @@ class HerderState:
     def add_request(
         self, action: Action, answer: Pending[Outcome] | None = None, *, delay_ms: int = 0
     ) -> Pending[Outcome]:
-        """Have the herder's thread do something, and wake it up for it if need be.
+        """Queue an action for the herder's thread, and wake it up for it if need be.
 
         Args:
             action: What to do.
-            answer: What is completed with the outcome; new by default.
-            delay_ms: Not to be done before.
+            answer: Completed with the outcome; a new one by default.
+            delay_ms: Time to wait before the action may run.
         """
         pending: Pending[Outcome] = Pending() if answer is None else answer
         if self.queue.add(self.now_ms + delay_ms, action, pending):
@@ -327,7 +327,7 @@ class HerderState:
 
     @contextmanager
     def in_stage(self, description: str) -> Iterator[None]:
-        """Say what the herder's thread is doing while it does it."""
+        """Show a description of the current stage while the body runs."""
         started_ms = self.now_ms
         self.stage = TickStage(description, started_ms)
         try:
@@ -336,7 +336,7 @@ class HerderState:
             self.stage = TickStage(description, started_ms, self.now_ms)
 
     def sleep(self, for_ms: int) -> Blocking[None]:
-        """Do nothing for so long, or until the thread is interrupted."""
+        """Sleep for the given time, or until the thread is interrupted."""
         yield Wait(self.interrupted, until_ms=self.now_ms + for_ms)
 
 
@@ -351,7 +351,7 @@ class OneThread:
         self._is_running = False
 
     def submit(self, job: Callable[[], Blocking[None]]) -> None:
-        """Run this after what was submitted before."""
+        """Run a job after those submitted before."""
         self._jobs.append(job)
         if not self._is_running:
             self._is_running = True

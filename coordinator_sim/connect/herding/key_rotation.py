@@ -1,4 +1,4 @@
-"""When the leader writes another session key, and what it then writes.
+"""When the leader writes a new session key, and which key it writes.
 
 Source: kafka trunk, connect/runtime/.../distributed/DistributedHerder.java, checkForKeyRotation and
 its use in tick.
@@ -24,9 +24,9 @@ def check_for_key_rotation(herder: HerderState, now_ms: int) -> bool:
     """Whether this worker is to write a new session key now."""
     stored = herder.config_state.session_key
     if herder.session_key is None and stored is not None:
-        # QUIRK: a key that was there at start-up is known only from here on, so a new leader
-        # answers 503 to requests that reach it before its first tick has come so far; and it
-        # expires even if keys are told never to (ttl 0): then it is replaced at once.
+        # QUIRK: a key read at start-up takes effect only here, so a new leader answers 503 to
+        # requests that reach it before this point of its first tick; and that key expires even if
+        # keys are told never to (ttl 0): then it is replaced at once.
         herder.session_key = stored
         ttl_ms = herder.config.key_ttl_ms
         herder.key_expiration_ms = stored.creation_timestamp_ms + ttl_ms
@@ -46,7 +46,7 @@ def _key_size_bytes(herder: HerderState) -> int:
 
 
 def distribute_new_key(herder: HerderState, now_ms: int) -> Blocking[bool]:
-    """Write a new session key; whether it could be written.
+    """Write a new session key; return whether the write succeeded.
 
     If not, the config topic is read to its end before anything else.
     """

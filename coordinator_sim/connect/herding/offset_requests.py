@@ -1,7 +1,7 @@
 """Reading and changing the offsets of a connector by request.
 
-Only offsets that Connect keeps, those of source connectors, are here; a sink's are its consumer
-group's (`sink_offsets`).
+Only offsets that Connect keeps, those of source connectors, are here; a sink's offsets are its
+consumer group's (`sink_offsets`).
 
 Source: kafka trunk, connect/runtime/.../distributed/DistributedHerder.java, connectorOffsets,
 modifyConnectorOffsets, modifyConnectorOffsetsChecks; Worker.java, sourceConnectorOffsets,
@@ -46,16 +46,16 @@ from coordinator_sim.connect.stores.offset_store import offset_key, offset_value
 from coordinator_sim.connect.thread import Blocking, Pending, Wait
 
 REST_REQUEST_TIMEOUT_MS: Final = 90_000
-"""RestServer.DEFAULT_REST_REQUEST_TIMEOUT_MS: of a whole change of offsets."""
+"""RestServer.DEFAULT_REST_REQUEST_TIMEOUT_MS: time limit of a whole change of offsets."""
 
 
 def connector_offsets(
     herder: HerderState, request: GetOffsets, answer: Pending[Outcome]
 ) -> Blocking[None]:
-    """Have the offsets of a connector read by a thread of their own.
+    """Read the offsets of a connector on a thread of their own.
 
     Raises:
-        NotFoundException: there is no such connector.
+        NotFoundException: the connector is not configured.
     """
     yield from ()
     if not herder.config_store.snapshot().contains(request.connector):
@@ -79,12 +79,12 @@ def _read_offsets(herder: HerderState, connector: str) -> Blocking[Outcome]:
 def modify_connector_offsets(
     herder: HerderState, request: AlterOffsets | ResetOffsets, answer: Pending[Outcome]
 ) -> Blocking[None]:
-    """Have the offsets of a stopped connector changed.
+    """Change the offsets of a stopped connector.
 
-    With exactly-once support the tasks that were there are fenced first.
+    With exactly-once support the previous tasks are fenced first.
 
     Raises:
-        JavaException: a check has failed.
+        JavaException: a check failed.
     """
     if isinstance(request, AlterOffsets) and not request.offsets:
         raise ConnectException("The offsets to be altered may not be null or empty")
@@ -115,7 +115,7 @@ def _modify_after_fencing(
         return
 
     def modify() -> Blocking[None]:
-        # What was checked before may have changed while producers were fenced.
+        # The state checked before may have changed while producers were fenced.
         yield from _check(herder, request.connector)
         herder.threads.start(_answered(_write_offsets(herder, request), answer))
 
@@ -123,7 +123,7 @@ def _modify_after_fencing(
 
 
 def _check(herder: HerderState, connector: str) -> Blocking[None]:
-    """Whether offsets of the connector may be changed, by this worker and now."""
+    """Check that this worker may change the connector's offsets now."""
     herder.check_rebalance_needed()
     if not herder.is_leader:
         raise NotLeaderException(
@@ -175,7 +175,7 @@ def _is_sink(herder: HerderState, connector: str) -> bool:
     """Whether the connector is a sink.
 
     Raises:
-        ConnectException: its class is not installed here.
+        ConnectException: the connector's class is not installed on this worker.
     """
     config = _config_of(herder, connector)
     failure = herder.plugins.start_failure(config)
@@ -185,7 +185,7 @@ def _is_sink(herder: HerderState, connector: str) -> bool:
 
 
 def _answered(doing: Blocking[Outcome], answer: Pending[Outcome]) -> Blocking[None]:
-    """Do it on a thread of its own, and answer with what comes of it."""
+    """Run an operation on a thread of its own, and complete `answer` with its outcome."""
     try:
         outcome = yield from doing
     except JavaException as exception:

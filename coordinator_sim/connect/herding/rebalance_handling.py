@@ -1,4 +1,4 @@
-"""What follows an assignment: catching up with the config topic, and starting the work.
+"""Handling of a new assignment: catch up with the config topic, then start the work.
 
 Source: kafka trunk, connect/runtime/.../distributed/DistributedHerder.java,
 handleRebalanceCompleted, startWork, assignmentDifference.
@@ -21,7 +21,7 @@ from coordinator_sim.protocol.resources import ConnectorTaskId
 
 
 def handle_rebalance_completed(herder: HerderState) -> Blocking[bool]:
-    """Resolve the last assignment; whether it is resolved, so that the tick may go on."""
+    """Handle the last assignment; return whether it is resolved, so that the tick may go on."""
     if herder.rebalance_resolved:
         return True
     assignment = herder.held()
@@ -39,13 +39,13 @@ def handle_rebalance_completed(herder: HerderState) -> Blocking[bool]:
         herder.member.request_rejoin()
         return False
     if herder.config_state.offset != assignment.offset:
-        # Past the assignment: it may name work that is gone, so nothing is started.
+        # The snapshot is past the assignment, which may name deleted work: nothing is started.
         herder.member.request_rejoin()
         return False
     yield from _start_work(herder, assignment)
     herder.rebalance_resolved = True
     if assignment.revoked_connectors or assignment.revoked_tasks:
-        # What was given up is dealt out by a rebalance of its own.
+        # Revoked work is assigned to others by a rebalance of its own.
         assignment.revoked_connectors, assignment.revoked_tasks = (), ()
         herder.member.coordinator.forget_revoked()
         herder.member.request_rejoin()
@@ -54,10 +54,10 @@ def handle_rebalance_completed(herder: HerderState) -> Blocking[bool]:
 
 
 def _start_work(herder: HerderState, assignment: HeldAssignment) -> Blocking[None]:
-    """Start what is assigned and does not run."""
+    """Start assigned work that does not run yet."""
     running = herder.running_assignment
     connectors = _difference(assignment.connectors, running.connectors)
-    # Tasks that were stopped because they have new configurations start again, if still given.
+    # Tasks stopped because of new configurations start again if they are still assigned here.
     herder.remove(running, (), herder.tasks_to_restart)
     herder.tasks_to_restart.clear()
     tasks = _task_difference(assignment.tasks, running.tasks)
@@ -73,7 +73,7 @@ def _start_work(herder: HerderState, assignment: HeldAssignment) -> Blocking[Non
 
 
 def _difference(update: Iterable[str], running: dict[str, None]) -> Iterable[str]:
-    """What is new, in the order of Java's set unless nothing runs."""
+    """Return the new connectors, in the order of Java's set unless nothing runs."""
     if not running:
         return tuple(update)
     return java_hash_order([each for each in update if each not in running])

@@ -20,7 +20,7 @@ from coordinator_sim.protocol.resources import ConnectorTaskId
 
 
 def on_assigned(herder: HerderState) -> Blocking[None]:
-    """Keep the assignment; the next tick handles it, because the poll is woken up."""
+    """Keep the assignment; the woken-up poll lets the next tick handle it."""
     coordinator = herder.member.coordinator
     herder.protocol_version = coordinator.connect_protocol
     assignment = herder.assignment = HeldAssignment(coordinator.assignment)
@@ -30,7 +30,7 @@ def on_assigned(herder: HerderState) -> Blocking[None]:
     )
     herder.rebalance_resolved = False
     if herder.is_leader:
-        # Only now: the generation before may have written UNASSIGNED of what it stopped.
+        # Not earlier: the previous generation may still have written UNASSIGNED for stopped work.
         _purge_statuses(herder)
         try:
             yield from herder.config_store.claim_write_privileges()
@@ -40,7 +40,7 @@ def on_assigned(herder: HerderState) -> Blocking[None]:
 
 
 def _purge_statuses(herder: HerderState) -> None:
-    """Delete the statuses of connectors and tasks that are not configured any more."""
+    """Delete the statuses of connectors and tasks that are no longer configured."""
     snapshot = herder.config_store.snapshot()
     for connector in herder.status_store.connectors():
         if not snapshot.contains(connector):
@@ -55,9 +55,9 @@ def _purge_statuses(herder: HerderState) -> None:
 def on_revoked(
     herder: HerderState, connectors: Sequence[str], tasks: Sequence[ConnectorTaskId]
 ) -> Blocking[None]:
-    """Stop the work, so that others may start it. Leadership is not given up by this.
+    """Stop revoked work, so that others may start it; leadership is kept.
 
-    Of an eager assignment nothing was started before it was resolved.
+    An eager assignment that was not resolved yet had started no work.
     """
     is_eager = herder.protocol_version == ConnectProtocolCompatibility.EAGER
     if is_eager and not herder.rebalance_resolved:
@@ -69,7 +69,7 @@ def on_revoked(
     )
     herder.remove(herder.running_assignment, connectors, tasks)
     if herder.config.topic_tracking_enable:
-        # After the stop, or the tasks would write the topics down once more.
+        # After the stop, because running tasks would write the topics again.
         _reset_active_topics(herder, connectors, tasks)
     with herder.in_stage("flushing updates to the status topic"):
         yield from herder.status_store.flush()
@@ -85,6 +85,6 @@ def _reset_active_topics(
 
 
 def reset_connector_active_topics(herder: HerderState, connector: str) -> None:
-    """Forget the topics that a connector uses."""
+    """Delete the records of the topics that a connector uses."""
     for status in herder.status_store.get_all_topics(connector):
         herder.status_store.delete_topic(status.connector, status.topic)

@@ -1,4 +1,4 @@
-"""A connector's tasks are configured anew: asked of the connector, compared, written or sent.
+"""Reconfigure a connector's tasks: ask the connector, compare, then write or send to the leader.
 
 Equal configurations are not written, which is what keeps a rebalance from causing the next.
 
@@ -35,9 +35,9 @@ def request_task_reconfiguration(herder: HerderState, connector: str) -> None:
 def reconfigure_with_retry(
     herder: HerderState, connector: str, attempts: int = 0
 ) -> Blocking[Outcome]:
-    """Ask a connector for its tasks and have them written, again and again until that succeeds.
+    """Ask a connector for its tasks and have them written, retrying until that succeeds.
 
-    Too many tasks end it: the connector has failed then.
+    Too many tasks end the retries: the connector has failed then.
     """
 
     def completed(error: JavaException | None) -> None:
@@ -66,7 +66,7 @@ def _reconfigure_connector(
     """Ask a connector that runs here for its tasks, and publish them.
 
     Raises:
-        JavaException: anything that went wrong on this thread.
+        JavaException: anything that failed on this thread.
     """
     config = herder.config_state.connector_config(connector)
     if not herder.work.is_running(connector) or config is None:
@@ -80,8 +80,8 @@ def _reconfigure_connector(
     if herder.is_leader:
         yield from write_task_configs(herder, connector, configs)
     else:
-        # Java must not wait for the leader here: the rebalance that the leader may be in needs
-        # this thread.
+        # Java must not wait for the leader here: a rebalance of the leader needs this thread to
+        # end.
         herder.forward_requests.submit(
             partial(_forward_task_configs, herder, connector, configs, completed)
         )
@@ -114,9 +114,9 @@ def _forward_task_configs(
 def task_configs_changed(
     state: ClusterConfigState, connector: str, configs: Sequence[dict[str, str]]
 ) -> bool:
-    """Whether a connector's tasks are to be written.
+    """Whether a connector's task configurations have to be written.
 
-    They are as well when the connector's own configuration is not the one that the present tasks
+    True also when the connector's own configuration is not the one that the present tasks
     were made from, so that tasks that read it are restarted.
     """
     count = state.task_count(connector)

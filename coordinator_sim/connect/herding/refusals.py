@@ -1,4 +1,4 @@
-"""Exceptions that a request to the herder ends with, and the failure that each is to its caller.
+"""Exceptions that a request to the herder ends with, and the failure its caller sees for each.
 
 Source: kafka trunk, connect/runtime/.../errors/NotFoundException.java, AlreadyExistsException.java;
 rest/errors/ConnectRestException.java, BadRequestException.java; distributed/
@@ -18,15 +18,15 @@ SERVICE_UNAVAILABLE: Final = 503
 
 
 class NotFoundException(ConnectException):
-    """There is no such connector, task or status."""
+    """The connector, task or status does not exist."""
 
 
 class AlreadyExistsException(ConnectException):
-    """There is such a connector already."""
+    """A connector of this name exists already."""
 
 
 class RebalanceNeededException(ConnectException):
-    """A rebalance is about to begin; what this worker knows of owners is no longer true."""
+    """A rebalance is about to begin, so this worker's knowledge of owners is stale."""
 
 
 class TooManyTasksException(ConnectException):
@@ -38,7 +38,7 @@ class ConnectRestException(ConnectException):
 
     Args:
         status: The HTTP status.
-        message: What the caller reads.
+        message: Text that the caller reads.
     """
 
     def __init__(self, status: int, message: str) -> None:
@@ -56,11 +56,11 @@ class BadRequestException(ConnectRestException):
 
 
 class RequestTargetException(ConnectException):
-    """Another worker is to be asked.
+    """Another worker has to be asked.
 
     Args:
-        message: Why.
-        forward_url: Its REST URL; None when it is not known.
+        message: The reason.
+        forward_url: REST URL of the worker to ask; None when it is not known.
     """
 
     def __init__(self, message: str, forward_url: str | None) -> None:
@@ -70,18 +70,18 @@ class RequestTargetException(ConnectException):
 
 
 class NotLeaderException(RequestTargetException):
-    """Only the leader does this."""
+    """The request needs the leader, and this worker does not lead."""
 
 
 class NotAssignedException(RequestTargetException):
-    """Only the owner does this."""
+    """The request needs the owner of the connector or task, and this worker is not it."""
 
 
 _KINDS: Final = {kind.value: kind for kind in ErrorKind}
 
 
 def failure_of(exception: JavaException) -> RequestFailed:
-    """What the caller of a request is told of the exception that it ended with."""
+    """Return the failure that the caller of a request sees for an exception."""
     kind = _KINDS.get(exception.name, ErrorKind.CONNECT)
     match exception:
         case RequestTargetException(forward_url=url):

@@ -1,4 +1,4 @@
-"""Requests to the herder's thread, by the instant they are due and then by their order of arrival.
+"""Queue of requests to the herder's thread, ordered by due time and then by arrival.
 
 Source: kafka trunk, connect/runtime/.../distributed/DistributedHerder.java, addRequest,
 runRequest, DistributedHerderRequest.
@@ -13,7 +13,7 @@ from coordinator_sim.connect.herding.requests import Outcome
 from coordinator_sim.connect.thread import Blocking, Pending
 
 Action = Callable[[], Blocking[Outcome | None]]
-"""What the herder's thread does for a request: its outcome, or None when another thread answers.
+"""Work of the herder's thread for a request; returns its outcome, None if another thread answers.
 
 May raise a JavaException, which is the outcome then.
 """
@@ -23,9 +23,9 @@ class QueuedRequest:
     """A request that waits for the herder's thread.
 
     Args:
-        due_ms: Not to be run before.
-        sequence: Orders requests of one instant.
-        action: What to do.
+        due_ms: Earliest instant at which the request may run.
+        sequence: Order of arrival, for requests of one instant.
+        action: The work to do.
         answer: Completed with the outcome.
     """
 
@@ -40,11 +40,11 @@ class QueuedRequest:
         self.answer = answer
 
     def __lt__(self, other: "QueuedRequest") -> bool:
-        """Whether it is run before the other."""
+        """Whether this request runs before the other."""
         return (self.due_ms, self.sequence) < (other.due_ms, other.sequence)
 
     def run(self) -> Blocking[None]:
-        """Do it, and answer unless another thread will."""
+        """Run the action, and complete the answer unless another thread will."""
         try:
             outcome = yield from self.action()
         except JavaException as exception:
@@ -63,7 +63,7 @@ class RequestQueue:
         self._sequence = 0
 
     def add(self, due_ms: int, action: Action, answer: Pending[Outcome]) -> bool:
-        """Queue a request; whether it is now the first, so that the herder must be woken up."""
+        """Queue a request; return whether it is now the first, so that the herder must wake up."""
         self._sequence += 1
         request = QueuedRequest(due_ms, self._sequence, action, answer)
         heappush(self._heap, request)
@@ -71,9 +71,9 @@ class RequestQueue:
 
     @property
     def first(self) -> QueuedRequest | None:
-        """The request to be run next."""
+        """Request that runs next; None when the queue is empty."""
         return self._heap[0] if self._heap else None
 
     def take(self) -> QueuedRequest:
-        """Remove the request to be run next; there must be one."""
+        """Remove and return the request that runs next; the queue must not be empty."""
         return heappop(self._heap)

@@ -1,9 +1,9 @@
-"""What is asked of a herder, and what it answers; plain data, HTTP is made of it elsewhere.
+"""Requests to a herder and its answers as plain data, independent of HTTP.
 
 `Herder.submit(request)` answers a `Pending` that always completes with a value: what the request's
 docstring names, or a `RequestFailed`. Java runs most requests on the herder's thread, in the order
-of their due time; a few read the stores or write a record on the caller's thread, and work while
-the herder is stuck in a rebalance (`HerdersRequest`, `CallersRequest`).
+of their due time. A few requests read the stores or write a record on the caller's thread, and
+so work while the herder is stuck in a rebalance (`HerdersRequest`, `CallersRequest`).
 
 Source: kafka trunk, connect/runtime/.../Herder.java, distributed/DistributedHerder.java,
 AbstractHerder.java, rest/errors/ConnectExceptionMapper.java.
@@ -41,13 +41,13 @@ class ErrorKind(Enum):
     def status(self) -> int:
         """The HTTP status that Connect's mapper gives the exception.
 
-        The redirects (`is_redirect`) and a needed rebalance are 409 when nobody can be asked.
+        A redirect (`is_redirect`) without a worker to ask, and a needed rebalance, are 409.
         """
         return _STATUSES.get(self, _INTERNAL_SERVER_ERROR)
 
     @property
     def is_redirect(self) -> bool:
-        """Whether another worker is to be asked (RequestTargetException)."""
+        """Whether another worker has to be asked (RequestTargetException)."""
         return self in (ErrorKind.NOT_LEADER, ErrorKind.NOT_ASSIGNED)
 
 
@@ -66,10 +66,10 @@ class RequestFailed(Struct, frozen=True, kw_only=True):
     """A request that was refused or went wrong.
 
     Args:
-        kind: Which exception Kafka throws.
-        message: Its message, as the caller reads it.
-        forward_url: With a redirect: the REST URL of who can do it; None when nobody is known.
-        rest_status: With CONNECT_REST: the HTTP status that it carries.
+        kind: The exception that Kafka throws.
+        message: Its text, as the caller reads it.
+        forward_url: With a redirect: REST URL of the worker to ask; None when it is not known.
+        rest_status: With CONNECT_REST: the HTTP status of the exception.
     """
 
     kind: ErrorKind
@@ -79,7 +79,7 @@ class RequestFailed(Struct, frozen=True, kw_only=True):
 
     @property
     def status(self) -> int:
-        """The HTTP status the caller sees."""
+        """HTTP status that the caller sees."""
         return self.kind.status if self.rest_status is None else self.rest_status
 
 
@@ -96,11 +96,11 @@ class ConnectorType(Enum):
 
 
 class Done(Struct, frozen=True):
-    """It is done, and there is nothing to say about it."""
+    """The request succeeded and has no result."""
 
 
 class ConnectorInfo(Struct, frozen=True, kw_only=True):
-    """A connector as it is configured."""
+    """A connector's name, type, configuration and tasks."""
 
     name: str
     config: dict[str, str]
@@ -109,11 +109,11 @@ class ConnectorInfo(Struct, frozen=True, kw_only=True):
 
 
 class Created(Struct, frozen=True, kw_only=True):
-    """A connector's configuration was written.
+    """Answer to a written or deleted connector configuration.
 
     Args:
         created: Whether the connector is new.
-        info: None after a deletion.
+        info: The connector; None after a deletion.
     """
 
     created: bool
@@ -121,19 +121,19 @@ class Created(Struct, frozen=True, kw_only=True):
 
 
 class TaskInfo(Struct, frozen=True):
-    """A task as it is configured."""
+    """A task and its configuration."""
 
     task: ConnectorTaskId
     config: dict[str, str]
 
 
 class WorkState(Struct, frozen=True, kw_only=True):
-    """The state of a connector or task, as its worker has written it.
+    """The state of a connector or task, as written by the worker that runs it.
 
     Args:
         state: RUNNING, PAUSED, STOPPED, FAILED, UNASSIGNED or RESTARTING.
-        trace: Why it failed; empty otherwise.
-        version: Of the plugin; None where the worker that wrote it does not tell.
+        trace: Reason of a failure; empty otherwise.
+        version: Version of the plugin; None when the worker that wrote the state omits it.
     """
 
     state: str
@@ -149,7 +149,7 @@ class TaskState(WorkState, frozen=True, kw_only=True):
 
 
 class ConnectorStateInfo(Struct, frozen=True, kw_only=True):
-    """The state of a connector and of its tasks, these by number."""
+    """The state of a connector and of its tasks, ordered by task number."""
 
     name: str
     connector: WorkState
@@ -165,7 +165,7 @@ class ActiveTopics(Struct, frozen=True):
 
 
 class ConnectorOffset(Struct, frozen=True):
-    """One source partition, or consumed topic partition, and its offset; None clears it."""
+    """One source partition, or consumed topic partition, with its offset; None resets it."""
 
     partition: dict[str, object]
     offset: dict[str, object] | None
@@ -178,7 +178,7 @@ class ConnectorOffsets(Struct, frozen=True):
 
 
 class Message(Struct, frozen=True):
-    """A sentence that says what was done."""
+    """A sentence that tells the caller what was done."""
 
     message: str
 
@@ -197,7 +197,7 @@ Result = (
     | dict[str, str]
 )
 Outcome = Result | RequestFailed
-"""What the `Pending` of a request completes with."""
+"""Value that the `Pending` of a request completes with."""
 
 
 # -- requests --------------------------------------------------------------------------------
@@ -208,11 +208,11 @@ class InternalRequestSignature(Protocol):
 
     @property
     def key_algorithm(self) -> str:
-        """The algorithm of its MAC, such as HmacSHA256."""
+        """Algorithm of the signature's MAC, such as HmacSHA256."""
         ...
 
     def is_valid(self, key: bytes) -> bool:
-        """Whether the MAC of the body under this session key is the one that was sent."""
+        """Whether the signature's MAC matches the body under this session key."""
         ...
 
 
@@ -221,7 +221,7 @@ class PutConnectorConfig(Struct, frozen=True, kw_only=True):
 
     Args:
         allow_replace: False to fail with ALREADY_EXISTS where the connector exists.
-        target_state: Of a new connector; None leaves it as it is, STARTED for a new one.
+        target_state: Initial target state; None keeps the present one, STARTED for a new connector.
     """
 
     connector: str
@@ -244,29 +244,29 @@ class DeleteConnector(Struct, frozen=True):
 
 
 class GetConnectors(Struct, frozen=True):
-    """The names of the connectors, by the herder's thread; tuple[str, ...]."""
+    """Ask the herder's thread for the names of the connectors; tuple[str, ...]."""
 
 
 class GetConnectorInfo(Struct, frozen=True):
-    """`ConnectorInfo` of one connector."""
+    """Ask for the `ConnectorInfo` of one connector."""
 
     connector: str
 
 
 class GetConnectorConfig(Struct, frozen=True):
-    """The configuration of one connector; dict[str, str]."""
+    """Ask for the configuration of one connector; dict[str, str]."""
 
     connector: str
 
 
 class GetTaskConfigs(Struct, frozen=True):
-    """The tasks of a connector with their configurations; tuple[TaskInfo, ...]."""
+    """Ask for the tasks of a connector with their configurations; tuple[TaskInfo, ...]."""
 
     connector: str
 
 
 class PutTaskConfigs(Struct, frozen=True, kw_only=True):
-    """Write the tasks of a connector, as a worker asks that runs the connector; `Done`.
+    """Write a connector's task configurations, sent by the worker that runs it; `Done`.
 
     Leader only.
 
@@ -297,13 +297,13 @@ class StopConnectorRequest(Struct, frozen=True):
 
 
 class RestartConnector(Struct, frozen=True):
-    """Restart a connector, not its tasks; `Done`. Its owner does it."""
+    """Restart a connector, not its tasks; `Done`. Only the owner does it."""
 
     connector: str
 
 
 class RestartTask(Struct, frozen=True):
-    """Restart one task; `Done`. Its owner does it."""
+    """Restart one task; `Done`. Only the owner does it."""
 
     task: ConnectorTaskId
 
@@ -311,11 +311,11 @@ class RestartTask(Struct, frozen=True):
 class RestartConnectorAndTasks(Struct, frozen=True, kw_only=True):
     """Have a connector and its tasks restarted by their owners; `ConnectorStateInfo`.
 
-    The leader writes the request to the config topic and answers with the states to come.
+    The leader writes the request to the config topic and answers with the expected states.
 
     Args:
-        only_failed: Leave alone what has not failed.
-        include_tasks: The tasks too.
+        only_failed: Whether to restart only what has failed.
+        include_tasks: Whether to restart the tasks too.
     """
 
     connector: str
@@ -324,7 +324,7 @@ class RestartConnectorAndTasks(Struct, frozen=True, kw_only=True):
 
     @property
     def impact(self) -> tuple[bool, bool]:
-        """What of two requests for one connector is done: the one with the higher impact.
+        """Rank of the request: of two for one connector, the one with the higher impact is done.
 
         Source: kafka trunk, RestartRequest.compareTo.
         """
@@ -332,7 +332,7 @@ class RestartConnectorAndTasks(Struct, frozen=True, kw_only=True):
 
 
 class GetOffsets(Struct, frozen=True):
-    """`ConnectorOffsets` of a connector."""
+    """Ask for the `ConnectorOffsets` of a connector."""
 
     connector: str
 
@@ -351,7 +351,7 @@ class ResetOffsets(Struct, frozen=True):
 
 
 class CheckHealth(Struct, frozen=True):
-    """`Done` as soon as the herder's thread comes round to it."""
+    """Check the herder's thread: `Done` as soon as it processes this request."""
 
 
 class PauseConnector(Struct, frozen=True):
@@ -367,29 +367,29 @@ class ResumeConnector(Struct, frozen=True):
 
 
 class ListConnectors(Struct, frozen=True):
-    """The names of the connectors in this worker's view of the config topic; tuple[str, ...]."""
+    """Read the connectors' names from this worker's view of the config topic; tuple[str, ...]."""
 
 
 class ReadConnectorInfo(Struct, frozen=True):
-    """`ConnectorInfo` in this worker's view of the config topic, as `?expand=info` shows it."""
+    """Read `ConnectorInfo` from this worker's view of the config topic, for `?expand=info`."""
 
     connector: str
 
 
 class GetConnectorStatus(Struct, frozen=True):
-    """`ConnectorStateInfo` in this worker's view of the status topic."""
+    """Read `ConnectorStateInfo` from this worker's view of the status topic."""
 
     connector: str
 
 
 class GetTaskStatus(Struct, frozen=True):
-    """`TaskState` in this worker's view of the status topic."""
+    """Read `TaskState` from this worker's view of the status topic."""
 
     task: ConnectorTaskId
 
 
 class GetActiveTopics(Struct, frozen=True):
-    """`ActiveTopics` of a connector in this worker's view of the status topic."""
+    """Read the `ActiveTopics` of a connector from this worker's view of the status topic."""
 
     connector: str
 
@@ -426,7 +426,7 @@ HerdersRequest = (
     | ResetOffsets
     | CheckHealth
 )
-"""What waits for the herder's thread."""
+"""Requests that wait for the herder's thread."""
 
 CallersRequest = (
     PauseConnector
@@ -439,17 +439,17 @@ CallersRequest = (
     | ResetActiveTopics
     | SetClusterLoggerLevel
 )
-"""What does not wait for the herder's thread."""
+"""Requests that do not wait for the herder's thread."""
 
 Request = HerdersRequest | CallersRequest
-"""Everything that may be asked of a herder."""
+"""Every request to a herder."""
 
 
-# -- what a herder wants of plugins ----------------------------------------------------------
+# -- what a herder needs from plugins --------------------------------------------------------
 
 
 class PluginFailure(Struct, frozen=True):
-    """A plugin is missing, or has raised; `trace` is what a FAILED status shows of it."""
+    """A plugin that is missing or has raised; `trace` is shown in a FAILED status."""
 
     trace: str
 
@@ -462,25 +462,25 @@ class ConnectorPlugins(Protocol):
         ...
 
     def version(self, config: Mapping[str, str]) -> str | None:
-        """The version of the connector's class; None when it is not installed."""
+        """Version of the connector's class; None when it is not installed."""
         ...
 
     def start_failure(self, config: Mapping[str, str]) -> PluginFailure | None:
-        """Why the connector's class cannot be instantiated; None when it can."""
+        """Reason why the connector's class cannot be instantiated; None when it can."""
         ...
 
     def validation_errors(self, config: Mapping[str, str]) -> tuple[str, ...] | PluginFailure:
-        """What is wrong with a connector's configuration; empty when it may be written."""
+        """Errors in a connector's configuration; empty when it may be written."""
         ...
 
     def alter_offsets(
         self, config: Mapping[str, str], offsets: tuple[ConnectorOffset, ...]
     ) -> bool | PluginFailure:
-        """`SourceConnector.alterOffsets`: whether the class vouches for the new offsets itself."""
+        """Run `SourceConnector.alterOffsets`: whether the class vouches for the new offsets."""
         ...
 
     def task_configs(
         self, config: Mapping[str, str], max_tasks: int
     ) -> list[dict[str, str]] | PluginFailure:
-        """`Connector.taskConfigs(maxTasks)` of the running connector, with `task.class` added."""
+        """Run `Connector.taskConfigs(maxTasks)` of a running connector; `task.class` is added."""
         ...

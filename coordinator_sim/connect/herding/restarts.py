@@ -1,7 +1,7 @@
 """Restarting by request: a connector or a task at its owner, or both wherever they are.
 
-For both, the leader writes the request to the config topic, and every worker restarts what of it is
-its own.
+To restart both, the leader writes the request to the config topic, and every worker restarts its
+own part.
 
 Source: kafka trunk, connect/runtime/.../distributed/DistributedHerder.java, restartConnector,
 restartTask, restartConnectorAndTasks, processRestartRequests, doRestartConnectorAndTasks;
@@ -36,10 +36,10 @@ from coordinator_sim.protocol.resources import ConnectorTaskId
 def restart_connector(
     herder: HerderState, connector: str, answer: Pending[Outcome]
 ) -> Blocking[None]:
-    """Restart a connector that runs here; `answer` is completed once it has started.
+    """Restart a connector that runs on this worker; `answer` is completed once it has started.
 
     Raises:
-        JavaException: it is unknown, or somebody else is to be asked.
+        JavaException: the connector is unknown, or another worker has to be asked.
     """
     herder.check_rebalance_needed()
     if not herder.config_state.contains(connector):
@@ -57,10 +57,10 @@ def restart_connector(
 
 
 def restart_task(herder: HerderState, task: ConnectorTaskId) -> Blocking[Outcome]:
-    """Restart a task that runs here.
+    """Restart a task that runs on this worker.
 
     Raises:
-        JavaException: it is unknown, somebody else is to be asked, or it cannot be started.
+        JavaException: the task is unknown, belongs to another worker, or cannot be started.
     """
     herder.check_rebalance_needed()
     text = f"{task.connector}-{task.task}"
@@ -81,7 +81,7 @@ def restart_task(herder: HerderState, task: ConnectorTaskId) -> Blocking[Outcome
 def _redirect(
     herder: HerderState, resource: str | ConnectorTaskId, *, by_leader: str, by_follower: str
 ) -> NoReturn:
-    """Name who is to be asked: the owner if this worker leads, else the leader."""
+    """Refuse, naming the worker to ask: the owner if this worker leads, else the leader."""
     if herder.is_leader:
         raise NotAssignedException(by_leader, herder.member.owner_url(resource))
     raise NotLeaderException(by_follower, herder.leader_url)
@@ -95,7 +95,7 @@ def _pass_on(started: Pending[Outcome], answer: Pending[Outcome]) -> Blocking[No
 def restart_connector_and_tasks(
     herder: HerderState, request: RestartConnectorAndTasks
 ) -> Blocking[Outcome]:
-    """Write a restart request for all workers, and answer with the states to come.
+    """Write a restart request for all workers, and answer with the expected states.
 
     Raises:
         JavaException: the connector is unknown, the worker does not lead, or the write failed.
@@ -117,7 +117,7 @@ def restart_connector_and_tasks(
 
 
 def process_restart_requests(herder: HerderState) -> Blocking[None]:
-    """Execute every pending request; one that goes wrong is skipped."""
+    """Execute every pending request; one that fails is skipped."""
     requests = tuple(herder.pending_restart_requests.values())
     herder.pending_restart_requests.clear()
     for request in requests:
@@ -131,7 +131,7 @@ def process_restart_requests(herder: HerderState) -> Blocking[None]:
 def build_restart_plan(
     herder: HerderState, request: RestartRequest | RestartConnectorAndTasks
 ) -> ConnectorStateInfo | None:
-    """The states to come, what restarts as RESTARTING; None when nobody knows the connector."""
+    """Return the states expected, RESTARTING included; None when no status is known."""
     status = herder.status_store.get(request.connector)
     if status is None:
         return None
@@ -169,7 +169,7 @@ def _state(status: Status, *, restarts: bool) -> str:
 
 
 def _restart(herder: HerderState, request: RestartRequest) -> Blocking[None]:
-    """Stop and start what of the plan is this worker's."""
+    """Stop and start this worker's part of the plan."""
     plan = build_restart_plan(herder, request)
     if plan is None:
         return
@@ -198,6 +198,6 @@ def _restart(herder: HerderState, request: RestartRequest) -> Blocking[None]:
 
 
 def _start_again(herder: HerderState, task: ConnectorTaskId) -> None:
-    """Start a task. That it cannot be started Java only logs, whatever the reason is."""
+    """Start a task; a failure to start is ignored, as Java only logs it."""
     with suppress(JavaException):
         start_task(herder, task)

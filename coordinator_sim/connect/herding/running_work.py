@@ -1,6 +1,6 @@
-"""The connectors and tasks that one worker runs: starting, and stopping within bounds.
+"""The connectors and tasks that one worker runs: start them, and stop them within timeouts.
 
-Which work, and why, is the herder's affair.
+The herder decides which work to run.
 
 Source: kafka trunk, connect/runtime/.../runtime/Worker.java.
 """
@@ -28,18 +28,18 @@ DEFAULT_TASKS_MAX: Final = 1
 
 
 class StatusListener(ConnectorStatusListener, TaskStatusListener, Protocol):
-    """Who hears what becomes of connectors and tasks."""
+    """Listener of the states of connectors and tasks."""
 
 
 class RunningWork:
-    """The port of Worker, as far as it runs connectors and tasks.
+    """The part of Java's Worker that runs connectors and tasks.
 
     Args:
-        outbox: Of the worker.
-        threads: Of the worker.
-        plugins: The connector classes installed here.
-        listener: Of statuses.
-        task_shutdown_graceful_timeout_ms: How long all tasks of one call may take to end.
+        outbox: The worker's outbox.
+        threads: The worker's threads.
+        plugins: The connector classes installed on this worker.
+        listener: Listener of statuses.
+        task_shutdown_graceful_timeout_ms: Time limit for all tasks of one call to stop.
     """
 
     __slots__ = (
@@ -74,7 +74,7 @@ class RunningWork:
     def start_connector(
         self, connector: str, config: dict[str, str], target_state: TargetState
     ) -> Pending[TargetState]:
-        """Run a connector; done with the state it has come to, or with an error's text."""
+        """Run a connector; done with the state reached, or with an error's text."""
         if connector in self.connectors:
             return _failed(f"Connector with name {connector} already exists")
         failure = self._plugins.start_failure(config)
@@ -92,15 +92,15 @@ class RunningWork:
         return running.transition_to(target_state)
 
     def start_task(self, spec: TaskSpec, target_state: TargetState, *, task_count: int) -> bool:
-        """Run a task; whether it could be instantiated. If not, its status says why.
+        """Run a task; return whether it could be instantiated. If not, its status says why.
 
         Args:
-            spec: The task.
-            target_state: Of its connector.
-            task_count: How many tasks the connector has.
+            spec: The task to run.
+            target_state: Target state of the task's connector.
+            task_count: Number of tasks of the connector.
 
         Raises:
-            ConnectException: the task is here already.
+            ConnectException: the task runs on this worker already.
         """
         if spec.task in self.tasks:
             raise ConnectException(
@@ -130,17 +130,17 @@ class RunningWork:
     # What runs.
 
     def is_running(self, connector: str) -> bool:
-        """Whether the connector is here, and started."""
+        """Whether the connector runs on this worker."""
         running = self.connectors.get(connector)
         return running is not None and running.is_running
 
     def connector_task_configs(
         self, connector: str, config: dict[str, str]
     ) -> list[dict[str, str]]:
-        """The task configurations that the connector makes of its own.
+        """Return the task configurations that a connector generates.
 
         Raises:
-            TooManyTasksException: more than `tasks.max`; the connector has failed.
+            TooManyTasksException: more than `tasks.max`; the connector becomes FAILED.
             ConnectException: the connector raises.
         """
         configs = self._plugins.task_configs(config, tasks_max(config))
@@ -158,10 +158,10 @@ class RunningWork:
     def set_target_state(
         self, connector: str, target_state: TargetState
     ) -> Pending[TargetState] | None:
-        """Pause, resume or stop what of the connector is here.
+        """Pause, resume or stop this worker's part of a connector.
 
         Returns:
-            Done when the connector itself has changed; None when it is not here.
+            Done when the connector itself has changed; None when it does not run on this worker.
         """
         running = self.connectors.get(connector)
         tasks = [task for task_id, task in self.tasks.items() if task_id.connector == connector]
@@ -174,16 +174,16 @@ class RunningWork:
         return change
 
     def connector_type(self, config: dict[str, str] | None) -> ConnectorType:
-        """Source or sink, or UNKNOWN for no configuration or a class that is not here."""
+        """Source or sink; UNKNOWN without a configuration or for a class that is not installed."""
         return ConnectorType.UNKNOWN if config is None else self._plugins.connector_type(config)
 
     def connector_failed(self, connector: str, trace: str) -> None:
-        """A connector has raised an error; Java only writes it down (ConnectorContext)."""
+        """Report a connector's error, which Java only writes as a status (ConnectorContext)."""
         if connector in self.connectors:
             self._listener.on_connector_failure(connector, trace)
 
     def task_failed(self, task: ConnectorTaskId, trace: str) -> None:
-        """A task has raised an exception: it has ended."""
+        """End a task whose work has raised an exception."""
         running = self.tasks.get(task)
         if running is not None:
             running.fail(trace)
@@ -234,10 +234,10 @@ class RunningWork:
 
 
 def tasks_max(config: dict[str, str]) -> int:
-    """How many tasks a connector may have at most.
+    """Return the largest number of tasks a connector may have.
 
     Raises:
-        ConfigException: the setting is no number.
+        ConfigException: the setting is not a number.
     """
     text = config.get("tasks.max", str(DEFAULT_TASKS_MAX))
     allowed = java_int(text.strip())
@@ -249,7 +249,7 @@ def tasks_max(config: dict[str, str]) -> int:
 
 
 def check_tasks_max(connector: str, count: int, config: dict[str, str]) -> None:
-    """Refuse more tasks than the connector may have, unless it is told not to mind.
+    """Refuse more tasks than `tasks.max`, unless `tasks.max.enforce` is false.
 
     Raises:
         TooManyTasksException: there are too many.

@@ -41,14 +41,14 @@ _HAS_MEMBERS: Final = (
     "GroupSubscribedToTopicException",
     "GroupNotEmptyException",
 )
-"""What a group answers that still consumes."""
+"""Errors of a group that still has consuming members."""
 
 
 def read_sink_offsets(herder: HerderState, connector: str) -> Blocking[ConnectorOffsets]:
-    """The offsets of a sink's consumer group.
+    """Return the offsets of a sink's consumer group.
 
     Raises:
-        ConnectException: they cannot be read.
+        ConnectException: the offsets cannot be read.
     """
     offsets = yield from _list(
         herder,
@@ -72,8 +72,8 @@ def write_sink_offsets(
     """Alter or reset the offsets of a sink's consumer group.
 
     Raises:
-        BadRequestException: the offsets have another shape.
-        ConnectException: the class refuses them, or the group does.
+        BadRequestException: the offsets are malformed.
+        ConnectException: the connector's class or the group refuses the change.
     """
     connector = request.connector
     if isinstance(request, AlterOffsets):
@@ -93,17 +93,17 @@ def write_sink_offsets(
         return modified_message("altered", vouched=vouched)
     group_id = _group_id(herder, connector)
     asked = herder.outbox.ask(lambda token: DeleteGroup(token, group_id))
-    # A group that is gone already has no offsets either.
+    # A group that does not exist has no offsets either.
     yield from _changed(herder, connector, "reset", asked, but_for=_NOT_FOUND)
     return modified_message("reset", vouched=vouched)
 
 
 def modified_message(done: str, *, vouched: bool) -> Message:
-    """What a request that changed offsets is answered.
+    """Return the answer to a request that changed offsets.
 
     Args:
         done: `altered` or `reset`.
-        vouched: Whether the connector's class said that it has done its part.
+        vouched: Whether the connector's class confirmed that it has done its part.
     """
     if vouched:
         return Message(f"The offsets for this connector have been {done} successfully")
@@ -117,10 +117,10 @@ def modified_message(done: str, *, vouched: bool) -> Message:
 def parse_sink_offsets(
     offsets: tuple[ConnectorOffset, ...],
 ) -> dict[TopicPartition, int | None]:
-    """The offsets of a request by partition; None where one is to be deleted.
+    """Return a request's offsets by partition; None where an offset is to be deleted.
 
     Raises:
-        BadRequestException: they have another shape.
+        BadRequestException: the offsets are malformed.
 
     Source: SinkUtils.parseSinkConnectorOffsets.
     """
@@ -189,7 +189,7 @@ def _changed(
     *,
     but_for: str | None = None,
 ) -> Blocking[None]:
-    """Wait for a change of the group; `but_for` is an error that is none."""
+    """Wait for a change of the group; the error named `but_for` counts as success."""
     yield Wait(asked, until_ms=herder.now_ms + _TIMEOUT_MS)
     if asked.done and asked.error in (None, but_for):
         return
@@ -215,7 +215,7 @@ def _list(herder: HerderState, connector: str, failure: str) -> Blocking[dict[To
 
 
 def _group_id(herder: HerderState, connector: str) -> str:
-    """The consumer group of a sink: its own setting, the worker's, or its name."""
+    """Return the consumer group of a sink: its own setting, the worker's, or the default name."""
     own = _config(herder, connector).get("consumer.override.group.id")
     return own or herder.config.properties.get("consumer.group.id") or f"connect-{connector}"
 

@@ -27,7 +27,7 @@ Callables = Sequence[Callable[[], Blocking[None]]]
 
 
 def start_and_stop(herder: HerderState, callables: Callables, stage: str) -> Blocking[None]:
-    """Run all of these on the pool, and wait for the last."""
+    """Run all callables on the pool, and wait for the last."""
     if not callables:
         return
     waiting = deque(callables)
@@ -53,7 +53,7 @@ def _pool_thread(
 
 
 def start_connector(herder: HerderState, connector: str) -> Pending[Outcome]:
-    """Start a connector; done once it has started and its tasks have been looked at, or failed."""
+    """Start a connector; done once it has started and its tasks were requested, or has failed."""
     config = herder.config_state.connector_config(connector)
     target_state = herder.config_state.target_state(connector)
     answer: Pending[Outcome] = Pending()
@@ -73,7 +73,7 @@ def _after_start(
     started: Pending[TargetState],
     answer: Pending[Outcome],
 ) -> Blocking[None]:
-    """What the connector's own thread does once its first state is reached."""
+    """Continue on the connector's own thread once its first state is reached."""
     yield Wait(started)
     if started.error is not None:
         cause = ConnectException(f"Failed to start connector: {connector}", started.error)
@@ -88,7 +88,7 @@ def _after_start(
 def connector_starting_callable(
     herder: HerderState, connector: str
 ) -> Callable[[], Blocking[None]]:
-    """Starts a connector, and waits for nothing."""
+    """Return a callable that starts a connector without waiting for it."""
 
     def start() -> Blocking[None]:
         yield from ()
@@ -100,7 +100,7 @@ def connector_starting_callable(
 def connector_stopping_callable(
     herder: HerderState, connector: str
 ) -> Callable[[], Blocking[None]]:
-    """Stops a connector, and waits as long as its graceful timeout."""
+    """Return a callable that stops a connector, waiting at most the graceful timeout."""
     return partial(herder.work.stop_and_await_connector, connector)
 
 
@@ -108,11 +108,11 @@ def connector_stopping_callable(
 
 
 def start_task(herder: HerderState, task: ConnectorTaskId) -> bool:
-    """Start a task; whether it could be instantiated.
+    """Start a task; return whether it could be instantiated.
 
     Raises:
-        ConnectException: its connector is neither a source nor a sink, or the task is not
-            configured, or is here already.
+        ConnectException: the connector is neither a source nor a sink, or the task is not
+        configured, or runs here already.
     """
     state = herder.config_state
     connector_config = state.connector_config(task.connector)
@@ -143,7 +143,7 @@ def start_task(herder: HerderState, task: ConnectorTaskId) -> bool:
 def task_starting_callable(
     herder: HerderState, task: ConnectorTaskId
 ) -> Callable[[], Blocking[None]]:
-    """Starts a task, and waits for nothing; what goes wrong is the task's failure."""
+    """Return a callable that starts a task without waiting; an error becomes its failure."""
 
     def start() -> Blocking[None]:
         yield from ()
@@ -158,5 +158,5 @@ def task_starting_callable(
 def task_stopping_callable(
     herder: HerderState, task: ConnectorTaskId
 ) -> Callable[[], Blocking[None]]:
-    """Stops a task, and waits as long as the graceful timeout."""
+    """Return a callable that stops a task, waiting at most the graceful timeout."""
     return partial(herder.work.stop_and_await_task, task)

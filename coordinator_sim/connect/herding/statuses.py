@@ -1,4 +1,4 @@
-"""What a worker writes to the status topic of its connectors and tasks.
+"""Statuses of connectors and tasks that a worker writes to the status topic.
 
 Source: kafka trunk, connect/runtime/.../runtime/AbstractHerder.java, onStartup to onRestart.
 """
@@ -13,14 +13,14 @@ from coordinator_sim.protocol.resources import ConnectorTaskId
 class Statuses:
     """The status listener of one worker.
 
-    Starting, pausing and restarting is written in any case; ends and failures only where no other
-    worker has written for a later generation.
+    Starting, pausing and restarting is always written; ends and failures only unless another worker
+    has written a status of a later generation.
 
     Args:
-        store: The status topic.
+        store: Store on the status topic.
         worker_id: Host and port of the worker's advertised URL.
-        generation: Answers the group's generation as the herder knows it.
-        version_of: The version of a connector's class; None when it is not known.
+        generation: Returns the group's generation as the herder knows it.
+        version_of: Returns the version of a connector's class; None when it is not known.
     """
 
     __slots__ = ("_generation", "_store", "_version_of", "_worker_id")
@@ -40,35 +40,35 @@ class Statuses:
     # Connectors.
 
     def on_connector_startup(self, connector: str) -> None:
-        """It runs."""
+        """Write RUNNING for a started connector."""
         self._store.put(self._status(connector, State.RUNNING))
 
     def on_connector_pause(self, connector: str) -> None:
-        """It is paused."""
+        """Write PAUSED for a connector."""
         self._store.put(self._status(connector, State.PAUSED))
 
     def on_connector_stop(self, connector: str) -> None:
-        """Its target state is STOPPED, and it has stopped."""
+        """Write STOPPED for a connector that has reached this target state."""
         self._store.put(self._status(connector, State.STOPPED))
 
     def on_connector_resume(self, connector: str) -> None:
-        """It runs again."""
+        """Write RUNNING for a resumed connector."""
         self._store.put(self._status(connector, State.RUNNING))
 
     def on_connector_failure(self, connector: str, trace: str) -> None:
-        """It has failed."""
+        """Write FAILED for a connector, with the trace."""
         self._store.put_safe(self._status(connector, State.FAILED, trace))
 
     def on_connector_shutdown(self, connector: str) -> None:
-        """It has ended here."""
+        """Write UNASSIGNED for a connector that has ended on this worker."""
         self._store.put_safe(self._status(connector, State.UNASSIGNED))
 
     def on_connector_restart(self, connector: str) -> None:
-        """It has ended, and is about to start again."""
+        """Write RESTARTING for a connector that has ended and is about to start again."""
         self._store.put(self._status(connector, State.RESTARTING))
 
     def on_connector_deletion(self, connector: str) -> None:
-        """It exists no more: its status is forgotten, and those of its tasks."""
+        """Delete the statuses of a removed connector and of its tasks."""
         for status in self._store.get_all(connector):
             self._store.put(self._status(status.subject, State.DESTROYED))
         self._store.put(self._status(connector, State.DESTROYED))
@@ -76,31 +76,31 @@ class Statuses:
     # Tasks.
 
     def on_task_startup(self, task: ConnectorTaskId) -> None:
-        """It runs."""
+        """Write RUNNING for a started task."""
         self._store.put(self._status(task, State.RUNNING))
 
     def on_task_pause(self, task: ConnectorTaskId) -> None:
-        """It is paused."""
+        """Write PAUSED for a task."""
         self._store.put(self._status(task, State.PAUSED))
 
     def on_task_resume(self, task: ConnectorTaskId) -> None:
-        """It runs again."""
+        """Write RUNNING for a resumed task."""
         self._store.put(self._status(task, State.RUNNING))
 
     def on_task_failure(self, task: ConnectorTaskId, trace: str) -> None:
-        """It has failed."""
+        """Write FAILED for a task, with the trace."""
         self._store.put_safe(self._status(task, State.FAILED, trace))
 
     def on_task_shutdown(self, task: ConnectorTaskId) -> None:
-        """It has ended here."""
+        """Write UNASSIGNED for a task that has ended on this worker."""
         self._store.put_safe(self._status(task, State.UNASSIGNED))
 
     def on_task_restart(self, task: ConnectorTaskId) -> None:
-        """It has ended, and is about to start again."""
+        """Write RESTARTING for a task that has ended and is about to start again."""
         self._store.put(self._status(task, State.RESTARTING))
 
     def on_task_deletion(self, task: ConnectorTaskId) -> None:
-        """It exists no more."""
+        """Delete the status of a removed task."""
         self._store.put(self._status(task, State.DESTROYED))
 
     def _status(self, subject: Subject, state: State, trace: str | None = None) -> Status:

@@ -1,6 +1,6 @@
-"""One connector that runs on a worker: its target states, one after another, and its end.
+"""One connector that runs on a worker: its changes of target state, and its end.
 
-Where Java's thread would wait for the next state, no thread is needed here.
+Java's thread waits for the next state; the port needs no thread while nothing changes.
 
 DEVIATION: a connector that is paused is not stopped and begun anew, as Java does; the driver is
 told the target state, and holds the connector from its start to its stop. Statuses are Java's.
@@ -17,36 +17,36 @@ from coordinator_sim.connect.thread import Blocking, Outbox, Pending, Threads, W
 
 
 class ConnectorStatusListener(Protocol):
-    """Who hears what becomes of a connector."""
+    """Listener of a connector's states."""
 
     def on_connector_startup(self, connector: str) -> None:
-        """It runs."""
+        """The connector has started."""
         ...
 
     def on_connector_pause(self, connector: str) -> None:
-        """It is paused."""
+        """The connector is paused."""
         ...
 
     def on_connector_stop(self, connector: str) -> None:
-        """Its target state is STOPPED, and it has stopped."""
+        """The connector has stopped, because its target state is STOPPED."""
         ...
 
     def on_connector_resume(self, connector: str) -> None:
-        """It runs again."""
+        """The connector runs again after a pause or stop."""
         ...
 
     def on_connector_failure(self, connector: str, trace: str) -> None:
-        """It has failed."""
+        """The connector has failed."""
         ...
 
     def on_connector_shutdown(self, connector: str) -> None:
-        """It has ended."""
+        """The connector has ended on this worker."""
         ...
 
 
 @unique
 class State(Enum):
-    """What the connector does."""
+    """Present state of a connector."""
 
     INIT = "INIT"
     STARTED = "STARTED"
@@ -66,11 +66,11 @@ class WorkerConnector:
     """The port of WorkerConnector.
 
     Args:
-        connector: Its name.
-        config: As it is started with.
-        outbox: Of the worker.
-        threads: Of the worker.
-        listener: Of statuses.
+        connector: Name of the connector.
+        config: Configuration it is started with.
+        outbox: The worker's outbox.
+        threads: The worker's threads.
+        listener: Listener of statuses.
     """
 
     __slots__ = (
@@ -105,15 +105,15 @@ class WorkerConnector:
         self._listener = listener
         self._has_thread = False
         self.is_held = False
-        """Whether the driver runs it, paused or not."""
+        """Whether the driver runs the connector, paused or not."""
         self._target_state: TargetState | None = None
         self._change: Pending[TargetState] = Pending()
         self.state = State.INIT
         self.stopping = False
         self.cancelled: Pending[object] = Pending()
-        """Done when nobody waits for the connector's end any more."""
+        """Done when the worker no longer waits for the connector's end."""
         self.stopped: Pending[object] = Pending()
-        """Done when the connector's thread is over (shutdownLatch)."""
+        """Done when the connector's thread has ended (shutdownLatch)."""
 
     @property
     def is_running(self) -> bool:
@@ -123,9 +123,9 @@ class WorkerConnector:
     # What the worker calls.
 
     def transition_to(self, target_state: TargetState) -> Pending[TargetState]:
-        """Change the target state; done with the state, or with an error's text.
+        """Change the target state; done with the state reached, or with an error's text.
 
-        A change that has not begun yet is pre-empted by the next.
+        A change that has not begun yet is replaced by the next.
         """
         if self._target_state is not None:
             self._change.complete(
@@ -139,17 +139,17 @@ class WorkerConnector:
         return self._change
 
     def fail(self, trace: str) -> None:
-        """Have it failed, for what its task configurations are; the first cause stays."""
+        """Mark the connector FAILED because of its task configurations; the first cause stays."""
         if not self.stopping:
             self._on_failure(trace)
 
     def shutdown(self) -> None:
-        """Ask the connector to end; `stopped` says when it has."""
+        """Ask the connector to end; `stopped` is completed when it has."""
         self.stopping = True
         self._wake()
 
     def cancel(self) -> None:
-        """Give up waiting: the connector counts as UNASSIGNED, whatever becomes of it."""
+        """Stop waiting for the end: the status is UNASSIGNED whatever the connector still does."""
         if not self.cancelled.done:
             self._listener.on_connector_shutdown(self._connector)
         self.cancelled.complete()
@@ -191,7 +191,7 @@ class WorkerConnector:
         change.complete(target_state)
 
     def _start(self) -> Blocking[str | None]:
-        """Have the driver run it; the trace of what went wrong, or None."""
+        """Have the driver run the connector; return the trace of a failure, or None."""
         started = self._outbox.ask(
             lambda token: StartConnector(
                 token=token,
@@ -205,7 +205,7 @@ class WorkerConnector:
         return started.error
 
     def _adopt(self, target_state: TargetState) -> None:
-        """Be in the new state, and tell of it unless it is the old one."""
+        """Enter the new state, and notify the listener unless it is the old one."""
         before, self.state = self.state, _STATE_OF[target_state]
         if self.state is before or self.cancelled.done:
             return

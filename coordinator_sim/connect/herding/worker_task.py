@@ -1,7 +1,7 @@
-"""One task that runs on a worker: what its own thread does, besides the work itself.
+"""One task that runs on a worker: its own thread, without the work itself.
 
-The work is the driver's: it is told to start and to stop it, and says when it fails. Where Java's
-thread would sit in the work or wait for the resumption, no thread is needed here.
+The driver does the work: it is told to start and to stop it, and reports its failure. While Java's
+thread would work or wait for the resumption, the port needs no thread.
 
 Source: kafka trunk, connect/runtime/.../runtime/WorkerTask.java; ExactlyOnceWorkerSourceTask.java,
 prepareToInitializeTask.
@@ -27,36 +27,36 @@ from coordinator_sim.protocol.resources import ConnectorTaskId
 
 
 class TaskStatusListener(Protocol):
-    """Who hears what becomes of a task."""
+    """Listener of a task's states."""
 
     def on_task_startup(self, task: ConnectorTaskId) -> None:
-        """It runs."""
+        """The task has started."""
         ...
 
     def on_task_pause(self, task: ConnectorTaskId) -> None:
-        """It is paused."""
+        """The task is paused."""
         ...
 
     def on_task_resume(self, task: ConnectorTaskId) -> None:
-        """It runs again."""
+        """The task runs again after a pause."""
         ...
 
     def on_task_failure(self, task: ConnectorTaskId, trace: str) -> None:
-        """It has failed, and will not run until it is restarted."""
+        """The task has failed, and will not run until it is restarted."""
         ...
 
     def on_task_shutdown(self, task: ConnectorTaskId) -> None:
-        """It has ended."""
+        """The task has ended on this worker."""
         ...
 
 
 class ProducerChecks(Struct, frozen=True):
-    """What an exactly-once source task does around the start of its producer.
+    """Steps of an exactly-once source task around the start of its producer.
 
     Args:
         before: Fences the producers of older generations.
-        transactional_id: Of the task's producer.
-        after: Makes sure that the task is still to run here.
+        transactional_id: The transactional id of the task's producer.
+        after: Checks that the task still belongs to this worker.
     """
 
     before: Callable[[], Blocking[None]]
@@ -65,11 +65,11 @@ class ProducerChecks(Struct, frozen=True):
 
 
 class TaskSpec(Struct, frozen=True, kw_only=True):
-    """A task that is to be run.
+    """A task to be run.
 
     Args:
-        generation: Of the group when the task was given.
-        checks: None unless it is a source task with exactly-once support.
+        generation: The group's generation when the task was assigned.
+        checks: Steps around the producer; None unless it is an exactly-once source task.
     """
 
     task: ConnectorTaskId
@@ -92,16 +92,16 @@ class WorkerTask:
 
     Args:
         spec: The task.
-        target_state: Of its connector.
-        outbox: Of the worker.
-        threads: Of the worker.
-        listener: Of statuses.
+        target_state: Target state of the task's connector.
+        outbox: The worker's outbox.
+        threads: The worker's threads.
+        listener: Listener of statuses.
 
     Attributes:
         spec: The task.
-        stopping: Whether it is to end.
-        cancelled: Done when nobody waits for the task's end any more.
-        stopped: Done when the task's thread is over (shutdownLatch).
+        stopping: Whether the task has been asked to end.
+        cancelled: Done when the worker no longer waits for the task's end.
+        stopped: Done when the task's thread has ended (shutdownLatch).
     """
 
     __slots__ = (
@@ -133,9 +133,9 @@ class WorkerTask:
         self._phase = _Phase.STARTING
         self.stopping = False
         self.cancelled: Pending[object] = Pending()
-        """Done when nobody waits for the task's end any more."""
+        """Done when the worker no longer waits for the task's end."""
         self.stopped: Pending[object] = Pending()
-        """Done when the task's thread is over (shutdownLatch)."""
+        """Done when the task's thread has ended (shutdownLatch)."""
 
     @property
     def is_running(self) -> bool:
@@ -149,7 +149,7 @@ class WorkerTask:
     # What the worker calls.
 
     def stop(self) -> None:
-        """Ask the task to end; `stopped` says when it has."""
+        """Ask the task to end; `stopped` is completed when it has."""
         if self.stopping:
             return
         self.stopping = True
@@ -159,15 +159,15 @@ class WorkerTask:
             case _Phase.RUNNING:
                 self._threads.start(self._close())
             case _Phase.STARTING | _Phase.ENDED:
-                pass  # its thread looks at `stopping` itself, or is over
+                pass  # the task's thread checks `stopping` itself, or has ended
 
     def cancel(self) -> None:
-        """Give up waiting; whatever becomes of the task, no status tells of it."""
+        """Stop waiting for the task's end; it writes no status from now on."""
         self.cancelled.complete()
         self._outbox.tell(CancelTask(self.spec.task))
 
     def transition_to(self, target_state: TargetState) -> None:
-        """Pause or resume. A task that is about to end ignores it; STOPPED ends it."""
+        """Pause or resume the task; STOPPED ends it. Ignored by a task that is about to end."""
         if self.stopping or self._target_state is TargetState.STOPPED:
             return
         before, self._target_state = self._target_state, target_state
@@ -187,7 +187,7 @@ class WorkerTask:
                 pass
 
     def fail(self, trace: str) -> None:
-        """The work has raised an exception."""
+        """End the task with a failure: the work has raised an exception."""
         if self._phase is not _Phase.RUNNING or self.stopping:
             return
         self._phase = _Phase.ENDED
@@ -209,7 +209,7 @@ class WorkerTask:
             yield from self._prepare()
             yield from self._ask_to_start()
         except JavaException as failure:
-            # A failure while it is being shut down is only logged.
+            # A failure during the shutdown is only logged.
             self._phase = _Phase.ENDED
             if self.stopping:
                 self._end()
@@ -226,7 +226,7 @@ class WorkerTask:
             self._listener.on_task_pause(self.spec.task)
 
     def _prepare(self) -> Blocking[None]:
-        """The checks around an exactly-once producer.
+        """Run the checks around an exactly-once producer.
 
         Raises:
             JavaException: the task may not run.
@@ -236,7 +236,7 @@ class WorkerTask:
             return
         yield from checks.before()
         if self.stopping:
-            # A producer begun now could fence that of a later generation.
+            # A producer started now could fence the producer of a later generation.
             return
         producer = self._outbox.ask(
             partial(InitTransactions, transactional_id=checks.transactional_id)
@@ -263,7 +263,7 @@ class WorkerTask:
             raise WorkFailed(started.error)
 
     def _close(self) -> Blocking[None]:
-        """Have the work end; a task that was cancelled meanwhile ends unheard."""
+        """Have the driver end the work; a task that was cancelled meanwhile ends without status."""
         ended = self._outbox.ask(partial(StopTask, task=self.spec.task))
         yield Wait(ended, self.cancelled)
         self._end()
@@ -281,8 +281,8 @@ class WorkerTask:
 
 
 class WorkFailed(JavaException):
-    """What the driver says of work that it cannot start; the text is a trace as it is."""
+    """Failure of work that the driver cannot start; the text is the trace itself."""
 
     def __str__(self) -> str:
-        """The trace."""
+        """Return the trace."""
         return self.message

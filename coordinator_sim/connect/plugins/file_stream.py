@@ -1,7 +1,7 @@
 """FileStreamSource and FileStreamSink: their settings, their lines, their offsets.
 
-What the two connectors that come with Kafka do, without touching a file: bytes in, lines and source
-offsets out, and the other way round. Who opens files is a driver.
+The logic of the two connectors that come with Kafka, without touching a file: bytes in, lines and
+source offsets out, and the reverse. A driver opens the files.
 
 Source: kafka trunk, connect/file/.../FileStreamSourceConnector.java, FileStreamSourceTask.java,
 FileStreamSinkConnector.java, FileStreamSinkTask.java.
@@ -35,7 +35,7 @@ _LONG_MAX: Final = (1 << 63) - 1
 
 
 def source_manifest(version: str) -> ConnectorManifest:
-    """FileStreamSource: one task, whatever `tasks.max` says."""
+    """Manifest of FileStreamSource: one task, whatever `tasks.max` says."""
     settings = (
         SettingSpec(name="file", optional=True, documentation="File to read; absent for stdin."),
         SettingSpec(name="topic", non_empty=True, documentation="Topic to write the lines to."),
@@ -57,7 +57,7 @@ def source_manifest(version: str) -> ConnectorManifest:
 
 
 def sink_manifest(version: str) -> ConnectorManifest:
-    """FileStreamSink: `tasks.max` tasks that all append to one file."""
+    """Manifest of FileStreamSink: `tasks.max` tasks that all append to one file."""
     file = SettingSpec(
         name="file", optional=True, documentation="File to write; absent for stdout."
     )
@@ -72,10 +72,10 @@ def sink_manifest(version: str) -> ConnectorManifest:
 
 
 class Line(Struct, frozen=True):
-    """A line read, and where reading goes on after it.
+    """A line that was read, and the position where reading continues.
 
     Args:
-        text: Without its end.
+        text: The line without its line end.
         position: The source offset; None when reading stdin, which has none.
     """
 
@@ -84,22 +84,22 @@ class Line(Struct, frozen=True):
 
 
 def source_partition(filename: str | None) -> dict[str, object]:
-    """The source partition of a file, or of stdin (None)."""
+    """Return the source partition of a file, or of stdin (None)."""
     return {FILENAME_FIELD: filename}
 
 
 def source_offset(position: int | None) -> dict[str, object]:
-    """The source offset of a position."""
+    """Return the source offset of a position."""
     return {POSITION_FIELD: position}
 
 
 class LineReader:
-    """Splits what is read of one file into lines, as one task does.
+    """Splits the data read from one file into lines, for one task.
 
     Args:
-        position: Bytes of the file that were skipped before reading; None for stdin.
-        batch_size: Most lines of one poll.
-        buffer_units: First size of the buffer, in Java chars.
+        position: Bytes of the file skipped before reading; None for stdin.
+        batch_size: Largest number of lines of one poll.
+        buffer_units: Initial size of the buffer, in Java chars.
     """
 
     __slots__ = ("_batch_size", "_buffer", "_decoder", "_position", "_unread", "buffer_units")
@@ -119,11 +119,11 @@ class LineReader:
         self.buffer_units = buffer_units
 
     def feed(self, data: bytes) -> None:
-        """More bytes of the file are there to be read."""
+        """Add bytes of the file that are ready to be read."""
         self._unread += _as_units(self._decoder.decode(data))
 
     def poll(self) -> tuple[tuple[Line, ...], bool]:
-        """The lines of one poll, and whether it waits `WAIT_MS` before it returns.
+        """Return the lines of one poll, and whether it waits `WAIT_MS` before it returns.
 
         QUIRK: lines beyond a full batch stay in the buffer until more bytes arrive, and a last line
         without an end is never read, for the end is what shows that it is whole.
@@ -153,7 +153,7 @@ class LineReader:
         next_start = until + 1
         if buffer[until] == "\r":
             if next_start >= len(buffer):
-                # Whether a newline follows is not known yet.
+                # A newline may still follow the carriage return.
                 return None
             next_start += buffer[next_start] == "\n"
         self._buffer = buffer[next_start:]
@@ -165,12 +165,12 @@ class LineReader:
 
 
 def sink_line(value: str | None) -> bytes:
-    """What FileStreamSink appends for a record's value."""
+    """Return the bytes that FileStreamSink appends for a record's value."""
     return ("null" if value is None else value).encode("utf-8", "replace") + b"\n"
 
 
 def offsets_error(config: Mapping[str, str], offsets: tuple[ConnectorOffset, ...]) -> str | None:
-    """Why FileStreamSource refuses to have these offsets written; None when it does not.
+    """Return why FileStreamSource refuses these offsets; None when it accepts them.
 
     Source: FileStreamSourceConnector.alterOffsets.
     """

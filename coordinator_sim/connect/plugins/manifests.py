@@ -1,8 +1,8 @@
-"""Manifests of connector classes: what a Java class would be asked, as data.
+"""Manifests of connector classes: the answers a Java class would give, as data.
 
-One file, in TOML or JSON, tells of one class: its name, direction and version, the settings it
-defines, how it divides its work into tasks, and what its tasks do. Texts are parsed here; who reads
-files is a driver.
+One file, in TOML or JSON, describes one class: its name, direction and version, the settings it
+defines, how it divides its work into tasks, and what its tasks do. Texts are parsed here; a driver
+reads the files.
 
 Source: kafka trunk, connect/api/.../connector/Connector.java (config, taskConfigs, version),
 connect/api/.../util/ConnectorUtils.java (groupPartitions).
@@ -35,11 +35,11 @@ class SettingSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """One setting of a connector class, as a manifest writes it.
 
     Args:
-        type: A kind of Kafka's ConfigDef, in small letters.
-        default: As text; a setting with neither this nor `optional` must be given.
-        optional: No value is needed, and there is none by default.
+        type: A type of Kafka's ConfigDef, in lower case.
+        default: Default as text; a setting with neither this nor `optional` is required.
+        optional: Whether the setting may be absent; it then has no value by default.
         at_least: Smallest number allowed.
-        one_of: Texts allowed; empty for any.
+        one_of: Allowed texts; empty for any.
         non_empty: Whether the empty text is refused.
     """
 
@@ -58,7 +58,7 @@ class SettingSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 @unique
 class TaskRule(Enum):
-    """How a connector divides its work.
+    """Rule by which a connector divides its work.
 
     `one`: a single task with the connector's settings, whatever `tasks.max` is.
     `copies`: `tasks.max` tasks, each with the connector's settings.
@@ -74,8 +74,8 @@ class TasksSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The rule of `taskConfigs`.
 
     Args:
-        rule: Which.
-        of: With `share`: the list setting; each task gets its share under the same name.
+        rule: The rule that applies.
+        of: For `share`: the list setting; each task gets its share under the same name.
         task_class: Java's task class, written into each task's settings as `task.class`; empty for
             the connector's class with Connector replaced by Task.
     """
@@ -86,13 +86,13 @@ class TasksSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class FailureLaw(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When a task, or the connector itself, fails by its own doing.
+    """Conditions under which a task, or the connector itself, fails by itself.
 
     Args:
-        at_start: It fails as soon as it is started.
-        after_ms: Milliseconds of running before it fails; None for never.
-        chance_per_million: That one start leads to that failure.
-        trace: What the FAILED status shows.
+        at_start: Whether it fails as soon as it is started.
+        after_ms: Milliseconds of running before the failure; None for never.
+        chance_per_million: Probability, in millionths, that a start leads to that failure.
+        trace: Text that the FAILED status shows.
     """
 
     at_start: bool = False
@@ -102,18 +102,18 @@ class FailureLaw(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class WorkSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one task does. Durations in milliseconds.
+    """Work of one task. Durations in milliseconds.
 
     Args:
-        records_per_s: Records that a task moves a second while it runs; 0 for none.
-        record_bytes: Size of one.
+        records_per_s: Records that a task moves per second while it runs; 0 for none.
+        record_bytes: Size of one record.
         partitions: Source partitions that a task reads, each with offsets of its own.
-        start_ms: From the start of the task to its first record.
-        stop_ms: From the order to stop to the end of its last record.
-        connector_start_ms: Time the connector's own start takes.
-        connector_stop_ms: Time its stop takes.
-        failure: Of a task.
-        connector_failure: Of the connector.
+        start_ms: Time from the start of the task to its first record.
+        stop_ms: Time from the order to stop to the end of its last record.
+        connector_start_ms: Time that the connector's own start takes.
+        connector_stop_ms: Time that the connector's own stop takes.
+        failure: When a task fails.
+        connector_failure: When the connector itself fails.
     """
 
     records_per_s: int = 0
@@ -127,7 +127,7 @@ class WorkSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     connector_failure: FailureLaw | None = None
 
     def __post_init__(self) -> None:
-        """Reject amounts that cannot be."""
+        """Reject negative or impossible amounts."""
         for name in ("records_per_s", "record_bytes", "start_ms", "stop_ms"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"work.{name}={getattr(self, name)} is negative; write 0 or more")
@@ -137,12 +137,12 @@ class ConnectorManifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """One connector class.
 
     Args:
-        class_name: Full; `class` in the file.
-        type: Direction.
-        settings: What it defines beside the settings common to all connectors; `config` in files.
-        tasks: How it divides its work.
-        work: What its tasks do.
-        alters_offsets: Whether it vouches for offsets that are altered by request.
+        class_name: Full name of the class; `class` in the file.
+        type: Direction, source or sink.
+        settings: Settings beside those common to all connectors; `config` in the file.
+        tasks: How the connector divides its work.
+        work: Work of its tasks.
+        alters_offsets: Whether the class vouches for offsets altered by request.
     """
 
     class_name: str = msgspec.field(name="class")
@@ -154,17 +154,17 @@ class ConnectorManifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     alters_offsets: bool = False
 
     def config_def(self) -> ConfigDef:
-        """The settings it defines.
+        """Return the definitions of the class's own settings.
 
         Raises:
-            ConfigError: a default is not of its own kind.
+            ConfigError: a default does not match its type.
         """
         return ConfigDef(_config_key(spec) for spec in self.settings)
 
     def task_configs(self, config: Mapping[str, str], max_tasks: int) -> list[dict[str, str]]:
-        """The settings of each task, for at most `max_tasks` of them.
+        """Return the settings of each task, for at most `max_tasks` tasks.
 
-        A share that is empty gives no task, so the list may be empty.
+        An empty share gives no task, so the list may be empty.
         """
         task = {**config, "task.class": self._task_class()}
         match self.tasks.rule:
@@ -186,7 +186,7 @@ class ConnectorManifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def group_partitions(elements: tuple[str, ...], group_count: int) -> list[tuple[str, ...]]:
-    """Divide elements into at most so many groups in order, the first ones by one larger.
+    """Divide elements into at most so many groups in order; the first groups may be larger by one.
 
     Source: ConnectorUtils.groupPartitions, as connectors call it with the smaller of both counts.
     """
@@ -201,14 +201,14 @@ def group_partitions(elements: tuple[str, ...], group_count: int) -> list[tuple[
 
 
 def parse_manifest(text: str, *, name: str) -> ConnectorManifest:
-    """The manifest that a file holds, TOML or, when its name ends so, JSON.
+    """Parse a manifest file: TOML, or JSON when its name ends so.
 
     Args:
         text: The whole file.
-        name: Of the file, for messages and the choice of the language.
+        name: Name of the file, for messages and the choice of the language.
 
     Raises:
-        ConfigError: the text does not parse, or says something that no manifest can.
+        ConfigError: the text does not parse, or is no valid manifest.
     """
     try:
         if name.endswith(".json"):

@@ -1,6 +1,6 @@
 """The order of plugin versions, as Maven compares artefact versions.
 
-Connect decides by it which of two copies of a class it runs.
+Connect uses this order to decide which of two copies of a class it runs.
 
 Source: maven-artifact, org/apache/maven/artifact/versioning/ComparableVersion.java.
 """
@@ -13,7 +13,7 @@ _QUALIFIERS: Final = ("alpha", "beta", "milestone", "rc", "snapshot", "", "sp")
 """Known qualifiers in order; the empty one is the release itself."""
 _SAME: Final = {"ga": "", "final": "", "release": "", "cr": "rc"}
 _SHORT: Final = {"a": "alpha", "b": "beta", "m": "milestone"}
-"""Meant only where a number follows at once, as in `1.0-b2`."""
+"""Abbreviations, which count only where a number follows at once, as in `1.0-b2`."""
 _RELEASE: Final = _QUALIFIERS.index("")
 
 Part = tuple[int, int, str]
@@ -21,10 +21,10 @@ Part = tuple[int, int, str]
 
 
 def version_key(version: str) -> tuple[Part, ...]:
-    """A key that orders versions from oldest to newest.
+    """Return a key that orders versions from oldest to newest.
 
     Numbers compare as numbers, `1.0` equals `1`, a qualifier such as `rc` stands before its
-    release, an unknown one after all known. Every key ends with a mark for nothing more.
+    release, an unknown one after all known. Every key ends with an end mark.
     """
     parts: list[Part] = []
     words = _words(version.lower())
@@ -55,6 +55,6 @@ def _qualifier(word: str) -> Part:
 
 
 def _trim(parts: list[Part]) -> None:
-    """Take away what says nothing: zeros, and names of the release."""
+    """Remove parts that do not affect the order: zeros, and names of the release."""
     while parts and parts[-1] in {(2, 0, ""), (0, _RELEASE, "")}:
         parts.pop()

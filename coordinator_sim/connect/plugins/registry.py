@@ -1,8 +1,8 @@
-"""The plugins installed on a worker: which class a name means, where it came from, its version.
+"""The plugins installed on a worker: class of each name, location and version.
 
 A plugin location stands for a folder of `plugin.path`; classes of different locations do not see
 one another. Connectors bring a manifest, other plugins only a name and settings. The registry is
-plain data: who looks into folders and entry points is a driver.
+plain data: a driver scans folders and entry points.
 
 Source: kafka trunk, connect/runtime/.../isolation/Plugins.java, PluginUtils.java, PluginDesc.java,
 DelegatingClassLoader.java.
@@ -21,7 +21,7 @@ from coordinator_sim.connect.settings.config_def import ConfigDef
 from coordinator_sim.errors import CoordinatorSimError
 
 CLASSPATH: Final = "classpath"
-"""The location of what is not isolated."""
+"""Location of plugins that are not isolated."""
 
 
 @unique
@@ -37,7 +37,7 @@ class PluginType(Enum):
 
     @property
     def base_name(self) -> str:
-        """The simple name of the class or interface that such a plugin extends."""
+        """Simple name of the class or interface that plugins of this kind extend."""
         return _BASE_NAMES[self]
 
 
@@ -53,17 +53,17 @@ _TYPE_RANKS: Final = {kind: rank for rank, kind in enumerate(PluginType)}
 
 
 class PluginNotFound(CoordinatorSimError):
-    """No installed connector has this name, or more than one; the message is Kafka's."""
+    """The name matches no installed connector, or several; the message is Kafka's."""
 
 
 class Plugin(Struct, frozen=True, kw_only=True):
     """One plugin class at one location.
 
     Args:
-        class_name: Full, as in `org.apache.kafka.connect.file.FileStreamSourceConnector`.
-        version: Empty reads as `undefined`.
-        location: Where it was found; `classpath` when not isolated.
-        config: Its settings.
+        class_name: Full name, such as `org.apache.kafka.connect.file.FileStreamSourceConnector`.
+        version: Version of the plugin; an empty one reads as `undefined`.
+        location: Where the plugin was found; `classpath` when not isolated.
+        config: Definitions of its settings.
         manifest: What its tasks do; only connectors have one.
     """
 
@@ -76,12 +76,12 @@ class Plugin(Struct, frozen=True, kw_only=True):
 
     @property
     def simple_name(self) -> str:
-        """The class name without its package and its outer class."""
+        """Class name without its package and its outer class."""
         return self.class_name.rsplit(".", 1)[-1].rsplit("$", 1)[-1]
 
     @property
     def pruned_name(self) -> str:
-        """The simple name up to the kind of plugin at its end, such as `FileStreamSource`.
+        """Simple name without the kind of plugin at its end, such as `FileStreamSource`.
 
         Source: PluginUtils.prunePluginName.
         """
@@ -90,11 +90,11 @@ class Plugin(Struct, frozen=True, kw_only=True):
 
     @property
     def is_isolated(self) -> bool:
-        """Whether it lies at a location of its own."""
+        """Whether the plugin has a location of its own."""
         return self.location != CLASSPATH
 
     def sort_key(self) -> tuple[object, ...]:
-        """Orders plugins by class, then oldest version first, not isolated before isolated.
+        """Return a key that orders by class, then oldest version first, then not isolated first.
 
         Source: PluginDesc.compareTo.
         """
@@ -108,7 +108,7 @@ class Plugin(Struct, frozen=True, kw_only=True):
         )
 
     def java_text(self) -> str:
-        """The plugin as an error message lists it. Source: PluginDesc.toString."""
+        """Return the plugin as an error message lists it. Source: PluginDesc.toString."""
         kind = self.type.value
         return (
             f"PluginDesc{{klass=class {self.class_name}, name='{self.class_name}', "
@@ -121,7 +121,7 @@ class Plugins:
     """All plugins of one worker.
 
     Args:
-        found: What the scan found, in any order; the same class may lie at several locations.
+        found: Plugins that the scan found, in any order; a class may be at several locations.
     """
 
     __slots__ = ("_aliases", "_by_class", "found")
@@ -130,7 +130,7 @@ class Plugins:
         self.found: tuple[Plugin, ...] = tuple(sorted(found, key=Plugin.sort_key))
         self._by_class: dict[str, Plugin] = {}
         for plugin in self.found:
-            # The last in order is run: the newest, and of equal versions the isolated one.
+            # The last in order is used: the newest, and of equal versions the isolated one.
             self._by_class[plugin.class_name] = plugin
         self._aliases = _aliases(self.found)
 
@@ -139,24 +139,24 @@ class Plugins:
         return self._aliases
 
     def of_type(self, *kinds: PluginType) -> tuple[Plugin, ...]:
-        """The plugins of some kinds, ordered, every location of a class."""
+        """Return the plugins of some kinds, ordered, with every location of a class."""
         return tuple(plugin for plugin in self.found if plugin.type in kinds)
 
     def full_name(self, class_or_alias: str) -> str | None:
-        """The class that a name means; None when it is not installed."""
+        """Return the full class name for a class or alias; None when it is not installed."""
         name = self._aliases.get(class_or_alias, class_or_alias)
         return name if name in self._by_class else None
 
     def plugin(self, class_or_alias: str) -> Plugin | None:
-        """The plugin that a name means, of any kind; None when it is not installed."""
+        """Return the plugin for a class or alias, of any kind; None when it is not installed."""
         name = self.full_name(class_or_alias)
         return None if name is None else self._by_class[name]
 
     def connector(self, class_or_alias: str) -> Plugin:
-        """The connector that a name means.
+        """Return the connector for a class or alias.
 
         Raises:
-            PluginNotFound: none, or several, of that name; the message is Kafka's.
+            PluginNotFound: no connector, or several, have that name; the message is Kafka's.
 
         Source: Plugins.connectorClass.
         """
@@ -180,7 +180,7 @@ class Plugins:
         return matches[0]
 
     def connector_type(self, config: Mapping[str, str | None]) -> ConnectorType:
-        """The direction of the connector that a configuration names; UNKNOWN when not installed.
+        """Return the direction of a configuration's connector; UNKNOWN when it is not installed.
 
         Source: AbstractHerder.connectorType.
         """
@@ -194,7 +194,7 @@ class Plugins:
 
 
 def _aliases(found: Iterable[Plugin]) -> dict[str, str]:
-    """Simple and pruned names that mean one class only. Source: PluginUtils.computeAliases."""
+    """Return unambiguous simple and pruned names. Source: PluginUtils.computeAliases."""
     classes: dict[str, dict[str, None]] = {}
     for plugin in found:
         for alias in (plugin.simple_name, plugin.pruned_name):

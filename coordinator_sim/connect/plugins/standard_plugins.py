@@ -1,7 +1,7 @@
 """The plugins that every Connect worker has: converters, transformations, predicates, FileStream.
 
-Of converters the settings are known, so that they are validated; transformations and predicates are
-names. No data passes through any of them here.
+Settings of converters are known, so that they are validated; of transformations and predicates only
+names are known. No data passes through any of them here.
 
 Source: kafka trunk, connect/json/.../JsonConverterConfig.java, connect/api/.../storage/, and
 connect/transforms; the list is that of a worker of 4.3.1.
@@ -15,9 +15,9 @@ from coordinator_sim.connect.plugins.registry import CLASSPATH, Plugin, PluginTy
 from coordinator_sim.connect.settings.config_def import ConfigDef, ConfigKey, Type, one_of
 
 SHOWN_VERSION: Final = "4.3.1"
-"""What `version` says of a worker and of the plugins that come with it."""
+"""Version that a worker shows for itself and for the plugins that come with it."""
 SHOWN_COMMIT: Final = "26b251a451ce941d"
-"""What `GET /` says of that release's source."""
+"""Commit of that release's source, as `GET /` shows it."""
 
 _PACKAGE: Final = "org.apache.kafka.connect."
 _CONVERTER_TYPE: Final = ConfigKey(
@@ -119,7 +119,7 @@ _PREDICATES: Final = ("HasHeaderKey", "RecordIsTombstone", "TopicNameMatches")
 
 
 def standard_plugins(version: str = SHOWN_VERSION) -> tuple[Plugin, ...]:
-    """What is found besides `plugin.path`, not isolated."""
+    """Return the plugins found besides `plugin.path`; they are not isolated."""
     transforms = [
         *(f"{name}${part}" for name in _ON_KEY_AND_VALUE for part in ("Key", "Value")),
         *_ON_RECORDS,
@@ -144,7 +144,7 @@ def standard_plugins(version: str = SHOWN_VERSION) -> tuple[Plugin, ...]:
 def file_stream_plugins(
     version: str = SHOWN_VERSION, *, location: str = CLASSPATH
 ) -> tuple[Plugin, ...]:
-    """FileStreamSource and FileStreamSink."""
+    """Return FileStreamSource and FileStreamSink."""
     return tuple(
         connector_plugin(manifest, location=location)
         for manifest in (source_manifest(version), sink_manifest(version))
@@ -152,7 +152,7 @@ def file_stream_plugins(
 
 
 def connector_plugin(manifest: ConnectorManifest, *, location: str) -> Plugin:
-    """The plugin that a manifest describes, at the location where it was found."""
+    """Return the plugin that a manifest describes, at the location where it was found."""
     return Plugin(
         class_name=manifest.class_name,
         type=PluginType(manifest.type),

@@ -1,4 +1,4 @@
-"""A request on its way to one resource, and what resources share.
+"""A request routed to one resource, and helpers that resources share.
 
 Source: kafka trunk, connect/runtime/.../rest/resources/ConnectorsResource.java.
 """
@@ -28,9 +28,9 @@ class Call(Struct, frozen=True):
     """A request for one resource.
 
     Args:
-        names: What its path names, in order: a connector, a task.
-        target: Its path and query.
-        request: As it came.
+        names: Names in the path, in order: a connector, a task.
+        target: Path and query of the request.
+        request: The HTTP request as received.
     """
 
     names: tuple[str, ...]
@@ -39,14 +39,14 @@ class Call(Struct, frozen=True):
 
     @property
     def connector(self) -> str:
-        """The connector that the path names."""
+        """Connector that the path names."""
         return self.names[0]
 
     def task(self) -> ConnectorTaskId:
-        """The task that the path names.
+        """Return the task that the path names.
 
         Raises:
-            RestError: 404 when its number is none.
+            RestError: 404 when the task number is not a number.
         """
         number = java_int(self.names[1])
         if number is None:
@@ -56,7 +56,7 @@ class Call(Struct, frozen=True):
     def forward(
         self, *, body: bytes | None = None, query: tuple[tuple[str, str], ...] = ()
     ) -> Forward:
-        """The same for another worker."""
+        """Return the call in the form in which another worker receives it."""
         return Forward(
             method=self.request.method,
             path=path_of(*self.target.segments),
@@ -74,6 +74,6 @@ Resource = Callable[[Call], Blocking[HttpResponse]]
 def do(
     handler: RequestHandler, request: Request, call: Call, *, body: bytes | None = None
 ) -> Blocking[HttpResponse]:
-    """Have it done here or elsewhere, and say no more."""
+    """Run a request here or on another worker, and answer 204 without a body."""
     yield from handler.complete_or_forward(request, call.forward(body=body))
     return empty_response(NO_CONTENT)

@@ -96,13 +96,13 @@ class TopicTracking(Struct, frozen=True):
 
 
 class ConnectorsResource:
-    """What can be asked about connectors.
+    """Handlers of the requests under `/connectors`.
 
     Args:
         handler: Waits for the herder.
-        plugins: Installed on this worker.
-        url: Advertised by this worker; locations of new connectors begin with it.
-        tracking: Whether active topics are kept.
+        plugins: The plugins installed on this worker.
+        url: Advertised URL of this worker; locations of new connectors begin with it.
+        tracking: Whether active topics are tracked.
     """
 
     __slots__ = ("_handler", "_plugins", "_tracking", "_url")
@@ -133,7 +133,7 @@ class ConnectorsResource:
             try:
                 shown[name] = yield from self._expanded(name, expansions)
             except RestError as error:
-                # The connector was deleted while it was looked at.
+                # The connector was deleted during the listing.
                 if error.status != NOT_FOUND:
                     raise
         return json_response(OK, {name: shown[name] for name in java_hash_order(shown)})
@@ -240,7 +240,7 @@ class ConnectorsResource:
         state: TargetState | None,
     ) -> PutConnectorConfig:
         if None in config.values():
-            # A herder's request has no place for null, so what validation says of it is said here.
+            # A herder's request cannot hold null, so the errors of validation are answered here.
             errors = self._plugins.validation_errors(config)
             if isinstance(errors, PluginFailure):
                 raise RestError(BAD_REQUEST, errors.trace)
@@ -341,7 +341,7 @@ class ConnectorsResource:
 def connector_routes(
     resource: ConnectorsResource, internal: InternalResource
 ) -> dict[str, dict[str, Resource]]:
-    """Path -> method -> resource; `*` in a path stands for a name."""
+    """Return path -> method -> resource; `*` in a path stands for a name."""
     return {
         "/connectors": {"POST": resource.create, "GET": resource.list_connectors},
         "/connectors/*": {"GET": resource.get_connector, "DELETE": resource.delete},
@@ -371,10 +371,10 @@ def connector_routes(
 
 
 def _named(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:
-    """The settings with the connector's name among them.
+    """Return the settings, with the connector's name added.
 
     Raises:
-        RestError: they name another connector.
+        RestError: the settings name another connector.
     """
     included = config.get("name")
     if included is not None and included != name:
@@ -406,7 +406,7 @@ def _info_of(created: Created) -> dict[str, object]:
 
 
 def _answered(status: int, answer: Outcome | ForwardedAnswer) -> HttpResponse:
-    """An answer that is passed on as it is when another worker gave it."""
+    """Return an outcome as JSON, or another worker's answer unchanged."""
     match answer:
         case ForwardedAnswer(value=dict(value)):
             return json_response(status, value)

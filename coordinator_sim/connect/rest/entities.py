@@ -1,4 +1,4 @@
-"""What Connect's REST answers hold, as JSON values with fields in Java's order.
+"""JSON values of Connect's REST answers, with fields in Java's order.
 
 Source: kafka trunk, connect/runtime/.../rest/entities/.
 """
@@ -23,7 +23,7 @@ from coordinator_sim.protocol.resources import ConnectorTaskId
 
 
 def connector_info(info: ConnectorInfo) -> dict[str, object]:
-    """A connector as it is configured. Source: ConnectorInfo."""
+    """Return a connector with its configuration. Source: ConnectorInfo."""
     return {
         "name": info.name,
         "config": info.config,
@@ -33,10 +33,10 @@ def connector_info(info: ConnectorInfo) -> dict[str, object]:
 
 
 def connector_info_from(value: object) -> ConnectorInfo:
-    """A connector from the answer of another worker.
+    """Parse a connector in the answer of another worker.
 
     Raises:
-        RestError: the answer is none.
+        RestError: the answer is no connector.
     """
     try:
         match value:
@@ -57,7 +57,7 @@ def connector_info_from(value: object) -> ConnectorInfo:
 
 
 def connector_state(info: ConnectorStateInfo) -> dict[str, object]:
-    """The states of a connector and its tasks. Source: ConnectorStateInfo."""
+    """Return the states of a connector and its tasks. Source: ConnectorStateInfo."""
     return {
         "name": info.name,
         "connector": _work_state(info.connector),
@@ -67,7 +67,7 @@ def connector_state(info: ConnectorStateInfo) -> dict[str, object]:
 
 
 def task_state(state: TaskState) -> dict[str, object]:
-    """The state of one task."""
+    """Return the state of one task."""
     return {"id": state.task, **_work_state(state)}
 
 
@@ -83,22 +83,22 @@ def _work_state(state: WorkState) -> dict[str, object]:
 
 
 def task_infos(tasks: tuple[TaskInfo, ...]) -> list[object]:
-    """The tasks of a connector with their settings. Source: TaskInfo."""
+    """Return the tasks of a connector with their settings. Source: TaskInfo."""
     return [{"id": _task_id(each.task), "config": each.config} for each in tasks]
 
 
 def tasks_config(tasks: tuple[TaskInfo, ...]) -> dict[str, object]:
-    """The same as one map. Source: ConnectorTaskId.toString, by which Jackson writes the keys."""
+    """Return task settings as one map. Source of the keys: ConnectorTaskId.toString, by Jackson."""
     return {f"{each.task.connector}-{each.task.task}": each.config for each in tasks}
 
 
 def active_topics(topics: ActiveTopics) -> dict[str, object]:
-    """The topics that a connector has used. Source: ActiveTopicsInfo."""
+    """Return the topics that a connector has used. Source: ActiveTopicsInfo."""
     return {topics.connector: {"topics": list(topics.topics)}}
 
 
 def connector_offsets(offsets: ConnectorOffsets) -> dict[str, object]:
-    """All offsets of a connector. Source: ConnectorOffsets."""
+    """Return all offsets of a connector. Source: ConnectorOffsets."""
     return {
         "offsets": [
             {"partition": each.partition, "offset": each.offset} for each in offsets.offsets
@@ -107,10 +107,10 @@ def connector_offsets(offsets: ConnectorOffsets) -> dict[str, object]:
 
 
 def connector_offsets_from(value: object) -> tuple[ConnectorOffset, ...]:
-    """The offsets in the body of a request; empty when there are none.
+    """Parse the offsets in the body of a request; empty when there are none.
 
     Raises:
-        RestError: the body has another shape.
+        RestError: the body is malformed.
     """
     match value:
         case {"offsets": None}:
@@ -132,7 +132,7 @@ def _offset_from(value: object) -> ConnectorOffset:
 
 
 def plugin_info(plugin: Plugin) -> dict[str, object]:
-    """A plugin in the list of plugins. Source: PluginInfo."""
+    """Return a plugin as the list of plugins shows it. Source: PluginInfo."""
     shown: dict[str, object] = {"class": plugin.class_name, "type": plugin.type.value}
     if plugin.version != "undefined":
         shown["version"] = plugin.version
@@ -140,7 +140,7 @@ def plugin_info(plugin: Plugin) -> dict[str, object]:
 
 
 def config_infos(infos: ConfigInfos) -> dict[str, object]:
-    """What validation found. Source: ConfigInfos."""
+    """Return the result of a validation. Source: ConfigInfos."""
     return {
         "name": infos.name,
         "error_count": infos.error_count,
@@ -152,7 +152,7 @@ def config_infos(infos: ConfigInfos) -> dict[str, object]:
 
 
 def logger_level(level: str, last_modified_ms: int | None) -> Mapping[str, object]:
-    """A logger's level. Source: LoggerLevel."""
+    """Return a logger's level. Source: LoggerLevel."""
     return {"level": level, "last_modified": last_modified_ms}
 
 

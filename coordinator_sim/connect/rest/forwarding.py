@@ -1,7 +1,7 @@
-"""Waiting for the herder on behalf of a REST request, and asking another worker instead.
+"""Wait for the herder on behalf of a REST request, and forward to another worker if needed.
 
-A user's request goes over at most two hops: the first worker forwards it with `forward=true`, the
-second with `forward=false`, the third gives up.
+A user's request makes at most two hops: the first worker forwards it with `forward=true`, the
+second with `forward=false`, the third refuses it.
 
 Source: kafka trunk, connect/runtime/.../rest/HerderRequestHandler.java, RestClient.java.
 """
@@ -46,12 +46,12 @@ class Stage(Protocol):
 
     @property
     def started_ms(self) -> int:
-        """Since when."""
+        """When the stage began."""
         ...
 
     @property
     def completed_ms(self) -> int | None:
-        """Until when; None while it lasts."""
+        """When the stage ended; None while it lasts."""
         ...
 
 
@@ -59,7 +59,7 @@ class RestHerder(Protocol):
     """The herder as the REST resources see it."""
 
     def submit(self, request: Request) -> Pending[Outcome]:
-        """Have the herder do something; what is answered completes with its outcome."""
+        """Submit a request to the herder; the result is completed with its outcome."""
         ...
 
     @property
@@ -69,24 +69,24 @@ class RestHerder(Protocol):
 
     @property
     def stage(self) -> Stage | None:
-        """What its thread is doing; None when nothing is known of it."""
+        """Present stage of the herder's thread; None when it is not known."""
         ...
 
     @property
     def logger_levels(self) -> Mapping[str, str]:
-        """Levels that the whole cluster was told to log at, by namespace."""
+        """Log levels set for the whole cluster, by namespace."""
         ...
 
 
 class Forward(Struct, frozen=True, kw_only=True):
-    """How a request looks to another worker.
+    """A request in the form sent to another worker.
 
     Args:
-        path: Encoded.
-        query: Besides `forward`, in order.
-        body: Its JSON; None for none.
-        headers: Of the request as it came; only the authorization is passed on.
-        flag: The `forward` of the request as it came; None for a user's own.
+        path: Encoded path.
+        query: Parameters besides `forward`, in order.
+        body: JSON body; None without one.
+        headers: Headers of the original request; only the authorization is passed on.
+        flag: The `forward` parameter of the original request; None for a user's own.
     """
 
     method: str
@@ -98,7 +98,7 @@ class Forward(Struct, frozen=True, kw_only=True):
 
 
 class ForwardedAnswer(Struct, frozen=True):
-    """What another worker answered; the value is that of its JSON body, None without one."""
+    """Answer of another worker: the value of its JSON body, None without one."""
 
     status: int
     value: object
@@ -108,8 +108,8 @@ class RequestHandler:
     """Completes requests by the herder of this worker or by another worker.
 
     Args:
-        herder: Of this worker.
-        outbox: Of this worker.
+        herder: The herder of this worker.
+        outbox: The outbox of this worker.
     """
 
     __slots__ = ("_outbox", "herder")
@@ -124,14 +124,14 @@ class RequestHandler:
         return self._outbox.now_ms
 
     def complete(self, request: Request, kind: type[R]) -> Blocking[R]:
-        """Have the herder do it.
+        """Have the herder run a request, and return its result.
 
         Args:
-            request: What.
-            kind: Of the result.
+            request: The request to run.
+            kind: Type of the result.
 
         Raises:
-            RestError: what the request's failure is over HTTP; 500 after 90 seconds.
+            RestError: the HTTP error of the request's failure; 500 after 90 seconds.
         """
         outcome = yield from self._outcome(request)
         if isinstance(outcome, RequestFailed):
@@ -143,10 +143,10 @@ class RequestHandler:
     def complete_or_forward(
         self, request: Request, forward: Forward
     ) -> Blocking[Outcome | ForwardedAnswer]:
-        """Have the herder do it, or the worker that it names.
+        """Have a request run by the herder, or by the worker that it names.
 
         Raises:
-            RestError: as `complete`; 409 when nobody can be asked, or a rebalance is near.
+            RestError: see `complete`; 409 when no worker can be asked, or a rebalance is near.
         """
         outcome = yield from self._outcome(request)
         match outcome:
@@ -163,13 +163,13 @@ class RequestHandler:
         return outcome
 
     def is_healthy(self, request: Request) -> Blocking[bool]:
-        """Whether the herder came round to a health check within ten seconds."""
+        """Whether the herder processed a health check within ten seconds."""
         pending = self.herder.submit(request)
         yield _until_done(pending, self.now_ms + HEALTH_CHECK_TIMEOUT_MS)
         return pending.done
 
     def stage_text(self) -> str:
-        """What the herder's thread is doing, as a sentence; empty when it is not known.
+        """Describe what the herder's thread is doing, as a sentence; empty when it is not known.
 
         Source: Stage.summarize.
         """
@@ -212,7 +212,7 @@ class RequestHandler:
         return (yield from self._call(url.rstrip("/"), f"{forward.path}?{query}", forward))
 
     def _call(self, url: str, target: str, forward: Forward) -> Blocking[ForwardedAnswer]:
-        """Source: RestClient.httpRequest. Java sets no limit of time here."""
+        """Call another worker, without a timeout as in Java. Source: RestClient.httpRequest."""
         headers = {"accept": JSON, "user-agent": "kafka-connect"}
         if "authorization" in forward.headers:
             headers["authorization"] = forward.headers["authorization"]
@@ -233,7 +233,7 @@ def _until_done(pending: Pending[Outcome], until_ms: int) -> Wait:
 
 
 def _read(response: HttpResponse) -> ForwardedAnswer:
-    """The answer of another worker, or the error that it was."""
+    """Return the answer of another worker, or raise the error that it holds."""
     if response.status == NO_CONTENT:
         return ForwardedAnswer(response.status, None)
     if _FIRST_REDIRECT <= response.status < _FIRST_ERROR:
@@ -244,7 +244,7 @@ def _read(response: HttpResponse) -> ForwardedAnswer:
     try:
         value = json.loads(response.body)
     except (ValueError, RecursionError) as error:
-        # So it is with a worker whose resources are not up: its 404 is a page, no JSON.
+        # A worker whose resources are not up yet answers 404 with a page instead of JSON.
         raise _io_error(str(error)) from error
     if response.status >= _FIRST_ERROR:
         message = value.get("message") if isinstance(value, dict) else None
@@ -257,6 +257,6 @@ def _io_error(reason: str) -> RestError:
 
 
 def instant_text(at_ms: int) -> str:
-    """An instant as Java prints it, in UTC. Source: java.time.Instant.toString."""
+    """Format an instant as Java does, in UTC. Source: java.time.Instant.toString."""
     whole = datetime.fromtimestamp(at_ms // 1000, tz=UTC).strftime("%Y-%m-%dT%H:%M:%S")
     return f"{whole}.{at_ms % 1000:03d}Z" if at_ms % 1000 else f"{whole}Z"

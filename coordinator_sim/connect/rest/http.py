@@ -1,6 +1,6 @@
-"""HTTP as Connect's REST server speaks it: targets, bodies, errors, pages of the server itself.
+"""HTTP of Connect's REST server: targets, bodies, errors, pages of the server itself.
 
-No resource is known here.
+This module knows no resource.
 
 Source: kafka trunk, connect/runtime/.../rest/errors/ConnectExceptionMapper.java,
 rest/entities/ErrorMessage.java; Jersey and Jetty as a 4.3.1 worker was seen to answer.
@@ -43,8 +43,8 @@ class RestError(CoordinatorSimError):
     """A request that ends with an error.
 
     Args:
-        status: The HTTP status; also the `error_code` of the body.
-        message: What the caller reads.
+        status: HTTP status, also the `error_code` of the body.
+        message: Text that the caller reads.
     """
 
     def __init__(self, status: int, message: str) -> None:
@@ -56,7 +56,7 @@ class RestError(CoordinatorSimError):
 class UnmatchedRequest(RestError):
     """A request that reaches no resource: unknown path, other method, other content type.
 
-    QUIRK: the answer to a request that reaches no resource is JSON that does not say so, for only
+    QUIRK: the JSON answer to a request that reaches no resource has no content type, because only
     a resource knows what it produces.
     """
 
@@ -65,32 +65,32 @@ class Target(Struct, frozen=True):
     """A request's path and query, decoded.
 
     Args:
-        segments: Of the path, without empty ones.
-        query: In order; a key may come more than once.
+        segments: Segments of the path, without empty ones.
+        query: Parameters in order; a key may occur more than once.
     """
 
     segments: tuple[str, ...]
     query: tuple[tuple[str, str], ...]
 
     def first(self, key: str) -> str | None:
-        """The first value of a key of the query; None when it is absent."""
+        """Return the first value of a key of the query; None when it is absent."""
         return next((value for name, value in self.query if name == key), None)
 
     def flag(self, key: str) -> bool | None:
-        """A key as Java's `Boolean`: None when absent, and False for whatever is not `true`."""
+        """Return a key as Java's `Boolean`: None when absent, False for anything but `true`."""
         value = self.first(key)
         return None if value is None else value.lower() == "true"
 
     def values(self, key: str) -> tuple[str, ...]:
-        """All values of a key, in order."""
+        """Return all values of a key, in order."""
         return tuple(value for name, value in self.query if name == key)
 
 
 def parse_target(target: str) -> Target:
-    """The path and query of a request.
+    """Parse the path and query of a request.
 
     Raises:
-        RestError: a path segment holds an encoded slash, which the server takes for ambiguous.
+        RestError: a path segment holds an encoded slash, which the server rejects as ambiguous.
     """
     parts = urlsplit(target)
     if "%2f" in parts.path.lower():
@@ -100,7 +100,7 @@ def parse_target(target: str) -> Target:
 
 
 def path_of(*segments: str) -> str:
-    """A path of these segments, encoded."""
+    """Return a path of these segments, encoded."""
     return "".join(f"/{quote(segment, safe='')}" for segment in segments)
 
 
@@ -108,7 +108,7 @@ def path_of(*segments: str) -> str:
 
 
 def object_in(request: HttpRequest) -> dict[str, object]:
-    """The JSON object that a body must be; numbers stay as they were written.
+    """Return the JSON object of a body; numbers stay as they were written.
 
     Raises:
         RestError: 415 for another content type, 500 for anything but an object.
@@ -120,12 +120,12 @@ def object_in(request: HttpRequest) -> dict[str, object]:
 
 
 def json_in(request: HttpRequest, *, numbers_as_text: bool = False) -> object:
-    """The JSON value of a body.
+    """Return the JSON value of a body.
 
     DEVIATION: a body that cannot be read ends with 500 as in Java; the message is not Jackson's.
 
     Raises:
-        RestError: 415 for another content type, 500 for what is no JSON.
+        RestError: 415 for another content type, 500 for a body that is not JSON.
     """
     content_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if content_type != JSON:
@@ -139,7 +139,7 @@ def json_in(request: HttpRequest, *, numbers_as_text: bool = False) -> object:
 
 
 def string_map(value: object) -> dict[str, str | None]:
-    """A JSON object as Java's `Map<String, String>`: scalars become text, null stays.
+    """Convert a JSON object to Java's `Map<String, String>`: scalars become text, null stays.
 
     Raises:
         RestError: 500 for anything else.
@@ -160,7 +160,7 @@ def _scalar_text(value: object) -> str | None:
 
 
 def without_nulls(config: Properties) -> dict[str, str]:
-    """The settings that have a value."""
+    """Return the settings that have a value."""
     return {name: value for name, value in config.items() if value is not None}
 
 
@@ -177,17 +177,17 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def json_response(status: int, value: Mapping[str, object] | Sequence[object]) -> HttpResponse:
-    """An answer with a JSON body."""
+    """Return an answer with a JSON body."""
     return HttpResponse(status=status, headers={"content-type": JSON}, body=to_json(value))
 
 
 def empty_response(status: int) -> HttpResponse:
-    """An answer without a body."""
+    """Return an answer without a body."""
     return HttpResponse(status=status)
 
 
 def error_response(error: RestError) -> HttpResponse:
-    """The answer that an exception becomes. Source: ConnectExceptionMapper.toResponse."""
+    """Return the answer for an exception. Source: ConnectExceptionMapper.toResponse."""
     body = {"error_code": error.status, "message": error.message}
     if isinstance(error, UnmatchedRequest):
         return HttpResponse(status=error.status, body=to_json(body))
@@ -195,17 +195,17 @@ def error_response(error: RestError) -> HttpResponse:
 
 
 def unmatched(status: int) -> UnmatchedRequest:
-    """The error of a request that reaches no resource, such as `HTTP 404 Not Found`."""
+    """Return the error of a request that reaches no resource, such as `HTTP 404 Not Found`."""
     return UnmatchedRequest(status, status_text(status))
 
 
 def status_text(status: int) -> str:
-    """What the framework says of a status of its own."""
+    """Return the framework's text for a status of its own."""
     return f"HTTP {status} {_REASONS[status]}"
 
 
 def server_page(status: int, uri: str, reason: str) -> HttpResponse:
-    """The page with which the server itself answers, when a request reaches no resource at all.
+    """Return the server's own error page, for a request that reaches no resource at all.
 
     DEVIATION: the page that Jetty itself answers has a footer there, with its name and release.
     """

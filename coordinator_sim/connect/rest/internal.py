@@ -23,10 +23,10 @@ from coordinator_sim.connect.thread import Blocking
 
 
 class InternalResource:
-    """What only workers ask.
+    """Requests that only workers send.
 
     Args:
-        handler: Waits for the herder, which judges the signatures.
+        handler: Waits for the herder, which checks the signatures.
     """
 
     __slots__ = ("_handler",)
@@ -37,8 +37,8 @@ class InternalResource:
     def put_task_configs(self, call: Call) -> Blocking[HttpResponse]:
         """POST /connectors/{connector}/tasks, signed.
 
-        QUIRK: forwarded to yet another worker, the request goes without its signature, and is
-        refused there.
+        QUIRK: forwarded to yet another worker, the request loses its signature and is refused
+        there.
         """
         configs = _task_configs_in(call.request)
         request = PutTaskConfigs(
@@ -49,13 +49,13 @@ class InternalResource:
     def fence(self, call: Call) -> Blocking[HttpResponse]:
         """PUT /connectors/{connector}/fence, signed."""
         request = FenceZombies(connector=call.connector, signature=_signature(call.request))
-        # QUIRK: bytes are written as JSON writes them: a text in base64, even of no bytes.
+        # QUIRK: a forwarded request carries its bytes as JSON does: a base64 text, even of none.
         body = b'"' + base64.b64encode(call.request.body) + b'"'
         return (yield from do(self._handler, request, call, body=body))
 
 
 def _task_configs_in(request: HttpRequest) -> tuple[dict[str, str], ...]:
-    """The task configurations in a body, of whatever content type."""
+    """Return the task configurations of a body with any content type."""
     value = json_in(
         HttpRequest(
             method=request.method,

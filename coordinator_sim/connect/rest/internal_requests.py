@@ -1,6 +1,6 @@
-"""Requests that one worker sends to another on its own account, signed with the session key.
+"""Requests that one worker sends to another by itself, signed with the session key.
 
-Forwarding what a user has asked is the REST layer's. Nothing is decided here.
+The REST layer forwards users' requests. This module makes no decisions.
 
 Source: kafka trunk, connect/runtime/.../rest/RestClient.java, httpRequest;
 rest/InternalRequestSignature.java, addToRequest.
@@ -24,7 +24,7 @@ class InternalRequests:
     """Sends requests to other workers.
 
     Args:
-        outbox: Of the worker.
+        outbox: The worker's outbox.
         signature_algorithm: `inter.worker.signature.algorithm`.
     """
 
@@ -44,7 +44,7 @@ class InternalRequests:
         """Ask the leader to write a connector's task configurations.
 
         Raises:
-            ConnectRestException: it refuses, or cannot be reached (500).
+            ConnectRestException: the leader refuses, or cannot be reached (500).
         """
         body = json.dumps(configs, ensure_ascii=False, separators=(",", ":")).encode()
         target = f"/connectors/{quote(connector, safe='')}/tasks"
@@ -56,7 +56,7 @@ class InternalRequests:
         """Ask the leader to fence the older tasks of a connector.
 
         Raises:
-            ConnectRestException: it refuses, or cannot be reached (500).
+            ConnectRestException: the leader refuses, or cannot be reached (500).
         """
         target = f"/connectors/{quote(connector, safe='')}/fence"
         yield from self._send(leader_url, "PUT", target, body=None, key=key)
@@ -85,7 +85,7 @@ class InternalRequests:
 
 
 def _message(body: bytes) -> str:
-    """The message of an error's body; the body itself when it is none of Connect's."""
+    """Return the message in an error's body, or the whole body when it is not Connect's."""
     try:
         parsed = json.loads(body)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Connect's REST server: which resource a request is for, and what the server answers by itself.
+"""Connect's REST server: routes requests to resources and answers some by itself.
 
-Before the resources are put in, every path is 404. A request is one thread of the worker, from the
-arrival of the request to the `AnswerHttp` effect.
+Until the resources are initialized, every path is 404. Each request is one thread of the worker,
+from the arrival of the request to the `AnswerHttp` effect.
 
 Source: kafka trunk, connect/runtime/.../rest/RestServer.java, ConnectRestServer.java,
 resources/RootResource.java, ConnectorPluginsResource.java, LoggingResource.java.
@@ -61,15 +61,15 @@ _BAD_REQUEST_EXCEPTION: Final = "org.apache.kafka.connect.runtime.rest.errors.Ba
 
 
 class RestSettings(Struct, frozen=True, kw_only=True):
-    """What the server is configured with.
+    """Configuration of the server.
 
     Args:
-        url: Advertised, ending with a slash.
-        tracking: Whether active topics are kept.
+        url: Advertised URL, ending with a slash.
+        tracking: Whether active topics are tracked.
         has_admin: Whether `/admin/loggers` is among the resources of the ordinary listeners.
-        has_tasks_config: Whether `tasks-config` is there; releases since 4.0 have it no more.
-        version: Of the worker, as `GET /` shows it.
-        commit: Of its source.
+        has_tasks_config: Whether `tasks-config` exists; releases since 4.0 lack it.
+        version: Version of the worker, as `GET /` shows it.
+        commit: Commit id of the worker's source.
     """
 
     url: str
@@ -84,9 +84,9 @@ class RestServer:
     """The REST server of one worker.
 
     Args:
-        settings: What it is configured with.
-        outbox: Of the worker.
-        loggers: Of the worker.
+        settings: Configuration of the server.
+        outbox: The worker's outbox.
+        loggers: The worker's loggers.
     """
 
     __slots__ = ("_cluster_levels", "_loggers", "_outbox", "_routes", "_settings")
@@ -101,7 +101,7 @@ class RestServer:
     def initialize_resources(
         self, herder: RestHerder, plugins: InstalledPlugins, *, cluster_id: str
     ) -> None:
-        """Put the resources in. Source: RestServer.initializeResources."""
+        """Make the resources reachable. Source: RestServer.initializeResources."""
         handler = RequestHandler(herder, self._outbox)
         connectors = ConnectorsResource(
             handler, plugins, url=self._settings.url, tracking=self._settings.tracking
@@ -116,14 +116,14 @@ class RestServer:
         self._routes = routes
 
     def serve(self, exchange: int, request: HttpRequest) -> Blocking[None]:
-        """The thread of one request."""
+        """Run the thread of one request."""
         response = yield from self.respond(request)
         if request.method == "HEAD":
             response = HttpResponse(status=response.status, headers=response.headers)
         self._outbox.tell(AnswerHttp(exchange=exchange, response=response))
 
     def respond(self, request: HttpRequest) -> Blocking[HttpResponse]:
-        """The answer to one request."""
+        """Return the answer to one request."""
         routes = self._routes
         if routes is None:
             url = self._settings.url.rstrip("/") + request.target
@@ -188,7 +188,7 @@ class RestServer:
         }
 
     def _follow_cluster(self, handler: RequestHandler) -> None:
-        """Take over what the config topic said since the last look."""
+        """Apply the log levels read from the config topic since the last request."""
         for namespace, level in handler.herder.logger_levels.items():
             if self._cluster_levels.get(namespace) != level:
                 self._cluster_levels[namespace] = level
@@ -196,7 +196,7 @@ class RestServer:
 
 
 def _at_once(answer: Callable[[Call], HttpResponse]) -> Resource:
-    """A resource that waits for nobody."""
+    """Make a resource of a function that answers without waiting."""
 
     def resource(call: Call) -> Blocking[HttpResponse]:
         yield from ()
@@ -212,7 +212,7 @@ def _level(level: LoggerLevel) -> Mapping[str, object]:
 def _find(
     routes: dict[str, dict[str, Resource]], segments: tuple[str, ...]
 ) -> tuple[dict[str, Resource], tuple[str, ...]] | None:
-    """The methods of the path, and the names in it."""
+    """Return the methods of the path, and the names in it."""
     for path, methods in routes.items():
         pattern = tuple(segment for segment in path.split("/") if segment)
         if len(pattern) == len(segments) and all(
@@ -226,7 +226,7 @@ def _find(
 
 
 def _options(methods: dict[str, Resource]) -> HttpResponse:
-    """What may be done with a path. Source: Jersey's OptionsMethodProcessor."""
+    """Answer OPTIONS with the methods of a path. Source: Jersey's OptionsMethodProcessor."""
     allowed = [*(("HEAD",) if "GET" in methods else ()), *methods, "OPTIONS"]
     return HttpResponse(
         status=OK,
@@ -289,8 +289,8 @@ def _plugin_routes(plugins: InstalledPlugins) -> dict[str, dict[str, Resource]]:
             )
         try:
             return json_response(OK, config_infos(plugins.validate(config)))
-        # QUIRK: what the validating thread throws reaches the caller inside the exception of the
-        # wait for it, so that the status is 500 and the message begins with a class name.
+        # QUIRK: what the validating thread throws reaches the caller wrapped in the exception of
+        # waiting for it, so that the status is 500 and the message begins with a class name.
         except NoConnectorClass as error:
             raise RestError(INTERNAL_SERVER_ERROR, f"{_BAD_REQUEST_EXCEPTION}{error}") from error
         except PluginNotFound as error:
@@ -304,6 +304,6 @@ def _plugin_routes(plugins: InstalledPlugins) -> dict[str, dict[str, Resource]]:
 
 
 def _alias(name: str) -> str:
-    """A class name without the suffix Connector. Source: normalizedPluginName."""
+    """Return a class name without the suffix Connector. Source: normalizedPluginName."""
     short = name.removesuffix("Connector")
     return short or name

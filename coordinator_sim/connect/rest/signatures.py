@@ -1,6 +1,6 @@
-"""Signatures of requests between workers: how they are made, carried and judged.
+"""Signatures of requests between workers: make, send and check them.
 
-The session key and its rotation are the herder's; here is only what a key does to a body.
+The herder owns the session key and its rotation; this module applies a key to a body.
 
 Source: kafka trunk, connect/runtime/.../rest/InternalRequestSignature.java.
 """
@@ -49,9 +49,9 @@ class RequestSignature:
     """The signature that came with a request.
 
     Args:
-        body: Of the request, as it came.
-        key_algorithm: Of the MAC, as the header names it.
-        mac: What the header holds.
+        body: Body of the request, as received.
+        key_algorithm: Algorithm of the MAC, as the header names it.
+        mac: MAC in the header.
     """
 
     __slots__ = ("_body", "_mac", "key_algorithm")
@@ -62,23 +62,23 @@ class RequestSignature:
         self._mac = mac
 
     def is_valid(self, key: bytes) -> bool:
-        """Whether the MAC of the body under this session key is the one that was sent."""
+        """Whether the MAC that was sent matches the body under this session key."""
         return hmac.compare_digest(sign(key, self._body, self.key_algorithm), self._mac)
 
 
 def sign(key: bytes, body: bytes, algorithm: str) -> bytes:
-    """The MAC of a body.
+    """Return the MAC of a body.
 
     Args:
         key: The session key.
-        body: What is signed; empty when there is none.
+        body: Bytes to sign; empty without a body.
         algorithm: Java's name, such as HmacSHA256.
     """
     return hmac.digest(key, body, _DIGESTS[algorithm.lower()])
 
 
 def signature_headers(key: bytes, body: bytes, algorithm: str) -> dict[str, str]:
-    """The two headers that sign a request."""
+    """Return the two headers that sign a request."""
     return {
         SIGNATURE_HEADER: base64.b64encode(sign(key, body, algorithm)).decode("ascii"),
         ALGORITHM_HEADER: algorithm,
@@ -86,10 +86,10 @@ def signature_headers(key: bytes, body: bytes, algorithm: str) -> dict[str, str]
 
 
 def signature_of(headers: Mapping[str, str], body: bytes) -> RequestSignature | None:
-    """The signature of a request; None when one of its headers is missing.
+    """Return the signature of a request; None when one of its headers is missing.
 
     Raises:
-        BadSignature: the algorithm is unknown, or the MAC no base64. The caller answers 400.
+        BadSignature: the algorithm is unknown, or the MAC not base64. The caller answers 400.
     """
     algorithm, encoded = headers.get(ALGORITHM_HEADER), headers.get(SIGNATURE_HEADER)
     if algorithm is None or encoded is None:
@@ -100,11 +100,11 @@ def signature_of(headers: Mapping[str, str], body: bytes) -> RequestSignature | 
 
 
 def key_size_bytes(algorithm: str, size_bits: int | None) -> int:
-    """The length of a session key that Java's KeyGenerator makes.
+    """Return the length of a session key that Java's KeyGenerator makes.
 
     Args:
         algorithm: Java's name.
-        size_bits: `inter.worker.key.size`; None for the algorithm's own.
+        size_bits: `inter.worker.key.size`; None for the algorithm's default.
     """
     if size_bits is not None:
         return (size_bits + 7) // 8

@@ -1,6 +1,6 @@
 """Definitions of settings, and the parsing of properties by them, with Kafka's error texts.
 
-What the worker's and the connectors' configurations have in common. No setting is defined here.
+Shared by the worker's and the connectors' configurations. No setting is defined here.
 
 Source: kafka trunk, clients/.../common/config/ConfigDef.java, ConfigException.java.
 """
@@ -18,18 +18,18 @@ from coordinator_sim.protocol.java_numbers import java_int
 ConfigInput = str | int | bool | float | tuple[str, ...] | None
 """A parsed setting; None is Java's null."""
 Properties = Mapping[str, str | None]
-"""Settings as given; a null value is one that a JSON body may hold."""
+"""Settings as given; a JSON body may hold null values."""
 Validator = Callable[[str, ConfigInput], str | None]
-"""Given a setting's name and parsed value, the message of what is wrong, or None."""
+"""Checks a parsed value, given the setting's name: the error message, or None."""
 ClassLookup = Callable[[str], str | None]
-"""A class name or alias to the full class name; None when nothing of that name is there."""
+"""Maps a class name or alias to the full class name; None when it is not installed."""
 
 _COMMA: Final = re.compile(r"\s*,\s*")
 
 
 @unique
 class NoDefault(Enum):
-    """The mark of a setting that must be given."""
+    """Mark of a setting that is required."""
 
     REQUIRED = "REQUIRED"
 
@@ -56,9 +56,9 @@ class ConfigKey(Struct, frozen=True, kw_only=True):
     """The definition of one setting.
 
     Args:
-        validators: Asked in order; the first message wins.
-        group: Where a user interface shows it; None for nowhere in particular.
-        order_in_group: -1 for last.
+        validators: Checks in order; the first message counts.
+        group: Group in a user interface; None for none.
+        order_in_group: Position in the group; -1 for last.
         recommended: Values that a user interface offers.
     """
 
@@ -76,10 +76,10 @@ class ConfigKey(Struct, frozen=True, kw_only=True):
 
 
 class ConfigValue:
-    """What validation found of one setting.
+    """Result of validating one setting.
 
     Attributes:
-        value: Parsed; None when it could not be.
+        value: Parsed value; None when it could not be parsed.
         errors: Messages, in the order found.
         recommended: Values that a user interface offers.
     """
@@ -94,15 +94,15 @@ class ConfigValue:
 
 
 def itself(name: str) -> str:
-    """A class lookup that believes any name: the class is looked for later."""
+    """Return the name itself: a class lookup that accepts any name and defers the check."""
     return name
 
 
 class ConfigDef:
-    """Definitions of settings in the order they were made.
+    """Definitions of settings, in the order given.
 
     Args:
-        keys: The definitions; a later one of the same name takes the place of the earlier.
+        keys: The definitions; a later one replaces an earlier one of the same name.
     """
 
     __slots__ = ("keys",)
@@ -111,18 +111,18 @@ class ConfigDef:
         self.keys: dict[str, ConfigKey] = {key.name: key for key in keys}
 
     def groups(self) -> list[str]:
-        """The groups of the settings, in order of first mention."""
+        """Return the groups of the settings, in order of first mention."""
         return list(dict.fromkeys(key.group for key in self.keys.values() if key.group is not None))
 
     def with_keys(self, keys: Iterable[ConfigKey]) -> "ConfigDef":
-        """These definitions and more."""
+        """Return these definitions extended by more."""
         return ConfigDef((*self.keys.values(), *keys))
 
     def parse(self, props: Properties, class_of: ClassLookup = itself) -> dict[str, ConfigInput]:
-        """The value of every defined setting, given or by default.
+        """Return the value of every defined setting, given or by default.
 
         Raises:
-            ConfigError: the first wrong one, in the order of definition.
+            ConfigError: the first invalid setting, in the order of definition.
         """
         values: dict[str, ConfigInput] = {}
         for value in self.validate_all(props, class_of).values():
@@ -134,7 +134,7 @@ class ConfigDef:
     def validate_all(
         self, props: Properties, class_of: ClassLookup = itself
     ) -> dict[str, ConfigValue]:
-        """What is found of each defined setting, by name, in the order of definition."""
+        """Validate each defined setting; return results by name, in the order of definition."""
         return {key.name: _validated(key, props, class_of) for key in self.keys.values()}
 
 
@@ -152,8 +152,8 @@ def _validated(key: ConfigKey, props: Properties, class_of: ClassLookup) -> Conf
         )
     else:
         found.value = key.default
-    # QUIRK: a value that did not parse is validated all the same, as null, so one mistake may
-    # give two messages.
+    # QUIRK: a value that did not parse is still validated, as null, so one mistake may give
+    # two messages.
     for validator in key.validators:
         message = validator(key.name, found.value)
         if message is not None:
@@ -165,10 +165,10 @@ def _validated(key: ConfigKey, props: Properties, class_of: ClassLookup) -> Conf
 def parse_type(
     name: str, text: str | None, kind: Type, class_of: ClassLookup = itself
 ) -> ConfigInput:
-    """A setting's text as a value of its kind.
+    """Convert a setting's text to a value of its type.
 
     Raises:
-        ConfigError: the text is of another kind; the message is Kafka's.
+        ConfigError: the text does not match the type; the message is Kafka's.
 
     Source: ConfigDef.parseType.
     """
@@ -209,12 +209,12 @@ def _decimal(name: str, text: str) -> float:
 
 
 def invalid(name: str, value: ConfigInput, why: str) -> str:
-    """Kafka's message for a wrong value."""
+    """Return Kafka's message for an invalid value."""
     return f"Invalid value {java_text(value)} for configuration {name}: {why}"
 
 
 def java_text(value: ConfigInput) -> str:
-    """A value as Java prints it."""
+    """Format a value as Java does."""
     match value:
         case None:
             return "null"
@@ -226,7 +226,7 @@ def java_text(value: ConfigInput) -> str:
 
 
 def config_text(value: ConfigInput) -> str | None:
-    """A parsed value as the text it could be given by. Source: ConfigDef.convertToString."""
+    """Return the text that a parsed value can be given by. Source: ConfigDef.convertToString."""
     if value is None:
         return None
     return ",".join(value) if isinstance(value, tuple) else java_text(value)
@@ -236,12 +236,12 @@ def config_text(value: ConfigInput) -> str | None:
 
 
 def at_least(low: int) -> Validator:
-    """Numbers from `low` on; null is none. Source: ConfigDef.Range.atLeast."""
+    """Accept numbers from `low` on; null is refused. Source: ConfigDef.Range.atLeast."""
     return between(low, None)
 
 
 def between(low: int, high: int | None) -> Validator:
-    """Numbers from `low` to `high`, both included. Source: ConfigDef.Range."""
+    """Accept numbers from `low` to `high`, both included. Source: ConfigDef.Range."""
 
     def validate(name: str, value: ConfigInput) -> str | None:
         if not isinstance(value, int | float):
@@ -256,11 +256,11 @@ def between(low: int, high: int | None) -> Validator:
 
 
 def one_of(*choices: str, ignore_case: bool = False) -> Validator:
-    """One of some texts. Source: ConfigDef.ValidString, CaseInsensitiveValidString.
+    """Accept one of some texts. Source: ConfigDef.ValidString, CaseInsensitiveValidString.
 
     Args:
-        choices: The texts; where case is ignored they are listed in capitals.
-        ignore_case: Whether `Enabled` is `enabled`.
+        choices: The texts, in capitals if case is ignored.
+        ignore_case: Whether case is ignored.
     """
     allowed = tuple(text.upper() for text in choices) if ignore_case else choices
     what = (
@@ -277,17 +277,17 @@ def one_of(*choices: str, ignore_case: bool = False) -> Validator:
 
 
 def non_empty(name: str, value: ConfigInput) -> str | None:
-    """Anything but the empty text. Source: ConfigDef.NonEmptyString."""
+    """Refuse the empty text. Source: ConfigDef.NonEmptyString."""
     return invalid(name, value, "String must be non-empty") if value == "" else None
 
 
 def non_null(name: str, value: ConfigInput) -> str | None:
-    """Anything but null. Source: ConfigDef.NonNullValidator."""
+    """Refuse null. Source: ConfigDef.NonNullValidator."""
     return invalid(name, None, "entry must be non null") if value is None else None
 
 
 def plain_name(name: str, value: ConfigInput) -> str | None:
-    """A text that is neither empty nor holds control characters; null passes.
+    """Accept a text that is not empty and has no control characters; null passes.
 
     Source: ConfigDef.NonEmptyStringWithoutControlChars.
     """
@@ -307,7 +307,7 @@ def plain_name(name: str, value: ConfigInput) -> str | None:
 
 
 def regex(name: str, value: ConfigInput) -> str | None:
-    """A pattern that compiles; null passes. Source: connect RegexValidator.
+    """Accept a pattern that compiles; null passes. Source: connect RegexValidator.
 
     DEVIATION: patterns are Python's, and so is the reason given; Java accepts a few others.
     """
@@ -319,7 +319,7 @@ def regex(name: str, value: ConfigInput) -> str | None:
 
 
 def unique_aliases(name: str, value: ConfigInput) -> str | None:
-    """A list without repetitions; null is none. Source: ConnectorConfig.aliasValidator."""
+    """Refuse lists with repetitions, and null. Source: ConnectorConfig.aliasValidator."""
     if not isinstance(value, tuple):
         return non_null(name, None)
     if len(set(value)) < len(value):

@@ -1,4 +1,4 @@
-"""Validation of a connector's configuration, and what else a herder wants of installed plugins.
+"""Validation of a connector's configuration, and other questions about installed plugins.
 
 Source: kafka trunk, connect/runtime/.../AbstractHerder.java, validateConnectorConfig,
 generateResult, connectorPluginConfig; ConnectorConfig.java, EnrichablePlugin; Worker.java,
@@ -46,7 +46,7 @@ class NoConnectorClass(CoordinatorSimError):
 
 
 class ConfigInfo(Struct, frozen=True, kw_only=True):
-    """One setting's definition, None when nobody defines it, and what was found of it."""
+    """One setting's definition, None for an unknown setting, and its validation result."""
 
     definition: dict[str, object] | None
     value: dict[str, object] | None
@@ -54,11 +54,11 @@ class ConfigInfo(Struct, frozen=True, kw_only=True):
 
 
 class ConfigInfos(Struct, frozen=True, kw_only=True):
-    """What validation found of a whole configuration.
+    """Result of validating a whole configuration.
 
     Args:
-        name: The connector class as it was given.
-        configs: In the order of definition.
+        name: The connector class as given.
+        configs: Results in the order of definition.
     """
 
     name: str
@@ -72,10 +72,10 @@ class ConfigInfos(Struct, frozen=True, kw_only=True):
 
 
 class InstalledPlugins:
-    """The plugins of a worker as its herder and its REST resources ask for them.
+    """The plugins of a worker, as its herder and its REST resources use them.
 
     Args:
-        plugins: What the scan found.
+        plugins: Plugins that the scan found.
     """
 
     __slots__ = ("_missed", "plugins")
@@ -85,20 +85,20 @@ class InstalledPlugins:
         self._missed: dict[str, None] = {}
 
     def connector_type(self, config: Mapping[str, str]) -> ConnectorType:
-        """Whether `connector.class` is a source or a sink; UNKNOWN when it is not installed."""
+        """Return whether `connector.class` is a source or a sink; UNKNOWN if not installed."""
         return self.plugins.connector_type(config)
 
     def version(self, config: Mapping[str, str]) -> str | None:
-        """The version of the connector's class; None when it is not installed."""
+        """Return the version of the connector's class; None when it is not installed."""
         try:
             return self.plugins.connector(config.get(CONNECTOR_CLASS, "")).version
         except PluginNotFound:
             return None
 
     def validation_errors(self, config: Properties) -> tuple[str, ...] | PluginFailure:
-        """What is wrong with a connector's configuration; empty when it may be written.
+        """Return the errors in a connector's configuration; empty when it may be written.
 
-        A failure says that validation could not begin: no class is named, or none is installed.
+        A failure means that validation could not begin: the class is not named or not installed.
         """
         try:
             return self.validate(config).errors()
@@ -108,7 +108,7 @@ class InstalledPlugins:
     def task_configs(
         self, config: Mapping[str, str], max_tasks: int
     ) -> list[dict[str, str]] | PluginFailure:
-        """The settings of each task, for at most `max_tasks`, `task.class` included."""
+        """Return the settings of each task, for at most `max_tasks`, `task.class` included."""
         try:
             manifest = self.plugins.connector(config.get(CONNECTOR_CLASS, "")).manifest
         except PluginNotFound as error:
@@ -120,7 +120,7 @@ class InstalledPlugins:
     def alter_offsets(
         self, config: Mapping[str, str], offsets: tuple[ConnectorOffset, ...]
     ) -> bool | PluginFailure:
-        """Whether the class vouches for the offsets to be written; a failure when it refuses them.
+        """Return whether the class vouches for new offsets; a failure when it refuses them.
 
         Source: Worker.modifySourceConnectorOffsets.
         """
@@ -131,7 +131,7 @@ class InstalledPlugins:
         return True if error is None else PluginFailure(error)
 
     def start_failure(self, config: Mapping[str, str]) -> PluginFailure | None:
-        """Why the connector's class cannot be instantiated; None when it can.
+        """Return why the connector's class cannot be instantiated; None when it can.
 
         Source: Worker.startConnector, where the missing class is the first thing that fails.
         """
@@ -142,10 +142,10 @@ class InstalledPlugins:
         return None
 
     def validate(self, config: Properties) -> ConfigInfos:
-        """What is found of every setting of a connector.
+        """Validate every setting of a connector.
 
         Raises:
-            NoConnectorClass: no `connector.class`.
+            NoConnectorClass: `connector.class` is missing.
             PluginNotFound: the class is not installed.
 
         DEVIATION: settings of transformations and predicates, overrides of client settings
@@ -167,7 +167,7 @@ class InstalledPlugins:
                     "Null value can not be supplied as the configuration value."
                 )
         own = plugin.config or ConfigDef()
-        # QUIRK: what the connector finds of a setting takes the place of what Connect found.
+        # QUIRK: the connector's result for a setting replaces Connect's own.
         found.update(own.validate_all(config, self.plugins.full_name))
         keys = {**definitions.keys, **own.keys}
         infos = [_info(None, value) for value in found.values() if value.name not in keys]
@@ -184,9 +184,9 @@ class InstalledPlugins:
         )
 
     def _looked_up(self, name: str) -> Plugin:
-        """The connector of this name.
+        """Return the connector of this name.
 
-        QUIRK: a name that was looked up in vain is remembered, and from the second time on the
+        QUIRK: a name that was not found is remembered, and from the second lookup on the
         message begins with the class of the exception.
 
         Source: kafka 4.3, connect/runtime/.../CachedConnectors.java, as seen of 4.3.1.
@@ -200,7 +200,7 @@ class InstalledPlugins:
             raise
 
     def config_definition(self, class_or_alias: str) -> tuple[dict[str, object], ...] | None:
-        """The settings of a plugin, its own before those of all connectors; None when unknown.
+        """Return the settings of a plugin, its own before the common ones; None when unknown.
 
         Source: AbstractHerder.connectorPluginConfig.
         """
@@ -214,7 +214,7 @@ class InstalledPlugins:
         return tuple(key_info(key) for key in keys.values())
 
     def _enriched(self, definitions: ConfigDef, config: Properties) -> ConfigDef:
-        """The common definitions, with checks of converters and the types of transformations."""
+        """Return the common definitions with converter checks and transformation types added."""
         more: list[ConfigKey] = []
         for key in definitions.keys.values():
             validator = self._converter_validator(key.name)
@@ -260,7 +260,7 @@ class InstalledPlugins:
     def _converter_infos(
         self, setting: str, config: Properties, found: Mapping[str, ConfigValue]
     ) -> ConfigInfos:
-        """The converter's own settings, when the connector names one that may be used."""
+        """Return the converter's own settings, when the connector names a usable one."""
         plugin = self._named_converter(setting, config, found)
         if plugin is None or plugin.config is None:
             return ConfigInfos(name="", error_count=0, groups=(), configs=())
@@ -278,7 +278,7 @@ class InstalledPlugins:
         groups = (keys[name].group for name in names)
         return ConfigInfos(
             name="",
-            # QUIRK: of a converter the settings that are wrong are counted, not the messages.
+            # QUIRK: for a converter the invalid settings are counted, not the messages.
             error_count=sum(1 for info in infos if info.errors),
             groups=tuple(dict.fromkeys(group for group in groups if group is not None)),
             configs=infos,
@@ -292,7 +292,7 @@ class InstalledPlugins:
 
 
 def invalid_config_message(errors: tuple[str, ...]) -> str:
-    """The answer to a refused configuration. Source: AbstractHerder.maybeAddConfigErrors."""
+    """Return the answer to a refused configuration. Source: AbstractHerder.maybeAddConfigErrors."""
     lines = "".join(f"\n{error}" for error in errors)
     return (
         "Connector configuration is invalid and contains the following "
@@ -302,7 +302,7 @@ def invalid_config_message(errors: tuple[str, ...]) -> str:
 
 
 def key_info(key: ConfigKey, prefix: str = "") -> dict[str, object]:
-    """A definition as JSON shows it. Source: AbstractHerder.convertConfigKey."""
+    """Return a definition as JSON shows it. Source: AbstractHerder.convertConfigKey."""
     required = isinstance(key.default, NoDefault)
     return {
         "name": prefix + key.name,

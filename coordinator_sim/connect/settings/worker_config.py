@@ -1,7 +1,7 @@
 """A distributed Connect worker's configuration, from the properties it is started with.
 
-Not here: the definitions one by one (`worker_settings`), the group member's timeouts as its port
-wants them (`clients.config.WorkerConfig`, which is derived here).
+Elsewhere: the definitions one by one (`worker_settings`). The group member's timeouts in the form
+of its port (`clients.config.WorkerConfig`) are derived here.
 
 Source: kafka trunk, connect/runtime/.../distributed/DistributedConfig.java, WorkerConfig.java,
 rest/RestServer.java (advertisedUrl), util/ConnectUtils.java (clientIdBase).
@@ -35,12 +35,12 @@ _PURPOSES: Final = {
     "offset": "source connector offsets",
 }
 _SMALLEST_KEY_BITS: Final = 40
-"""Of the key generators of a JVM."""
+"""Smallest key size of a JVM's key generators."""
 
 
 @unique
 class PluginDiscovery(Enum):
-    """How plugins are looked for."""
+    """Modes of plugin discovery."""
 
     ONLY_SCAN = "only_scan"
     HYBRID_WARN = "hybrid_warn"
@@ -50,7 +50,7 @@ class PluginDiscovery(Enum):
 
 @unique
 class ExactlyOnceSupport(Enum):
-    """Whether sources may be exactly-once."""
+    """Exactly-once support of source connectors."""
 
     DISABLED = "disabled"
     PREPARING = "preparing"
@@ -63,7 +63,7 @@ class ExactlyOnceSupport(Enum):
 
 
 class Listener(Struct, frozen=True):
-    """One address of the REST server; an empty host is every interface."""
+    """One address of the REST server; an empty host means every interface."""
 
     scheme: str
     host: str
@@ -71,14 +71,14 @@ class Listener(Struct, frozen=True):
 
 
 class DistributedConfig(Struct, frozen=True, kw_only=True):
-    """What a worker is configured with. Durations in milliseconds.
+    """Configuration of a worker. Durations in milliseconds.
 
     Args:
-        member: Of the group membership.
-        properties: As given, for those who read settings by prefix.
-        unknown: Keys that nobody knows, in the order given; Kafka only warns of them.
-        key_size_bits: Of session keys; None for the algorithm's own.
-        admin_listeners: None for the ordinary ones; empty for no admin resources at all.
+        member: Settings of the group membership.
+        properties: The properties as given, for settings read by prefix.
+        unknown: Unknown keys, in the order given; Kafka only warns of them.
+        key_size_bits: Size of session keys; None for the algorithm's default.
+        admin_listeners: None for the ordinary listeners; empty for no admin resources at all.
     """
 
     group_id: str
@@ -113,11 +113,11 @@ class DistributedConfig(Struct, frozen=True, kw_only=True):
         """Parse, fill in defaults, and check.
 
         Args:
-            props: By Kafka's names.
-            class_of: Which classes are installed, for converters.
+            props: Settings by Kafka's names.
+            class_of: Looks up installed classes, for converters.
 
         Raises:
-            ConfigError: the first thing wrong, in Kafka's words where Kafka checks it.
+            ConfigError: the first error, in Kafka's words where Kafka checks it.
         """
         values = _Values(WORKER_CONFIG_DEF.parse(props, class_of))
         listeners = tuple(_listener(each) for each in values.texts("listeners"))
@@ -153,10 +153,10 @@ class DistributedConfig(Struct, frozen=True, kw_only=True):
         return config
 
     def advertised_url(self, machine: str) -> str:
-        """The URL that is told to the other workers, ending with a slash.
+        """Return the URL advertised to the other workers, ending with a slash.
 
         Args:
-            machine: The host to name when neither setting nor listener does.
+            machine: Host to use when neither setting nor listener names one.
 
         Source: RestServer.advertisedUrl.
         """
@@ -164,19 +164,19 @@ class DistributedConfig(Struct, frozen=True, kw_only=True):
         return f"{self.advertised_scheme}://{host}:{port}/"
 
     def worker_id(self, machine: str) -> str:
-        """`host:port` of the advertised URL: the worker's name in statuses."""
+        """Return `host:port` of the advertised URL: the worker's name in statuses."""
         host, port = self._advertised(machine)
         return f"{host}:{port}"
 
     @property
     def client_id_base(self) -> str:
-        """What the ids of the worker's own clients begin with."""
+        """Prefix of the client ids of the worker's own clients."""
         own = f"-{self.client_id}" if self.client_id.strip() else ""
         return f"{self.group_id}{own}-"
 
     @property
     def transactional_id(self) -> str:
-        """Of the leader's producer, when it writes in transactions."""
+        """Transactional id of the leader's producer, used when it writes in transactions."""
         return f"connect-cluster-{self.group_id}"
 
     def _advertised(self, machine: str) -> tuple[str, int]:
@@ -188,10 +188,10 @@ class DistributedConfig(Struct, frozen=True, kw_only=True):
 
 
 def discovery_in(props: Mapping[str, str]) -> PluginDiscovery:
-    """How plugins are looked for, which is known before the settings are parsed.
+    """Return the mode of plugin discovery, which is needed before the settings are parsed.
 
     Raises:
-        ConfigError: there is no such way.
+        ConfigError: the mode is unknown.
 
     Source: WorkerConfig.pluginDiscovery.
     """
@@ -204,7 +204,7 @@ def discovery_in(props: Mapping[str, str]) -> PluginDiscovery:
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """The settings in a Java properties file.
+    """Parse a Java properties file.
 
     Comments begin with `#` or `!`, a backslash at the end continues a line, the key ends at the
     first `=`, `:` or blank; of repeated keys the last counts.
@@ -225,7 +225,7 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 class _Values:
-    """Parsed settings, each asked for as what its definition made it."""
+    """Parsed settings, read with the type of their definition."""
 
     __slots__ = ("_values",)
 
@@ -276,7 +276,7 @@ def _member(values: _Values) -> WorkerConfig:
 
 
 def _topic(kind: str, values: _Values, props: Mapping[str, str]) -> InternalTopic:
-    """One of the internal topics. Source: DistributedConfig.topicSettings, the backing stores."""
+    """Return one of the internal topics. Source: DistributedConfig.topicSettings, the stores."""
     prefix = f"{kind}.storage."
     own = ("topic", "partitions", "replication.factor", "cleanup.policy")
     exactly_once = values.text("exactly.once.source.support").lower()
@@ -297,7 +297,7 @@ def _topic(kind: str, values: _Values, props: Mapping[str, str]) -> InternalTopi
 
 
 def _listener(text: str) -> Listener:
-    """Source: RestServer.createConnector."""
+    """Parse one listener. Source: RestServer.createConnector."""
     match = _LISTENER.fullmatch(text)
     if match is None:
         raise ConfigError("Listener doesn't have the right format (protocol://hostname:port).")
@@ -314,7 +314,7 @@ def _admin_listeners(values: _Values) -> tuple[Listener, ...] | None:
 
 
 def _advertised_scheme(values: _Values, listeners: tuple[Listener, ...]) -> str:
-    """Source: RestServer.determineAdvertisedProtocol."""
+    """Return the advertised scheme. Source: RestServer.determineAdvertisedProtocol."""
     chosen = values.text_or_none("rest.advertised.listener")
     if chosen is not None:
         return chosen.lower()
@@ -323,7 +323,7 @@ def _advertised_scheme(values: _Values, listeners: tuple[Listener, ...]) -> str:
 
 
 def _check_key_settings(config: DistributedConfig) -> None:
-    """Source: DistributedConfig.validateInterWorkerKeyConfigs."""
+    """Check the session key settings. Source: DistributedConfig.validateInterWorkerKeyConfigs."""
     size = config.key_size_bits
     if size is not None and size < _SMALLEST_KEY_BITS:
         raise ConfigError(
@@ -341,7 +341,7 @@ def _check_key_settings(config: DistributedConfig) -> None:
 
 
 def told_of_unknown(names: tuple[str, ...]) -> str | None:
-    """One line about settings that nobody knows, each with the nearest known name; None for none.
+    """Return one line about unknown settings, each with the nearest known name; None for none.
 
     Source: AbstractConfig.logUnused, which lets the process start all the same.
     """

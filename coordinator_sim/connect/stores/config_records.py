@@ -31,8 +31,8 @@ class SessionKey(Struct, frozen=True):
 
     Args:
         key: The secret.
-        algorithm: It was generated for, such as `HmacSHA256`.
-        creation_timestamp_ms: When.
+        algorithm: Algorithm that the key was generated for, such as `HmacSHA256`.
+        creation_timestamp_ms: When the key was created.
     """
 
     key: bytes
@@ -87,7 +87,7 @@ def logger_cluster_key(namespace: str) -> str:
 
 
 def task_of_key(key: str) -> ConnectorTaskId | None:
-    """The task that a key `task-<connector>-<n>` names, read from the right; None when it is none.
+    """Return the task that a key `task-<connector>-<n>` names; None when it names none.
 
     Source: parseTaskId, where Java's split drops empty parts at the end.
     """
@@ -99,7 +99,7 @@ def task_of_key(key: str) -> ConnectorTaskId | None:
 
 
 def java_int_value(number: int) -> int:
-    """The lower half of a long, as Java's cast and `Long.intValue` cut it down."""
+    """Truncate a long to an int, as Java's cast and `Long.intValue` do."""
     return (number + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
@@ -117,7 +117,7 @@ def commit_value(task_count: int) -> bytes:
 
 
 def target_state_value(state: TargetState) -> bytes:
-    """The value of a target state; workers that know no STOPPED read PAUSED."""
+    """Return the value of a target state; workers without STOPPED read PAUSED."""
     old = TargetState.PAUSED if state is TargetState.STOPPED else state
     return to_json({"state": old.value, "state.v2": state.value})
 
@@ -149,7 +149,7 @@ def logger_level_value(level: str) -> bytes:
 
 
 def as_hash_map(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties in the order of a Java HashMap that grew to hold them, as those of tasks are.
+    """Return the properties in the order of a Java HashMap that grew to hold them, as for tasks.
 
     Source: kafka trunk, connect/runtime/.../runtime/Worker.java, connectorTaskConfigs.
     """

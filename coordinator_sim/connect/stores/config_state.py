@@ -1,4 +1,4 @@
-"""The configuration of a Connect cluster as one worker has read it: an unchanging snapshot.
+"""The configuration of a Connect cluster as one worker has read it: an immutable snapshot.
 
 Source: kafka trunk, connect/runtime/.../storage/ClusterConfigState.java.
 """
@@ -19,20 +19,20 @@ Properties = Mapping[str, str]
 
 
 class ClusterConfigState(Struct, frozen=True, kw_only=True):
-    """What the config topic said up to an offset.
+    """State of the config topic up to an offset.
 
     Args:
         offset: One past the last record read; -1 before any.
-        session_key: For signatures; None when there is none yet.
-        task_counts: Tasks last committed, inconsistent connectors' too.
-        connector_configs: By connector, in the order of the map that they are copied from.
-        target_states: By connector; of connectors without a configuration too.
-        task_configs: By task, in effect.
-        task_count_records: Tasks that may have to be fenced, by connector.
-        task_config_generations: Commits of a connector's tasks, from 0.
-        applied_connector_configs: The connector configuration that its tasks were made from.
-        connectors_pending_fencing: With tasks committed since their last task count record.
-        inconsistent_connectors: Whose last commit named tasks that were not there.
+        session_key: Key for signatures; None when there is none yet.
+        task_counts: Number of tasks last committed, also of inconsistent connectors.
+        connector_configs: Configurations by connector, in the order of the map copied from.
+        target_states: Target states by connector, also without a configuration.
+        task_configs: Configurations in effect, by task.
+        task_count_records: Number of tasks that may have to be fenced, by connector.
+        task_config_generations: Number of commits of a connector's tasks, from 0.
+        applied_connector_configs: Connector configurations that the tasks were made from.
+        connectors_pending_fencing: Connectors whose tasks are newer than their task count record.
+        inconsistent_connectors: Connectors whose last commit named missing tasks.
     """
 
     offset: int = -1
@@ -52,31 +52,31 @@ class ClusterConfigState(Struct, frozen=True, kw_only=True):
         return connector in self.connector_configs
 
     def connectors(self) -> tuple[str, ...]:
-        """The configured connectors, in the order of Java's copied map."""
+        """Return the configured connectors, in the order of Java's copied map."""
         return java_copy_order(self.connector_configs)
 
     def connector_config(self, connector: str) -> Properties | None:
-        """The connector's configuration."""
+        """Return the connector's configuration; None when it is absent."""
         return self.connector_configs.get(connector)
 
     def applied_connector_config(self, connector: str) -> Properties | None:
-        """The configuration that the connector's present tasks were made from."""
+        """Return the configuration that the connector's present tasks were made from."""
         return self.applied_connector_configs.get(connector)
 
     def target_state(self, connector: str) -> TargetState | None:
-        """What the connector is wanted to do."""
+        """Return the connector's target state; None when it is absent."""
         return self.target_states.get(connector)
 
     def task_config(self, task: ConnectorTaskId) -> Properties | None:
-        """The task's configuration that is in effect."""
+        """Return the task's configuration in effect; None when it is absent."""
         return self.task_configs.get(task)
 
     def task_count(self, connector: str) -> int:
-        """The tasks last committed, 0 when there never were any."""
+        """Return the number of tasks last committed, 0 when there never were any."""
         return self.task_counts.get(connector, 0)
 
     def tasks(self, connector: str) -> tuple[ConnectorTaskId, ...]:
-        """The tasks to be run: none of an inconsistent connector."""
+        """Return the tasks to be run: none of an inconsistent connector."""
         if connector in self.inconsistent_connectors:
             return ()
         return tuple(ConnectorTaskId(connector, n) for n in range(self.task_count(connector)))
@@ -86,15 +86,15 @@ class ClusterConfigState(Struct, frozen=True, kw_only=True):
         return connector in self.connectors_pending_fencing
 
     def task_count_record(self, connector: str) -> int | None:
-        """The number of tasks in the last task count record."""
+        """Return the number of tasks in the last task count record."""
         return self.task_count_records.get(connector)
 
     def task_config_generation(self, connector: str) -> int | None:
-        """How often task configurations took effect, from 0; None before the first time."""
+        """Return how often task configurations took effect, from 0; None before the first time."""
         return self.task_config_generations.get(connector)
 
     def assignable(self) -> ConfigSnapshot:
-        """What group membership needs: the offset, and each connector's number of tasks to run."""
+        """Return what group membership needs: the offset, and the number of tasks by connector."""
         return ConfigSnapshot(
             offset=self.offset,
             connectors={name: len(self.tasks(name)) for name in self.connectors()},
@@ -106,7 +106,7 @@ EMPTY_CONFIG_STATE: Final = ClusterConfigState()
 
 
 def java_copy_order(keys: Iterable[str]) -> tuple[str, ...]:
-    """The keys in the order of `new HashMap<>(map)`, whose table is as small as it can be.
+    """Return the keys in the order of `new HashMap<>(map)`, whose table is as small as possible.
 
     Source: java.util.HashMap.putMapEntries.
     """

@@ -1,7 +1,7 @@
-"""The configuration of a Connect cluster on its config topic: what was read, and how it is written.
+"""The configuration of a Connect cluster on its config topic: reading and writing it.
 
-Whatever is written is in effect only once it has been read back. With exactly-once source support
-the leader writes with a fencible producer, so that a leader that was replaced cannot write on.
+A written record takes effect only once it has been read back. With exactly-once source support the
+leader writes with a fencible producer, so that a replaced leader can no longer write.
 
 Source: kafka trunk, connect/runtime/.../storage/KafkaConfigBackingStore.java.
 """
@@ -53,7 +53,7 @@ from coordinator_sim.connect.thread import Blocking, Outbox, Wait
 from coordinator_sim.protocol.resources import ConnectorTaskId
 
 READ_WRITE_TOTAL_TIMEOUT_MS: Final = 30_000
-"""KafkaConfigBackingStore.READ_WRITE_TOTAL_TIMEOUT_MS: of one call, writes and reads together."""
+"""KafkaConfigBackingStore.READ_WRITE_TOTAL_TIMEOUT_MS: one call, writes and reads together."""
 
 _Records = Sequence[tuple[str, bytes | None]]
 
@@ -62,7 +62,7 @@ class ConfigStore:
     """The port of KafkaConfigBackingStore.
 
     Args:
-        outbox: Of the worker.
+        outbox: The worker's outbox.
         spawn: Begins a thread of the worker.
         topic: The config topic.
         transactional_id: Of the fencible producer, `connect-cluster-<group.id>`; None where
@@ -91,7 +91,7 @@ class ConfigStore:
         return self._log
 
     def set_update_listener(self, listener: ConfigListener) -> None:
-        """Whom to tell of every record read after the start."""
+        """Set the listener that hears of every record read after the start."""
         self._table.listener = listener
 
     # -- start and stop --------------------------------------------------------------------
@@ -101,7 +101,7 @@ class ConfigStore:
 
         Raises:
             ConfigException: the topic has more than one partition, or is not compacted alone.
-            JavaException: as `TopicLog.start`.
+            JavaException: see `TopicLog.start`.
         """
         topic = self._log.topic
         try:
@@ -126,14 +126,14 @@ class ConfigStore:
         self._table.is_started = True
 
     def stop(self) -> Blocking[None]:
-        """Give up the privilege to write, and end the reader."""
+        """Give up the write privilege, and end the reader."""
         self._relinquish_write_privileges()
         yield from self._log.stop()
 
     # -- reading ---------------------------------------------------------------------------
 
     def snapshot(self) -> ClusterConfigState:
-        """What has been read so far."""
+        """Return the state read so far."""
         return self._table.snapshot()
 
     def contains(self, connector: str) -> bool:
@@ -157,7 +157,7 @@ class ConfigStore:
     # -- writing ---------------------------------------------------------------------------
 
     def claim_write_privileges(self) -> Blocking[None]:
-        """Become the one worker that may write what only the leader writes, if there is fencing.
+        """Become the only worker that may write the leader's records, if there is fencing.
 
         Raises:
             ConnectException: the fencible producer could not be made.
@@ -177,7 +177,7 @@ class ConfigStore:
     def put_connector_config(
         self, connector: str, properties: Properties, target_state: TargetState | None = None
     ) -> Blocking[None]:
-        """Write a connector's configuration, and before it its target state if one is given.
+        """Write a connector's configuration, preceded by its target state if one is given.
 
         Raises:
             PrivilegedWriteException: the fencible producer failed; claim the privilege anew.
@@ -230,7 +230,7 @@ class ConfigStore:
             yield from self._log.await_end(timer.remaining_ms)
 
     def put_target_state(self, connector: str, state: TargetState) -> Blocking[None]:
-        """Write what a connector is wanted to do. Any worker may; it is not read back.
+        """Write a connector's target state. Any worker may; it is not read back.
 
         Raises:
             ConnectException: it was not written within 30 s.
@@ -275,7 +275,7 @@ class ConfigStore:
         )
 
     def put_logger_level(self, namespace: str, level: str) -> Blocking[None]:
-        """Write a level for loggers of all workers. Any worker may; it is not read back.
+        """Write a log level for all workers. Any worker may; it is not read back.
 
         Raises:
             ConnectException: it was not written within 30 s.
@@ -335,7 +335,7 @@ class ConfigStore:
 
 
 class _Timer:
-    """Java's Timer: what is left of a call's time, as of its last update."""
+    """Java's Timer: the time left for a call, as of its last update."""
 
     __slots__ = ("_deadline_ms", "_outbox", "remaining_ms")
 
@@ -351,7 +351,7 @@ class _Timer:
 
 @contextmanager
 def _wrapped(failure: str) -> Iterator[None]:
-    """Turn what waiting for a result can fail with into a ConnectException."""
+    """Turn the exceptions of waiting for a result into a ConnectException."""
     try:
         yield
     except (ExecutionException, TimeoutException) as exception:
@@ -359,7 +359,7 @@ def _wrapped(failure: str) -> Iterator[None]:
 
 
 def _as_text(request: RestartRequest) -> str:
-    """As Java prints a restart request."""
+    """Format a restart request as Java does."""
     only_failed = str(request.only_failed).lower()
     include_tasks = str(request.include_tasks).lower()
     return (

@@ -1,7 +1,7 @@
-"""What records of the config topic make: connectors, tasks, target states, keys.
+"""State built from the records of the config topic: connectors, tasks, target states, keys.
 
-Tasks wait for a commit that names all of them. A commit that does not find them, because the log
-was compacted in between, leaves the connector inconsistent until the next whole one.
+Tasks wait for a commit that names all of them. A commit that lacks some, because the log was
+compacted in between, leaves the connector inconsistent until the next complete one.
 
 Source: kafka trunk, connect/runtime/.../storage/KafkaConfigBackingStore.java, ConsumeCallback and
 the methods named process*.
@@ -42,7 +42,7 @@ _TASK_COUNT: Final = "task-count"
 
 
 class ConfigListener(Protocol):
-    """Who hears of what was read, once the store has started.
+    """Listener of the records read once the store has started.
 
     Source: kafka trunk, connect/runtime/.../storage/ConfigBackingStore.java, UpdateListener.
     """
@@ -56,15 +56,15 @@ class ConfigListener(Protocol):
         ...
 
     def on_task_config_update(self, tasks: tuple[ConnectorTaskId, ...]) -> None:
-        """Tasks were committed; these have new configurations, none when the commit is no use."""
+        """Tasks were committed; `tasks` have new configurations, none if it is incomplete."""
         ...
 
     def on_connector_target_state_change(self, connector: str) -> None:
-        """A configured connector is wanted to do something else."""
+        """A configured connector has a new target state."""
         ...
 
     def on_session_key_update(self, key: SessionKey) -> None:
-        """There is a new key for signatures."""
+        """A new key for signatures was read."""
         ...
 
     def on_restart_request(self, request: RestartRequest) -> None:
@@ -77,10 +77,10 @@ class ConfigListener(Protocol):
 
 
 class ConfigTable:
-    """The state that a worker builds up from the config topic.
+    """The state that a worker builds from the config topic.
 
     Attributes:
-        listener: Hears of records once `is_started`.
+        listener: Listener of records once `is_started`.
     """
 
     __slots__ = (
@@ -107,7 +107,7 @@ class ConfigTable:
         self._offset = -1
         self._session_key: SessionKey | None = None
         self._connectors: dict[str, dict[str, str]] = {}
-        # Of Java's map of them, which never shrinks.
+        # Table size of Java's map of them, which never shrinks.
         self._capacity = MIN_TABLE_CAPACITY
         self._target_states: dict[str, TargetState] = {}
         self._task_counts: dict[str, int] = {}
@@ -120,7 +120,7 @@ class ConfigTable:
         self._pending_fencing: dict[str, None] = {}
 
     def snapshot(self) -> ClusterConfigState:
-        """What has been read so far."""
+        """Return the state read so far."""
         return ClusterConfigState(
             offset=self._offset,
             session_key=self._session_key,
@@ -148,8 +148,8 @@ class ConfigTable:
         A value that is no JSON leaves the offset as it is; an unknown key does not.
 
         Raises:
-            ConnectException: a number of tasks is none. Whoever polls loses what it has not yet
-                handed over.
+            ConnectException: a number of tasks is no number. The poll then drops the records not
+            yet handed over.
             ClientException: the record has no key, as Java's NullPointerException.
         """
         if isinstance(record, RecordRun):
@@ -165,7 +165,7 @@ class ConfigTable:
         self._process(record.key.decode(errors="replace"), value)
 
     def _process(self, key: str, value: JsonValue) -> None:
-        """By the first prefix that fits, in Java's order."""
+        """Process a record by the first key prefix that fits, in Java's order."""
         if key.startswith(TARGET_STATE_PREFIX):
             self._process_target_state(key.removeprefix(TARGET_STATE_PREFIX), value)
         elif key.startswith(CONNECTOR_PREFIX):
@@ -190,7 +190,7 @@ class ConfigTable:
     def _process_target_state(self, connector: str, value: JsonValue) -> None:
         if value is None:
             self._target_states.pop(connector, None)
-            # Compaction may bring the tombstone alone: a connector without a state is started.
+            # Compaction may leave the tombstone alone: a connector without a state is started.
             if connector in self._connectors:
                 self._target_states[connector] = TargetState.STARTED
             return
@@ -227,7 +227,7 @@ class ConfigTable:
     def _process_tasks_commit(self, connector: str, value: JsonValue) -> None:
         config = self._connectors.get(connector)
         if config is None:
-            # Deleted, and compaction took the rest: what is left of it is of no use.
+            # The connector was deleted, and compaction took other records: the commit is useless.
             self._remove_connector(connector)
             return
         if not isinstance(value, dict):
@@ -246,7 +246,7 @@ class ConfigTable:
             self._applied[connector] = config
         if deferred is not None:
             deferred.clear()
-        # Even then: the next whole commit repairs the connector, and its tasks count until it does.
+        # Also when inconsistent: the next complete commit repairs it; until then this count holds.
         self._task_counts[connector] = count
         self._pending_fencing[connector] = None
         hearer = self._hearer
@@ -296,7 +296,7 @@ class ConfigTable:
 
 
 def _target_state(value: JsonValue) -> TargetState | None:
-    """The state a record asks for: `state.v2`, or `state` where that is absent or no string."""
+    """Return a record's target state: `state.v2`, or `state` where that is absent or no string."""
     if not isinstance(value, dict):
         return None
     name = value.get("state.v2")
@@ -306,7 +306,7 @@ def _target_state(value: JsonValue) -> TargetState | None:
 
 
 def _properties(value: JsonValue) -> dict[str, str] | None:
-    """The properties of a configuration."""
+    """Return the properties of a configuration; None when the value holds none."""
     properties = value.get("properties") if isinstance(value, dict) else None
     if not isinstance(properties, dict):
         return None
@@ -336,7 +336,7 @@ def _int_value(value: JsonValue) -> int:
 def _is_complete(
     configs: dict[ConnectorTaskId, dict[str, str]], connector: str, count: int
 ) -> bool:
-    """Whether tasks 0 to count - 1 are all there; more of them do no harm.
+    """Whether tasks 0 to count - 1 are all present; more of them do no harm.
 
     Source: completeTaskIdSet.
     """

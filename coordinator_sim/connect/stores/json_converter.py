@@ -1,8 +1,8 @@
 r"""JSON as Connect keeps it on its internal topics: JsonConverter with `schemas.enable=false`.
 
-Bytes written are those of Java's: fields in the order given, no spaces, and `\uXXXX` with capital
-digits for control characters and for both halves of what lies outside the basic plane. So a worker
-of 4.3.1 wrote them.
+The bytes written are Java's: fields in the order given, no spaces, and `\uXXXX` with capital digits
+for control characters and for both halves of characters outside the basic plane, as seen of a
+worker of 4.3.1.
 
 Source: kafka trunk, connect/json/.../JsonConverter.java; jackson-core, UTF8JsonGenerator.
 """
@@ -15,7 +15,7 @@ from typing import Final, NoReturn, cast
 from coordinator_sim.errors import DataError
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
-"""What a schemaless JSON value becomes."""
+"""Python value of a schemaless JSON value."""
 
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-f]{4})|.)|([\U00010000-\U0010ffff])")
 _LEADING_ZEROS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\d.eE+])(-?)0+(?=\d)')
@@ -23,15 +23,15 @@ _BLANKS: Final = " \t\r\n"
 
 
 def to_json(value: Mapping[str, object] | Sequence[object]) -> bytes:
-    """A struct, map or list as the bytes that Connect writes."""
+    """Encode a struct, map or list as the bytes that Connect writes."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return _ESCAPE.sub(_as_java, text).encode()
 
 
 def from_json(data: bytes | None) -> JsonValue:
-    """The value that Connect reads; None for a tombstone, and for no bytes or blanks alone.
+    """Decode the value that Connect reads; None for a tombstone, and for no bytes or blanks alone.
 
-    What follows the value is not looked at, and numbers may begin with zeros.
+    Bytes after the value are ignored, and numbers may begin with zeros.
 
     Raises:
         DataError: the bytes are no JSON.
@@ -54,7 +54,7 @@ def _text(data: bytes) -> str:
 
 
 def _kept(token: re.Match[str]) -> str:
-    """A string as it is, a number without the zeros before it."""
+    """Return a string unchanged, a number without leading zeros."""
     return token[1] if token[0][:1] != '"' else token[0]
 
 

@@ -1,4 +1,4 @@
-"""The offsets of source connectors, as a worker keeps them: the last value of every key.
+"""The offsets of source connectors that a worker keeps: the last value of every key.
 
 Source: kafka trunk, connect/runtime/.../storage/KafkaOffsetBackingStore.java, OffsetUtils.java,
 OffsetStorageWriter.java (the bytes).
@@ -24,7 +24,7 @@ def offset_value(offset: Mapping[str, object] | None) -> bytes | None:
 
 
 def source_partition_of(key: bytes | None) -> tuple[str, dict[str, object]] | None:
-    """The connector and the source partition that a key names; None when it is of no such form.
+    """Return the connector and source partition that a key names; None for another form.
 
     Source: OffsetUtils.processPartitionKey.
     """
@@ -41,16 +41,16 @@ def source_partition_of(key: bytes | None) -> tuple[str, dict[str, object]] | No
 class OffsetStore:
     """The port of KafkaOffsetBackingStore.
 
-    Records of a run are counted, at their cost, and kept by nobody: a run stands for keys that no
-    connector of the scenario asks for.
+    Records of a run are only counted, at their cost: a run stands for keys that no connector of the
+    scenario asks for.
 
     Args:
-        outbox: Of the worker.
+        outbox: The worker's outbox.
         spawn: Begins a thread of the worker.
         topic: The offset topic.
 
     Attributes:
-        record_count: Records read so far, those of runs included.
+        record_count: Records read so far, including those of runs.
     """
 
     __slots__ = ("_data", "_log", "_outbox", "_partitions", "_spawn", "record_count")
@@ -72,7 +72,7 @@ class OffsetStore:
         """Read the topic to its end.
 
         Raises:
-            JavaException: as `TopicLog.start`.
+            JavaException: see `TopicLog.start`.
         """
         yield from self._log.start()
 
@@ -81,7 +81,7 @@ class OffsetStore:
         yield from self._log.stop()
 
     def get(self, keys: Sequence[bytes], timeout_ms: int) -> Blocking[dict[bytes, bytes | None]]:
-        """The values of keys, as they are at the end of the topic now.
+        """Return the values of keys, read up to the present end of the topic.
 
         Raises:
             TimeoutException: the end is not reached in time.
@@ -93,7 +93,7 @@ class OffsetStore:
     def put(self, values: Sequence[tuple[bytes, bytes | None]]) -> Pending[object]:
         """Write keys and values; done when all are written, or with the first error.
 
-        Nothing is ever done for no values, as in Java. Returns before anything is written.
+        Without values the result is never completed, as in Java. Returns before writing.
         """
         outcome: Pending[object] = Pending()
         pendings = [self._log.send(key, value) for key, value in values]
@@ -101,19 +101,19 @@ class OffsetStore:
         return outcome
 
     def connector_partitions(self, connector: str) -> tuple[dict[str, object], ...]:
-        """The source partitions of a connector that have an offset, in the order first read."""
+        """Return the connector's source partitions with an offset, in the order first read."""
         return tuple(self._partitions.get(connector, {}).values())
 
     def offset_of(self, key: bytes) -> bytes | None:
-        """The value last read of a key, without reading on."""
+        """Return the last value of a key, without reading on."""
         return self._data.get(key)
 
     def await_put(self, outcome: Pending[object], timeout_ms: int) -> Blocking[None]:
         """Wait for a `put`.
 
         Raises:
-            TimeoutException: it is not over in time.
-            ExecutionException: a record failed; the cause is that of the first.
+            TimeoutException: the write takes too long.
+            ExecutionException: a record failed; the cause is the first failure's.
         """
         yield from await_result(outcome, self._outbox, timeout_ms)
 
@@ -143,7 +143,7 @@ class OffsetStore:
 
 
 def _settle(pendings: list[Pending[object]], outcome: Pending[object]) -> Blocking[None]:
-    """SetCallbackFuture: over when all succeeded, or when the first has failed."""
+    """Complete `outcome` when all succeeded or the first failed, as SetCallbackFuture."""
     while pendings and not outcome.done:
         done = [pending for pending in pendings if pending.done]
         failed = next((pending.error for pending in done if pending.error is not None), None)

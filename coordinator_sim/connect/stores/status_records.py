@@ -1,7 +1,7 @@
 """Records of the status topic as on disk: their keys, and the bytes and fields of their values.
 
 Source: kafka trunk, connect/runtime/.../storage/KafkaStatusBackingStore.java; the field `version`
-is later than that: a worker of 4.3.1 writes it, one of 3.9 does not.
+is newer: a worker of 4.3.1 writes it, one of 3.9 does not.
 """
 
 from enum import Enum, unique
@@ -22,7 +22,7 @@ TOPIC_STATUS_SEPARATOR: Final = ":connector-"
 
 @unique
 class State(Enum):
-    """What a connector or task is doing.
+    """State of a connector or task.
 
     Source: kafka trunk, connect/runtime/.../runtime/AbstractStatus.java.
     """
@@ -37,17 +37,17 @@ class State(Enum):
 
 
 Subject = str | ConnectorTaskId
-"""What has a status: a connector by its name, or a task."""
+"""Subject of a status: a connector by its name, or a task."""
 
 
 class Status(Struct, frozen=True, kw_only=True):
-    """What a worker tells of a connector or task.
+    """A connector's or task's status as a worker writes it.
 
     Args:
         worker_id: Host and port of the worker's advertised URL.
-        generation: Of the group when the worker wrote it.
-        trace: Of the failure of what FAILED.
-        version: Of the plugin; None when the worker cannot tell.
+        generation: The group's generation when the worker wrote the status.
+        trace: Trace of the failure when FAILED.
+        version: Version of the plugin; None when the worker does not know it.
     """
 
     subject: Subject
@@ -62,7 +62,7 @@ class TopicStatus(Struct, frozen=True, kw_only=True):
     """A topic that a connector used, and the task that was the first to do so.
 
     Args:
-        discover_timestamp_ms: When it was noticed.
+        discover_timestamp_ms: When the use was first noticed.
     """
 
     topic: str
@@ -82,12 +82,12 @@ def status_key(subject: Subject) -> str:
 
 
 def topic_status_key(topic: str, connector: str) -> str:
-    """The key of the record that a connector uses a topic."""
+    """Return the key of the record that a connector uses a topic."""
     return f"{TOPIC_STATUS_PREFIX}{topic}{TOPIC_STATUS_SEPARATOR}{connector}"
 
 
 def task_of_status_key(key: str) -> ConnectorTaskId | None:
-    """The task that a key names, read from the right; None when it is none.
+    """Return the task that a key names, read from the right; None when it names none.
 
     Source: parseConnectorTaskId, where Java's split drops empty parts at the end.
     """
@@ -99,7 +99,7 @@ def task_of_status_key(key: str) -> ConnectorTaskId | None:
 
 
 def topic_of_status_key(key: str) -> tuple[str, str] | None:
-    """The topic and the connector that a key names; None when one of them is not there.
+    """Return the topic and the connector that a key names; None when one of them is missing.
 
     Source: readTopicStatus.
     """
@@ -113,11 +113,11 @@ def topic_of_status_key(key: str) -> tuple[str, str] | None:
 
 
 def status_value(status: Status, *, with_version: bool = True) -> bytes | None:
-    """The value of a status; a tombstone for what is DESTROYED.
+    """Return the value of a status; a tombstone for DESTROYED.
 
     Args:
-        status: What to tell.
-        with_version: Whether the worker is of a release that writes the plugin's version.
+        status: The status to write.
+        with_version: Whether the worker's release writes the plugin's version.
     """
     if status.state is State.DESTROYED:
         return None
@@ -144,7 +144,7 @@ def topic_status_value(status: TopicStatus) -> bytes:
 
 
 def parse_status(subject: Subject, value: JsonValue) -> Status | None:
-    """The status that a value holds; None when a field has not the type it must have."""
+    """Parse the status in a value; None when a field has the wrong type."""
     if not isinstance(value, dict):
         return None
     state, trace = value.get("state"), value.get("trace")
@@ -168,7 +168,7 @@ def parse_status(subject: Subject, value: JsonValue) -> Status | None:
 
 
 def parse_topic_status(value: JsonValue) -> TopicStatus | None:
-    """The topic status that a value holds; None when a field has not the type it must have."""
+    """Parse the topic status in a value; None when a field has the wrong type."""
     fields = value.get("topic") if isinstance(value, dict) else None
     if not isinstance(fields, dict):
         return None

@@ -1,7 +1,7 @@
-"""What a worker knows of the states of connectors and tasks, and how it tells its own.
+"""The states of connectors and tasks that a worker has read, and the writing of its own.
 
-A status counts only once it has been read back. A safe write is left out where another worker has
-written a newer status since.
+A status takes effect only once it has been read back. A safe write is skipped where another worker
+has written a newer status since.
 
 Source: kafka trunk, connect/runtime/.../storage/KafkaStatusBackingStore.java.
 """
@@ -48,7 +48,7 @@ class _CacheEntry:
         self.is_deleted = False
 
     def can_write_safely(self, status: Status) -> bool:
-        """Whether nobody else has written a newer one."""
+        """Whether no other worker has written a newer status."""
         value = self.value
         return (
             value is None
@@ -58,7 +58,7 @@ class _CacheEntry:
 
 
 class _Sent(Struct, frozen=True):
-    """A record under way, and whether it is worth another try if it fails."""
+    """A record being written, and whether to retry it if it fails."""
 
     pending: Pending[object]
     key: str
@@ -70,7 +70,7 @@ class StatusStore:
     """The port of KafkaStatusBackingStore.
 
     Args:
-        outbox: Of the worker.
+        outbox: The worker's outbox.
         spawn: Begins a thread of the worker.
         topic: The status topic.
         with_version: Whether statuses carry the plugin's version, as from 4.0 on.
@@ -112,7 +112,7 @@ class StatusStore:
         """Read the topic to its end, then once more in the background.
 
         Raises:
-            JavaException: as `TopicLog.start`.
+            JavaException: see `TopicLog.start`.
         """
         yield from self._log.start()
         self._spawn(self._retry())
@@ -127,7 +127,7 @@ class StatusStore:
     # -- writing ---------------------------------------------------------------------------
 
     def put(self, status: Status) -> None:
-        """Write a status in any case. Returns before it is written."""
+        """Write a status unconditionally. Returns before it is written."""
         self._send(status, safe=False)
 
     def put_safe(self, status: Status) -> None:
@@ -141,7 +141,7 @@ class StatusStore:
         )
 
     def delete_topic(self, connector: str, topic: str) -> None:
-        """Write that a connector uses a topic no more."""
+        """Write a tombstone: a connector no longer uses a topic."""
         self._produce(topic_status_key(topic, connector), None, _always)
 
     def flush(self) -> Blocking[None]:
@@ -170,7 +170,7 @@ class StatusStore:
         self._changed.complete()
 
     def _retry(self) -> Blocking[None]:
-        """The store's own retries: its producer has none."""
+        """Retry failed writes; the store's producer does not retry."""
         while not self._stopped:
             done = [sent for sent in self._sent if sent.pending.done]
             if not done:
@@ -185,7 +185,7 @@ class StatusStore:
     # -- what has been read ----------------------------------------------------------------
 
     def get(self, subject: Subject) -> Status | None:
-        """The status last read of a connector or task."""
+        """Return the status last read of a connector or task."""
         if isinstance(subject, ConnectorTaskId):
             entry = self._tasks.get(subject.connector, {}).get(subject.task)
         else:
@@ -193,22 +193,22 @@ class StatusStore:
         return None if entry is None else entry.value
 
     def get_all(self, connector: str) -> tuple[Status, ...]:
-        """The statuses of a connector's tasks, in the order of Java's map of task numbers."""
-        # UNSPECIFIED: 4.3.1 hands out a copy whose order is drawn anew by each JVM.
+        """Return the statuses of a connector's tasks, in the order of Java's map of numbers."""
+        # UNSPECIFIED: 4.3.1 returns a copy whose order differs from JVM to JVM.
         row = self._tasks.get(connector, {})
         found = (row[task].value for task in java_hash_order(row, hash_of=integer_hash))
         return tuple(status for status in found if status is not None)
 
     def connectors(self) -> tuple[str, ...]:
-        """Connectors that have a status, or were given one here, in the order of Java's map."""
+        """Return connectors with a status read or written here, in the order of Java's map."""
         return tuple(java_hash_order(self._connectors))
 
     def get_topic(self, connector: str, topic: str) -> TopicStatus | None:
-        """What was read of a connector's use of a topic."""
+        """Return the record read of a connector's use of a topic."""
         return self._topics.get(connector, {}).get(topic)
 
     def get_all_topics(self, connector: str) -> tuple[TopicStatus, ...]:
-        """The topics that a connector uses, in the order of Java's map."""
+        """Return the topics that a connector uses, in the order of Java's map."""
         used = self._topics.get(connector, {})
         return tuple(used[topic] for topic in java_hash_order(used))
 
@@ -289,7 +289,7 @@ def _always() -> bool:
 
 
 def _parsed(value: bytes) -> JsonValue:
-    """The value, or None where it is no JSON: both are no status."""
+    """Parse a value; None where it is no JSON: neither is a status."""
     try:
         return from_json(value)
     except DataError:

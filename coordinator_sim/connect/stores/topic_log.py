@@ -1,7 +1,7 @@
-"""A compacted topic as a log that one process reads to its end and follows, and writes to.
+"""A compacted topic as a log that one process reads to its end, follows and writes to.
 
 The reader is the log's own thread: it polls, hands every record to its owner, and serves the calls
-for "read to the end" that were queued before a pass of it began.
+for "read to the end" that were queued before its pass began.
 
 Source: kafka trunk, connect/runtime/.../util/KafkaBasedLog.java; the topic's creation is
 storage/KafkaTopicBasedBackingStore.java and util/TopicAdmin.java.
@@ -41,9 +41,9 @@ from coordinator_sim.connect.exceptions import (
 from coordinator_sim.connect.thread import Blocking, Outbox, Pending, Thread, Wait
 
 CREATE_TOPIC_TIMEOUT_MS: Final = 30_000
-"""KafkaBasedLog.CREATE_TOPIC_TIMEOUT_NS: how long the topic's partitions are waited for."""
+"""KafkaBasedLog.CREATE_TOPIC_TIMEOUT_NS: time limit of waiting for the topic's partitions."""
 FIRST_SLEEP_MS: Final = 100
-"""Between the first two looks at the partitions; doubles from one to the next."""
+"""Pause between the first two looks at the partitions; doubles from one to the next."""
 MAX_SLEEP_MS: Final = 1_000
 """KafkaBasedLog.MAX_SLEEP_MS."""
 ADMIN_RETRY_DURATION_MS: Final = 900_000
@@ -58,30 +58,30 @@ _FALLBACK_ERRORS: Final = (
     "ClusterAuthorizationException",
     "TopicAuthorizationException",
 )
-"""Refusals of CreateTopics after which the topic is believed to exist, or to be created by use."""
+"""CreateTopics errors after which the topic is taken to exist, or to be created by use."""
 
 _RETRIED_CREATION: Final = ("InvalidReplicationFactorException", TIMEOUT)
 """TopicAdmin.CAUSES_TO_RETRY_TOPIC_CREATION."""
 
 Consumed = Callable[[TopicRecord | RecordRun], None]
-"""Takes each record as it is read."""
+"""Consumer of each record as it is read."""
 Spawn = Callable[[Blocking[None]], Thread]
 """Begins another thread of the worker, which runs it from now on."""
 
 
 class InternalTopic(Struct, frozen=True, kw_only=True):
-    """One of the worker's internal topics, as it is created and read.
+    """One of the worker's internal topics, as created and read.
 
     Args:
-        name: Of the topic.
+        name: Name of the topic.
         setting: The worker setting that names it.
-        purpose: What it holds, for messages.
-        partitions: It is created with.
-        replication_factor: It is created with; -1 is the broker's default.
-        configs: Of the topic, besides `cleanup.policy=compact`.
-        read_committed: Whether its records of open and aborted transactions stay hidden.
-        create_timeout_ms: `default.api.timeout.ms`: how long its creation is tried.
-        retry_backoff_ms: `retry.backoff.ms`: between two tries.
+        purpose: Contents of the topic, for messages.
+        partitions: Number of partitions it is created with.
+        replication_factor: Replication factor it is created with; -1 is the broker's default.
+        configs: Settings of the topic, besides `cleanup.policy=compact`.
+        read_committed: Whether records of open and aborted transactions stay hidden.
+        create_timeout_ms: `default.api.timeout.ms`: time limit for its creation.
+        retry_backoff_ms: `retry.backoff.ms`: pause between two tries.
     """
 
     name: str
@@ -99,9 +99,9 @@ class TopicLog:
     """The port of KafkaBasedLog, with a consumer and a producer of its own.
 
     Args:
-        outbox: Of the worker.
+        outbox: The worker's outbox.
         spawn: Begins the reader's thread.
-        topic: What to read and to write.
+        topic: The topic to read and to write.
         consumed: Takes each record, on the thread that polls.
     """
 
@@ -141,21 +141,21 @@ class TopicLog:
         self._thread: Thread | None = None
         self._finished: Pending[object] = Pending()
         self.partition_count = 0
-        """Of the topic; known once it has started."""
+        """Number of the topic's partitions; known once the log has started."""
 
     @property
     def topic(self) -> InternalTopic:
-        """What is read and written."""
+        """Topic that is read and written."""
         return self._topic
 
     # -- start and stop --------------------------------------------------------------------
 
     def start(self) -> Blocking[None]:
-        """Have the topic, read it to its end, and go on reading in the background.
+        """Create the topic if needed, read it to its end, and keep reading in the background.
 
         Raises:
             ConnectException: the topic cannot be created, or its partitions or end offsets are
-                not to be had in their time.
+            not available in time.
             ConfigException: the topic exists and is not compacted alone.
             ClientException: UnsupportedVersionException, when the broker cannot tell end offsets
                 to the admin client and only committed records are to be read.
@@ -177,13 +177,13 @@ class TopicLog:
         self._outbox.tell(StopReading(self._topic.name))
 
     def _initialize_topic(self) -> Blocking[None]:
-        """KafkaTopicBasedBackingStore.topicInitializer."""
+        """Create or check the topic; see KafkaTopicBasedBackingStore.topicInitializer."""
         created = yield from self._create_with_retry()
         if not created:
             yield from self._verify_cleanup_policy()
 
     def _create_with_retry(self) -> Blocking[bool]:
-        """TopicAdmin.createTopicsWithRetry; whether the topic is new."""
+        """Create the topic, as TopicAdmin.createTopicsWithRetry; return whether it is new."""
         deadline_ms = self._outbox.now_ms + self._topic.create_timeout_ms
         while True:
             pending = self._outbox.ask(self._create_topic)
@@ -210,7 +210,10 @@ class TopicLog:
         )
 
     def _verify_cleanup_policy(self) -> Blocking[None]:
-        """TopicAdmin.verifyTopicCleanupPolicyOnlyCompact; who cannot be asked is believed."""
+        """Check that the topic is compacted only; passes when the broker cannot be asked.
+
+        Source: TopicAdmin.verifyTopicCleanupPolicyOnlyCompact.
+        """
         name = self._topic.name
         pending = self._outbox.ask(partial(DescribeTopicConfig, topic=name, name=CLEANUP_POLICY))
         yield Wait(pending)
@@ -229,7 +232,7 @@ class TopicLog:
             )
 
     def _look_up_partitions(self) -> Blocking[None]:
-        """Wait until the topic has partitions; they are read from the beginning."""
+        """Wait until the topic has partitions, then read them from the beginning."""
         started_ms = self._outbox.now_ms
         sleep_ms = FIRST_SLEEP_MS
         count = yield from self._partitions_for()
@@ -257,12 +260,12 @@ class TopicLog:
     # -- reading ---------------------------------------------------------------------------
 
     def fetched(self, fetched: Fetched) -> None:
-        """Records arrived at the log's consumer; the thread that polls takes them."""
+        """Pass records that arrived at the log's consumer to the polling thread."""
         self._fetched.append(fetched)
         self._arrived.complete()
 
     def read_to_end(self) -> Blocking[Pending[object]]:
-        """Queue a call for all that is in the topic now; blocks until what was sent is written.
+        """Queue a call for all records now in the topic; blocks until sent records are written.
 
         Returns:
             Done once a pass of the reader that began later has reached the end, or with an error.
@@ -274,10 +277,10 @@ class TopicLog:
         return callback
 
     def await_end(self, timeout_ms: int) -> Blocking[None]:
-        """Read to the end, and wait for it no longer than `timeout_ms` after it was queued.
+        """Read to the end, waiting at most `timeout_ms` after the call was queued.
 
         Raises:
-            TimeoutException: it takes longer; the call stays queued.
+            TimeoutException: reading takes longer; the call stays queued.
             ExecutionException: the reader failed.
         """
         callback = yield from self.read_to_end()
@@ -288,7 +291,7 @@ class TopicLog:
         self._arrived.complete()
 
     def _poll(self) -> Blocking[None]:
-        """Wait for records without limit and hand them over, unless woken up."""
+        """Wait without limit for records and hand them over, unless woken up."""
         while True:
             if self._woken_up:
                 self._woken_up = False
@@ -303,8 +306,8 @@ class TopicLog:
             for record in fetched.records:
                 self._consumed(record)
         except ConnectException:
-            # QUIRK: what the owner throws is logged by the poll, and the rest of what it brought
-            # is never handed over.
+            # QUIRK: the poll logs an exception of the owner, and the rest of the polled records is
+            # never handed over.
             return
 
     def _read_to_log_end(self, *, should_retry: bool) -> Blocking[None]:
@@ -329,7 +332,7 @@ class TopicLog:
         return (yield from self._end_offsets())
 
     def _retry_end_offsets(self) -> Blocking[dict[int, int]]:
-        """RetryUtil.retryUntilTimeout, with the bounds of this class."""
+        """Read end offsets with retries, as RetryUtil.retryUntilTimeout."""
         end_ms = self._outbox.now_ms + ADMIN_RETRY_DURATION_MS
         attempt = 0
         while True:
@@ -348,7 +351,7 @@ class TopicLog:
             yield Wait(until_ms=self._outbox.now_ms + ADMIN_RETRY_BACKOFF_MS)
 
     def _admin_end_offsets(self) -> Blocking[dict[int, int]]:
-        """TopicAdmin.endOffsets: what is neither retriable nor unsupported is wrapped."""
+        """Wrap errors that are neither retriable nor unsupported, as TopicAdmin.endOffsets."""
         try:
             return (yield from self._end_offsets())
         except JavaException as exception:
@@ -384,7 +387,7 @@ class TopicLog:
         self._finished.complete()
 
     def _read_to_end_for_calls(self) -> Blocking[bool]:
-        """One pass; False when it is to be begun again."""
+        """Run one pass; return False when it has to begin again."""
         try:
             yield from self._read_to_log_end(should_retry=False)
         except JavaException as exception:
@@ -419,11 +422,11 @@ class TopicLog:
 
 
 def await_result(pending: Pending[object], outbox: Outbox, timeout_ms: int) -> Blocking[None]:
-    """Wait for something, as Java's `Future.get` with a timeout.
+    """Wait for a result, as Java's `Future.get` with a timeout.
 
     Raises:
-        TimeoutException: it is not done after `timeout_ms`.
-        ExecutionException: it failed; its cause says with what.
+        TimeoutException: the result is not there after `timeout_ms`.
+        ExecutionException: the operation failed; its cause names the exception.
     """
     if not pending.done:
         yield Wait(pending, until_ms=outbox.now_ms + max(timeout_ms, 0))
