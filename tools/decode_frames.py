@@ -30,7 +30,7 @@ _OTHER_NAMES: Final = {18: "API_VERSIONS", 68: "CONSUMER_GROUP_HEARTBEAT", 88: "
 
 
 def fields_of(line: Line) -> Fields:
-    """A frame's fields by Kafka's names; empty for an API that is not taken apart.
+    """Return a frame's fields by Kafka's names; empty for an API that is not decoded.
 
     Raises:
         WireFormatError: the frame does not parse.
@@ -45,14 +45,14 @@ def fields_of(line: Line) -> Fields:
 
 
 def api_name(number: int) -> str:
-    """The API's name, or its number where it has none here."""
+    """Return the API's name, or its number if it has none here."""
     with suppress(ValueError):
         return ApiKey(number).name
     return _OTHER_NAMES.get(number, str(number))
 
 
 def shown(name: str, value: object) -> str:
-    """One field as text: blobs taken apart, errors named, structs in braces."""
+    """Format one field: blobs decoded, errors named, structs in braces."""
     if isinstance(value, bytes):
         return _shown_blob(name, value)
     if isinstance(value, list):
@@ -65,7 +65,7 @@ def shown(name: str, value: object) -> str:
 
 
 def shown_fields(fields: Fields) -> str:
-    """The fields that say something, in the order of the frame."""
+    """Format the informative fields, in the order of the frame."""
     return " ".join(
         f"{name}={shown(name, value)}" for name, value in fields.items() if value not in _DULL
     )
@@ -94,7 +94,7 @@ def _shown_partitions(partitions: Iterable[TopicPartition]) -> str:
 
 
 def shown_line(line: Line) -> str:
-    """One recorded line as text, without its newline."""
+    """Format one recorded line, without its newline."""
     start = f"{line['t_ms']:>7} {line['step']:<16} {line['conn']:>3}"
     if "frame" not in line:
         return f"{start} {line['dir']:<5} {line.get('client_id') or ''} {line.get('note', '')}"
@@ -105,14 +105,14 @@ def shown_line(line: Line) -> str:
 
 
 def lines_of(path: Path) -> Iterator[Line]:
-    """The lines of a recording, in order."""
+    """Yield the lines of a recording, in order."""
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             yield json.loads(line)
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Show a recording."""
+    """Print a recording."""
     parser = argparse.ArgumentParser(prog="python -m tools.decode_frames", description=__doc__)
     parser.add_argument("file", type=Path)
     parser.add_argument("--client", help="only this client id")

@@ -1,8 +1,8 @@
-"""A consumer on librdkafka that does what standard input says, for recordings.
+"""A consumer on librdkafka that follows commands on standard input, for recordings.
 
     python -m tools.librdkafka_member BOOTSTRAP GROUP TOPIC KEY=VALUE...
 
-Commands, one a line: `slow MS` sleeps that long between two polls, `close` closes and ends.
+Commands, one per line: `slow MS` sleeps that long between two polls, `close` closes and ends.
 Every rebalance callback and every record is one line on standard output.
 """
 

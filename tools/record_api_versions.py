@@ -31,7 +31,7 @@ from coordinator_sim.wire.frames import (
 FOLDER: Final = Path(__file__).parents[1] / "coordinator_sim" / "protocol" / "api_versions"
 BEFORE_KRAFT: Final = ("0.10.2", "2.8")
 LOWERED: Final = {"transaction.version": 0, "group.version": 0, "share.version": 0}
-"""Levels of features below a release's own, with each of which it is asked once more."""
+"""Levels of features below a release's own; the broker is asked once more with each."""
 
 _RANGE: Final = re.compile(r"\[\s+(\d+),\s+(\d+)\s+\]")
 _NEWEST_ASKED: Final = 4
@@ -49,7 +49,7 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
 
 
 def ask(bootstrap: str) -> dict[str, Any]:
-    """The ApiVersions answer of a broker, in the newest version that it speaks."""
+    """Return the ApiVersions answer of a broker, in the newest version that it supports."""
     host, port = bootstrap.split(":")
     with socket.create_connection((host, int(port)), _TIMEOUT_S) as connection:
         answer = _ask_once(connection, _NEWEST_ASKED)
@@ -74,7 +74,7 @@ def _ask_once(connection: socket.socket, version: int) -> dict[str, Any]:
 
 
 def _booted(profile: str, features: Mapping[str, int]) -> dict[str, Any]:
-    """What a broker of the profile answers that was booted for this question."""
+    """Return the answer of a broker of the profile, started for this question."""
     release = RELEASES[profile]
     with tempfile.TemporaryDirectory() as folder:
         if profile in BEFORE_KRAFT:
@@ -92,7 +92,7 @@ def _ranges(answer: dict[str, Any]) -> dict[int, tuple[int, int]]:
 
 
 def recorded(profile: str) -> RecordedVersions:
-    """What the profile's release offers, with its own features and with each lowered set."""
+    """Return the versions of the profile's release, with its own features and each lowered set."""
     answer = _booted(profile, {})
     ranges = _ranges(answer)
     finalized = {

@@ -29,7 +29,7 @@ HERE: Final = Path(__file__).parent
 TOPIC: Final = "orders"
 PARTITION_COUNT: Final = 4
 RECORD_COUNT: Final = 5
-"""Records in each partition, so that there is something to commit."""
+"""Number of records in each partition, so that there is something to commit."""
 SESSION_TIMEOUT_MS: Final = 4_000
 HEARTBEAT_INTERVAL_MS: Final = 500
 MAX_POLL_INTERVAL_MS: Final = 4_000
@@ -47,11 +47,11 @@ _BROKER_SETTINGS: Final = {
 }
 _END_TIMEOUT_S: Final = 15
 BROKER: Final = "broker"
-"""Whose notes say from when to when connections are refused."""
+"""Name of the notes with the interval in which connections are refused."""
 
 
 class Program:
-    """One client program; what it says becomes notes of the recording."""
+    """One client program; its output becomes notes of the recording."""
 
     def __init__(self, command: list[str], client_id: str, proxy: RecordingProxy) -> None:
         self._process = subprocess.Popen(  # noqa: S603 - our own command line
@@ -63,7 +63,7 @@ class Program:
         self._listener.start()
 
     def tell(self, command: str) -> None:
-        """Give it a command."""
+        """Send the program a command."""
         if self._process.stdin is not None and self._process.poll() is None:
             self._process.stdin.write(command + "\n")
             self._process.stdin.flush()
@@ -78,7 +78,7 @@ class Program:
         self._listener.join()
 
     def close(self) -> None:
-        """Close its consumer and wait for its end."""
+        """Close the program's consumer and wait for its end."""
         self.tell("close")
         self._process.wait(_END_TIMEOUT_S)
 
@@ -90,7 +90,7 @@ class Program:
 
 
 class Stage:
-    """Where a situation is played: a broker behind a proxy, and programs that come and go."""
+    """The stage of a situation: a broker behind a proxy, and programs that come and go."""
 
     def __init__(
         self, command: list[str], broker: Broker, proxy: RecordingProxy, port: int
@@ -117,16 +117,16 @@ class Stage:
         return program
 
     def wait(self, seconds: float) -> None:
-        """Let the clients go on."""
+        """Let the clients run for the given time."""
         time.sleep(seconds)
 
     def fault(self, client_id: str, api: ApiKey, error: ErrorCode | None, step: str) -> None:
-        """Have the client's next request of the API meet a fault, and name the step so."""
+        """Inject a fault into the client's next request of the API, and name the step so."""
         self.proxy.set_step(step)
         self.proxy.add_fault(Fault(client_id, api, error))
 
     def end(self) -> None:
-        """Kill what still runs."""
+        """Kill running programs."""
         for program in self._programs:
             program.kill()
 
@@ -135,13 +135,13 @@ class Stage:
 
 
 def start(stage: Stage) -> None:
-    """One member joins an empty group, reads what is there, commits and beats."""
+    """Let one member join an empty group, read all records, commit and send heartbeats."""
     stage.start("a")
     stage.wait(6.5)
 
 
 def rejoin(stage: Stage) -> None:
-    """A second member joins, then leaves."""
+    """Let a second member join, then leave."""
     stage.start("a")
     stage.wait(3)
     stage.proxy.set_step("joins")
@@ -153,7 +153,7 @@ def rejoin(stage: Stage) -> None:
 
 
 def cooperative(stage: Stage) -> None:
-    """A second member joins and leaves a group of the cooperative protocol."""
+    """Let a second member join and leave a group of the cooperative protocol."""
     strategy = {"partition_assignment_strategy": "cooperative-sticky"}
     stage.start("a", **strategy)
     stage.wait(3)
@@ -166,7 +166,7 @@ def cooperative(stage: Stage) -> None:
 
 
 def killed(stage: Stage) -> None:
-    """A second member is killed, and its session runs out."""
+    """Kill a second member, and let its session time out."""
     stage.start("a")
     stage.wait(2)
     other = stage.start("b")
@@ -177,7 +177,7 @@ def killed(stage: Stage) -> None:
 
 
 def close(stage: Stage) -> None:
-    """A dynamic member closes."""
+    """Close a dynamic member."""
     member = stage.start("a")
     stage.wait(2.5)
     stage.proxy.set_step("close")
@@ -185,7 +185,7 @@ def close(stage: Stage) -> None:
 
 
 def static_close(stage: Stage) -> None:
-    """A static member closes, and comes back within its session."""
+    """Close a static member, and start it again within its session."""
     member = stage.start("a", group_instance_id="one")
     stage.wait(2.5)
     stage.proxy.set_step("close")
@@ -196,7 +196,7 @@ def static_close(stage: Stage) -> None:
 
 
 def fenced(stage: Stage) -> None:
-    """Another process takes a living static member's place."""
+    """Let another process replace a living static member."""
     stage.start("a", group_instance_id="one")
     stage.wait(2.5)
     stage.proxy.set_step("replaced")
@@ -205,7 +205,7 @@ def fenced(stage: Stage) -> None:
 
 
 def slow_poll(stage: Stage) -> None:
-    """The application does not poll for longer than it may."""
+    """Stop the application's polls for longer than allowed."""
     member = stage.start("a")
     stage.wait(2)
     stage.proxy.set_step("slow")
@@ -214,7 +214,7 @@ def slow_poll(stage: Stage) -> None:
 
 
 def coordinator_moved(stage: Stage) -> None:
-    """Heartbeats are refused by a broker that does not coordinate the group, then not answered."""
+    """Refuse heartbeats with NOT_COORDINATOR, then leave them unanswered."""
     stage.start("a")
     stage.wait(2.25)
     stage.fault("a", ApiKey.HEARTBEAT, ErrorCode.NOT_COORDINATOR, "not-coordinator")
@@ -225,7 +225,7 @@ def coordinator_moved(stage: Stage) -> None:
 
 
 def broker_bounce(stage: Stage) -> None:
-    """The only broker goes and comes back."""
+    """Stop and restart the only broker."""
     stage.start("a", session_timeout_ms="10000", max_poll_interval_ms="10000")
     stage.wait(2.25)
     stage.proxy.set_step("down")
@@ -240,7 +240,7 @@ def broker_bounce(stage: Stage) -> None:
 
 
 def refused(stage: Stage) -> None:
-    """Heartbeats are refused with the errors that end a membership."""
+    """Refuse heartbeats with the errors that end a membership."""
     stage.start("a")
     for error in (ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.ILLEGAL_GENERATION,
                   ErrorCode.UNKNOWN_MEMBER_ID):  # fmt: skip
@@ -250,7 +250,7 @@ def refused(stage: Stage) -> None:
 
 
 def join_refused(stage: Stage) -> None:
-    """JoinGroup and SyncGroup meet errors that pass."""
+    """Answer JoinGroup and SyncGroup with temporary errors."""
     for api, error in (
         (ApiKey.JOIN_GROUP, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
         (ApiKey.JOIN_GROUP, ErrorCode.UNKNOWN_MEMBER_ID),
@@ -283,10 +283,10 @@ SITUATIONS: Final[dict[str, Situation]] = {
 
 
 def program_of(client: str, directory: Path) -> list[str]:
-    """The command line of a client's program; franz-go's is built first.
+    """Return the command line of a client's program; franz-go's is built first.
 
     Raises:
-        ConfigError: the client is not known, or Go does not build it.
+        ConfigError: the client is unknown, or Go cannot build it.
     """
     if client == "librdkafka":
         return [sys.executable, "-m", "tools.librdkafka_member"]
@@ -331,7 +331,7 @@ def record(client: str, names: list[str], out: Path) -> None:
 
 
 def _create_topic(bootstrap: str) -> None:
-    """Make the topic with its records, and let a first group make the offsets topic."""
+    """Create the topic with its records; a first group creates the offsets topic."""
     from confluent_kafka import Consumer, Producer
     from confluent_kafka.admin import AdminClient, NewTopic
 

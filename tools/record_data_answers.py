@@ -1,4 +1,4 @@
-"""Record what real brokers answer to the questions about records.
+"""Record the answers of real brokers to the questions about records.
 
     python -m tools.record_data_answers
 
@@ -28,7 +28,7 @@ VERSIONS: Final = (OLDEST_VERSION, OLD_BROKER_VERSION, TOOLS_VERSION)
 
 
 def offered_by(client: RawClient) -> Versions:
-    """The versions of the APIs that are asked which a broker offers and our codec speaks."""
+    """Return the versions that a broker offers and our codec supports, of the APIs asked."""
     wanted = (*ASKED, ApiKey.CREATE_TOPICS, ApiKey.METADATA)
     offered = {
         each["apiKey"]: (each["minVersion"], each["maxVersion"])
@@ -45,7 +45,7 @@ def offered_by(client: RawClient) -> Versions:
 
 
 def transcript(version: str) -> str:
-    """All questions as a real broker answers them."""
+    """Return all questions with a real broker's answers."""
     with tempfile.TemporaryDirectory() as folder, _broker(version, Path(folder)) as broker:
         client = RawClient(broker.bootstrap)
         lines = list(answered(client, offered_by(client)))

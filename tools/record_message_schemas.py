@@ -1,4 +1,4 @@
-"""Record how Kafka's own classes lay out every message that the codec speaks.
+"""Record the layout of every message of the codec, from Kafka's own classes.
 
     python -m tools.record_message_schemas
 
@@ -19,11 +19,11 @@ VERSIONS: Final = (OLD_BROKER_VERSION, BROKER_VERSION)
 
 
 def message_schemas(version: str) -> str:
-    """One line of JSON for each message of a release.
+    """Return one line of JSON for each message of a release.
 
     Raises:
-        DataError: the release's classes are not as the reader of them expects.
-        MissingDependencyError: no JVM, or no jars.
+        DataError: the release's classes have an unexpected form.
+        MissingDependencyError: the JVM or the jars are missing.
     """
     source = REPO / "conformance" / "real_kafka" / "MessageSchemas.java"
     done = run_java(version, str(source), *API_NAMES.values())

@@ -91,47 +91,50 @@ def _text(value: object, indent: int = 0) -> str:
     return json.dumps(value)
 
 
-def _write(name: str, facts: Json, parts: dict[str, list[Json]]) -> None:
+def _file_text(facts: Json, parts: dict[str, list[Json]]) -> str:
     rows = [f' "{key}": {json.dumps(value)}' for key, value in facts.items()]
     rows += [f' "{key}": {_text(fields, 1)}' for key, fields in parts.items()]
-    (FOLDER / f"{name}.json").write_text("{\n" + ",\n".join(rows) + "\n}\n", "utf-8")
+    return "{\n" + ",\n".join(rows) + "\n}\n"
 
 
-def main() -> None:
-    """Record every API that is spoken here, and the records of the offsets log."""
+def _versions(schema: Json) -> Json:
+    newest = int(schema["validVersions"].rpartition("-")[2])
+    return {"newest": newest, "flexible": schema["flexibleVersions"]}
+
+
+def recorded() -> Iterator[tuple[str, str]]:
+    """The name and text of each file: every API that is spoken here, and the offsets log's records.
+
+    Raises:
+        MissingDependencyError: Maven is absent, or cannot resolve the jars.
+    """
     new = {schema["name"]: schema for schema in _schemas_in(BROKER_VERSION)}
     old = {schema["name"]: schema for schema in _schemas_in(OLD_BROKER_VERSION)}
-    keys = {schema["apiKey"]: name for name, schema in new.items() if schema["type"] == "request"}
-    FOLDER.mkdir(exist_ok=True)
+    requests = (schema for schema in new.values() if schema["type"] == "request")
+    names = {schema["apiKey"]: schema["name"].removesuffix("Request") for schema in requests}
     for api in ApiKey:
         if any(part in api.name for part in _NOT_SPOKEN):
             continue
-        name = re.sub("(Request|Response)$", "", keys[int(api)])
-        kinds = {kind: f"{name}{kind}" for kind in ("Request", "Response")}
-        request = new[kinds["Request"]]
-        facts = {
-            "name": name,
-            "apiKey": int(api),
-            "newest": int(request["validVersions"].rpartition("-")[2]),
-            "flexible": request["flexibleVersions"],
-        }
+        name = names[int(api)]
         parts = {
             kind.lower(): _united(
-                message,
-                _fields(new[message]),
-                _fields(old[message]) if message in old else [],
+                message, _fields(new[message]), _fields(old[message]) if message in old else []
             )
-            for kind, message in kinds.items()
+            for kind, message in (("Request", f"{name}Request"), ("Response", f"{name}Response"))
         }
-        _write(name, facts, parts)
+        facts = {"name": name, "apiKey": int(api), **_versions(new[f"{name}Request"])}
+        yield name, _file_text(facts, parts)
     for name in _RECORDS:
-        value = new[f"{name}Value"]
-        facts = {
-            "name": name,
-            "newest": int(value["validVersions"].rpartition("-")[2]),
-            "flexible": value["flexibleVersions"],
-        }
-        _write(f"{name}Record", facts, {"key": _fields(new[f"{name}Key"]), "value": _fields(value)})
+        key, value = new[f"{name}Key"], new[f"{name}Value"]
+        parts = {"key": _fields(key), "value": _fields(value)}
+        yield f"{name}Record", _file_text({"name": name, **_versions(value)}, parts)
+
+
+def main() -> None:
+    """Write every file."""
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in recorded():
+        (FOLDER / f"{name}.json").write_text(text, "utf-8")
 
 
 if __name__ == "__main__":

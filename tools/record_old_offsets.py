@@ -1,8 +1,8 @@
-"""Record what real brokers answer about offsets of version 0, and what their ZooKeeper keeps then.
+"""Record real brokers' answers about offsets of version 0, and the nodes in their ZooKeeper.
 
     python -m tools.record_old_offsets
 
-writes `tests/data/old_offsets/kafka-VERSION.jsonl`: a line for each question, and behind them, of a
+writes `tests/data/old_offsets/kafka-VERSION.jsonl`: a line for each question, and after them, for a
 broker with a ZooKeeper, a line for each node that holds an offset.
 """
 
@@ -23,11 +23,11 @@ OLDEST_VERSION: Final = "0.10.2.2"
 VERSIONS: Final = (OLDEST_VERSION, "2.8.2", OLD_BROKER_VERSION)
 _DELETING: Final = {"delete.topic.enable": "true"}
 NODE: Final = "NODE"
-"""What the line of a node begins with."""
+"""Prefix of the line of a node."""
 
 
 def transcript(version: str) -> str:
-    """All questions as a real broker answers them, and what it keeps then."""
+    """Return all questions with a real broker's answers, and its stored offsets after them."""
     with tempfile.TemporaryDirectory() as folder:
         return "".join(f"{line}\n" for line in _lines(version, Path(folder)))
 

@@ -36,7 +36,7 @@ from coordinator_sim.wire.frames import (
 )
 
 GROUP_APIS: Final = frozenset({*range(8, 17), 18, 42, 47, 68, 69, 88})
-"""What is written down unless told otherwise: the APIs of groups, offsets, and ApiVersions."""
+"""APIs recorded by default: those of groups, offsets, and ApiVersions."""
 DISCONNECT: Final = "DISCONNECT"
 _LENGTH: Final = struct.Struct(">i")
 _TURN_S: Final = 0.001
@@ -46,13 +46,13 @@ _FAULTY: Final = (ApiKey.JOIN_GROUP, ApiKey.HEARTBEAT, ApiKey.LEAVE_GROUP, ApiKe
 
 @dataclass(slots=True)
 class Fault:
-    """What the next requests of one API are to meet.
+    """Fault of the next requests of one API.
 
     Args:
-        client_id: Whose requests.
-        api: Which of them.
-        error: What is answered in the broker's stead; None closes the connection instead.
-        count: How many requests meet it.
+        client_id: Client of the requests.
+        api: API of the requests.
+        error: Error answered instead of the broker; None closes the connection instead.
+        count: Number of requests with the fault.
     """
 
     client_id: str
@@ -61,7 +61,7 @@ class Fault:
     count: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse an answer that the proxy cannot make.
+        """Refuse an answer that the proxy cannot produce.
 
         Raises:
             ConfigError: the API's response is more than an error code.
@@ -88,13 +88,13 @@ class _Link:
 
 
 class RecordingProxy:
-    """Passes bytes on in both directions and writes the frames of some APIs to a file.
+    """Forwards bytes in both directions and writes the frames of some APIs to a file.
 
     Args:
         listen: Host and port that clients connect to.
         upstream: Host and port of the broker.
         out: Receives the lines.
-        apis: Numbers of the APIs to write down.
+        apis: Numbers of the APIs to record.
         step: Name of the first step.
     """
 
@@ -143,10 +143,10 @@ class RecordingProxy:
 
     @contextmanager
     def running(self) -> Iterator["RecordingProxy"]:
-        """The proxy at work in a thread of its own.
+        """Yield the proxy, running in a thread of its own.
 
         Raises:
-            ConfigError: it cannot listen.
+            ConfigError: the proxy cannot listen.
         """
         started = threading.Event()
         thread = threading.Thread(target=lambda: asyncio.run(self.serve(started)), daemon=True)
@@ -167,15 +167,15 @@ class RecordingProxy:
             self._soon(self._stop.set)
 
     def set_step(self, name: str) -> None:
-        """Name what is being done from now on."""
+        """Name the step from now on."""
         self._step = name
 
     def note(self, client_id: str, text: str) -> None:
-        """Write down what a client's application did."""
+        """Record an action of a client's application."""
         self._soon(self._write, "note", {"conn": 0, "client_id": client_id, "note": text})
 
     def add_fault(self, fault: Fault) -> None:
-        """Have the next requests of a client meet a fault."""
+        """Inject a fault into the next requests of a client."""
         self._soon(self._faults.append, fault)
 
     def refuse(self) -> None:
@@ -262,7 +262,7 @@ class RecordingProxy:
         link.close()
 
     async def _inject(self, link: _Link, header: RequestHeader, error: ErrorCode) -> None:
-        """Answer in the broker's stead, after what the connection still waits for."""
+        """Answer instead of the broker, after the connection's pending answers."""
         if link.in_flight:
             link.idle.clear()
             await link.idle.wait()
@@ -276,7 +276,7 @@ class RecordingProxy:
         await _write_bytes(link.client, frame)
 
     def _fault_of(self, header: RequestHeader) -> Fault | None:
-        """The fault this request meets; a fault that is used up is forgotten."""
+        """Return the fault of this request; a used-up fault is removed."""
         for fault in self._faults:
             if (fault.client_id, fault.api) == (header.client_id, header.api_key):
                 fault.count -= 1
@@ -341,10 +341,10 @@ async def _write_bytes(writer: asyncio.StreamWriter, frame: bytes) -> None:
 
 
 def address(text: str) -> tuple[str, int]:
-    """`host:port` as a pair.
+    """Parse `host:port` as a pair.
 
     Raises:
-        ConfigError: it is not of that form.
+        ConfigError: the text has another form.
     """
     host, _, port = text.rpartition(":")
     if not host or not port.isdigit():
@@ -353,7 +353,7 @@ def address(text: str) -> tuple[str, int]:
 
 
 def fault_from(words: list[str]) -> Fault:
-    """A fault from `CLIENT API ERROR [COUNT]`.
+    """Parse a fault from `CLIENT API ERROR [COUNT]`.
 
     Raises:
         ConfigError: a word is missing, or names no API or error.
@@ -373,7 +373,7 @@ def fault_from(words: list[str]) -> Fault:
 
 
 def steer(proxy: RecordingProxy, command: str) -> None:
-    """Do what one line of standard input says.
+    """Carry out one line of standard input.
 
     Raises:
         ConfigError: the line is no command.

@@ -1,9 +1,9 @@
-"""Record what real brokers answer to the stories about transactions.
+"""Record the answers of real brokers to the stories about transactions.
 
     python -m tools.record_transactions
 
 writes `tests/data/transactions/kafka-VERSION.jsonl`: a line with a story's name, then one for each
-request of it.
+of its requests.
 """
 
 import json
@@ -23,7 +23,7 @@ VERSIONS: Final = (OLD_BROKER_VERSION, TOOLS_VERSION)
 
 
 def offered_by(client: RawClient) -> dict[ApiKey, int]:
-    """The newest version of each API that a broker offers."""
+    """Return the newest version of each API that a broker offers."""
     known = {int(api) for api in ApiKey}
     answer = client.call(ApiKey.API_VERSIONS, 0, {})
     return {
@@ -34,7 +34,7 @@ def offered_by(client: RawClient) -> dict[ApiKey, int]:
 
 
 def transcript(version: str) -> str:
-    """All stories as a real broker answers them."""
+    """Return all stories with a real broker's answers."""
     with (
         tempfile.TemporaryDirectory() as folder,
         Broker(Path(folder), PROPERTIES, version) as broker,

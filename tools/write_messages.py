@@ -2,7 +2,7 @@
 
     python -m tools.write_messages
 
-writes `coordinator_sim/messages/*.py`, one module an API: a frozen struct for each request,
+writes `coordinator_sim/messages/*.py`, one module per API: a frozen struct for each request,
 response and part of them, with Kafka's names, types and defaults.
 """
 
@@ -68,7 +68,7 @@ def _default_of(field: Field) -> str:
 
 
 def _structs_in(fields: tuple[Field, ...]) -> Iterator[Field]:
-    """The fields that bring a struct of their own, inner ones first."""
+    """Yield the fields that need a struct of their own, inner ones first."""
     for field in fields:
         yield from _structs_in(field.fields)
         if field.fields:
@@ -86,7 +86,7 @@ def _struct_text(name: str, sentence: str, fields: tuple[Field, ...], api: str |
 
 
 def _message_text(message: Message, seen: dict[str, tuple[str, ...]]) -> Iterator[str]:
-    """The text of a message's structs; those of an earlier message of the module are shared."""
+    """Yield the text of a message's structs, without those that an earlier message has."""
     for field in _structs_in(message.own_fields):
         if message.name in SHARED:
             continue
@@ -105,14 +105,14 @@ def _message_text(message: Message, seen: dict[str, tuple[str, ...]]) -> Iterato
 
 
 def _shared(message: Message) -> list[str]:
-    """The structs that a message takes from the module of another API."""
+    """Return the structs that a message takes from the module of another API."""
     if message.name not in SHARED:
         return []
     return [field.struct_name for field in _structs_in(message.own_fields)]
 
 
 def module_text(name: str) -> str:
-    """The module of an API, or of a record, by Kafka's name."""
+    """Return the module of an API, or of a record, by Kafka's name."""
     parts = [part for part in ("request", "response", "key", "value") if part in api_schema(name)]
     seen: dict[str, tuple[str, ...]] = {}
     structs = [text for part in parts for text in _message_text(message_of(name, part), seen)]
@@ -144,10 +144,10 @@ def module_text(name: str) -> str:
 
 
 def formatted(text: str) -> str:
-    """The text as the formatter of the project leaves it.
+    """Return the text as the project's formatter leaves it.
 
     Raises:
-        CalledProcessError: ruff refuses it.
+        CalledProcessError: ruff refuses the text.
     """
     command = ["ruff", "format", "--stdin-filename", str(FOLDER / "x.py"), "-"]
     sorted_text = _piped(["ruff", "check", "--select", "I", "--fix", "--quiet", *command[2:]], text)
@@ -163,7 +163,7 @@ def _piped(command: list[str], text: str) -> str:
 
 
 def module_name(name: str) -> str:
-    """The name of an API's module."""
+    """Return the name of an API's module."""
     return snake_case(name)
 
 

@@ -1,22 +1,22 @@
 """The line protocol: one broker in virtual time, driven by JSON objects.
 
 A command is an object with `op`; its answer holds the virtual time, the replies of every request
-that completed, in order, and the records appended. Any language can drive the simulator so, and
-the very same scripts drive Apache Kafka's own coordinators in `conformance/oracle`.
+that completed, in order, and the records appended. Any language can drive the simulator this way,
+and the same scripts drive Apache Kafka's own coordinators in `conformance/oracle`.
 
 Ops: init, call, wire, encode, decode, advance, topics, startup, shutdown, elect, resign, append,
 hold, commit, fail, endTxn, partitionFor, uuids, stats. `init` takes `started`: whether the
 coordinator takes requests before `startup`. Our own beside the oracle's fields are `profile` and
 `edge`: whether TxnOffsetCommit, too, passes the checks of KafkaApis, which most oracles lack.
 
-A command that cannot be run is answered with `error`; the next one is not affected. No reading
-and writing of lines here: that is the command's.
+A command that cannot be run is answered with `error`; the next one is not affected. The command
+line tool reads and writes the lines.
 """
 
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import UUID
 
 import msgspec
@@ -35,7 +35,7 @@ from coordinator_sim.harness.kafka_json import (
     write_records,
     write_response,
 )
-from coordinator_sim.messages.catalogue import name_of, newest_version
+from coordinator_sim.messages.catalogue import SpokenMessage, name_of, newest_version
 from coordinator_sim.messages.requests import GroupRequest, Request, Response, group_api_named
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.api_versions import versions_of
@@ -53,7 +53,7 @@ Json = dict[str, Any]
 OFFSETS_PARTITIONS: Final = 50
 """Partitions of `__consumer_offsets`, unless `init` says otherwise."""
 _TOPIC_ID_PREFIX: Final = 0x544F504943
-"""The first half of the ids that topics are given, unless `topics` says otherwise."""
+"""First half of topic ids, unless `topics` gives them."""
 
 
 class LineError(CoordinatorSimError):
@@ -61,9 +61,9 @@ class LineError(CoordinatorSimError):
 
 
 class Asked(Struct, frozen=True):
-    """A request under way: what its reply repeats, and what it is written with.
+    """An open request: the fields that its reply repeats, and its form.
 
-    `correlation_id` is that of a frame, which is answered by one; None asks for JSON.
+    `correlation_id` is that of a frame, whose answer is a frame; None asks for JSON.
     """
 
     line_id: object
@@ -74,10 +74,10 @@ class Asked(Struct, frozen=True):
 
 
 class Lines:
-    """Answers commands, in a world that `init` makes anew.
+    """Answers commands, in a world that `init` creates anew.
 
     Args:
-        profile: Of worlds whose `init` names none.
+        profile: Profile of worlds whose `init` names none.
     """
 
     __slots__ = ("_asked", "_harness", "_offered", "_profile", "_wants_bytes")
@@ -90,7 +90,7 @@ class Lines:
         self._wants_bytes = False
 
     def answer_line(self, line: bytes) -> bytes:
-        """The answer to one line, without a line end."""
+        """Return the answer to one line, without a line end."""
         try:
             command = msgspec.json.decode(line)
         except msgspec.DecodeError as error:
@@ -100,7 +100,7 @@ class Lines:
         return msgspec.json.encode(self.answer(command))
 
     def answer(self, command: Json) -> Json:
-        """The answer to one command."""
+        """Return the answer to one command."""
         answer: Json = {"id": command["id"]} if "id" in command else {}
         op = command.get("op")
         verb = _VERBS.get(op) if isinstance(op, str) else None
@@ -154,10 +154,10 @@ class Lines:
 
     @property
     def harness(self) -> Harness:
-        """The world of the last `init`, for whoever looks inside.
+        """The world of the last `init`, for inspection.
 
         Raises:
-            LineError: there is none yet.
+            LineError: there is no world yet.
         """
         return self._world
 
@@ -168,7 +168,7 @@ class Lines:
         return self._harness
 
     def _newest(self, api: str) -> int:
-        """The version of a command that names none: the newest that the profile offers."""
+        """Return the version of a command that names none: the newest that the profile offers."""
         key = group_api_named(api)
         offered = self._offered.get(key)
         return newest_version(key) if offered is None else offered[1]
@@ -336,7 +336,7 @@ class Lines:
         answer["timers"] = len(self._world.timers())
 
     def _partition(self, command: Json) -> int | None:
-        """The offsets partition that a command names, or None for all of them."""
+        """Return the offsets partition that a command names, or None for all of them."""
         if "group" in command:
             return self._world.partition_of(_text(command, "group"))
         if "partition" not in command:
@@ -433,14 +433,14 @@ def _frame(command: Json) -> bytes:
 
 
 def _said(asked: Asked, response: Response) -> Json:
-    """A reply's `v` with its `data` or `frame`, as the request came in, or how a marker fared."""
+    """Return a reply's `v` with `data` or `frame`, as in the request, or a marker's result."""
     request = asked.request
     if isinstance(request, CompleteTransaction):
         return {"error": _error_text(response)}
     if asked.correlation_id is None:
         return {"v": asked.version, "data": write_response(request, asked.version, response)}
     frame = encode_response(
-        response,
+        cast("SpokenMessage", response),
         asked.version,
         correlation_id=asked.correlation_id,
         request=request,
@@ -449,7 +449,7 @@ def _said(asked: Asked, response: Response) -> Json:
 
 
 def _switched(profile: Profile, switches: Json) -> Profile:
-    """A profile with switches set by hand: a Kafka that has none of its own."""
+    """Return a profile with switches set by hand, for a Kafka without a profile of its own."""
     for name, value in switches.items():
         known = getattr(profile, name, None)
         if type(known) is not type(value):
@@ -465,13 +465,13 @@ def _error_code(name: str) -> ErrorCode:
 
 
 def _error_text(response: Response) -> str | None:
-    """How a transaction's end failed; None if it did not."""
+    """Return the error of a transaction's end; None if it succeeded."""
     error = response.error_code if isinstance(response, TransactionCompleted) else ErrorCode.NONE
     return None if error is ErrorCode.NONE else error.name
 
 
 def _topic_id(topic: Json, name: str) -> bytes:
-    """The id a command gives a topic, or one made from its name."""
+    """Return the id a command gives a topic, or one made from its name."""
     if "id" not in topic:
         low = (java_string_hash(name) & 0xFFFFFFFF) + 1
         return (_TOPIC_ID_PREFIX << 64 | low).to_bytes(16, "big")
@@ -482,12 +482,12 @@ def _topic_id(topic: Json, name: str) -> bytes:
 
 
 def _request(api: str, version: int, data: Json) -> GroupRequest:
-    """The request of a `call`."""
+    """Return the request of a `call`."""
     return _of_group(api, read_request(api, version, data))
 
 
 def _of_group(api: str, request: Request) -> GroupRequest:
-    """The request, when a group coordinator is asked it."""
+    """Return the request if it goes to a group coordinator."""
     if not isinstance(request, GroupRequest):
         raise LineError(f"{api} is not asked of a group coordinator")
     return request

@@ -1,7 +1,7 @@
-"""Which messages there are: by API, and by our structs."""
+"""The existing messages, by API, and the modules of their structs."""
 
 from functools import cache
-from typing import Final
+from typing import ClassVar, Final, Protocol
 
 from coordinator_sim.errors import UnsupportedVersion
 from coordinator_sim.messages.schema import (
@@ -15,7 +15,11 @@ from coordinator_sim.messages.schema import (
 )
 from coordinator_sim.protocol.api_keys import ApiKey
 
-_RECORD: Final = "Record"
+
+class SpokenMessage(Protocol):
+    """A request or a response of an API, in our struct."""
+
+    api_key: ClassVar[ApiKey]
 
 
 def _camel(api: ApiKey) -> str:
@@ -25,15 +29,15 @@ def _camel(api: ApiKey) -> str:
 API_NAMES: Final[dict[ApiKey, str]] = {
     api: _camel(api) for api in ApiKey if _camel(api) in set(schema_names())
 }
-"""Every API that is spoken here, by Kafka's name of it."""
+"""Kafka's name of every supported API."""
 _APIS: Final = {name: api for api, name in API_NAMES.items()}
 
 
 def name_of(api: ApiKey) -> str:
-    """Kafka's name of an API, as `JoinGroup`.
+    """Kafka's name of an API, for example `JoinGroup`.
 
     Raises:
-        UnsupportedVersion: nobody speaks the API here.
+        UnsupportedVersion: the API is not supported.
     """
     name = API_NAMES.get(api)
     if name is None:
@@ -42,7 +46,7 @@ def name_of(api: ApiKey) -> str:
 
 
 def api_named(name: str) -> ApiKey:
-    """The API of Kafka's name, as `JoinGroup`.
+    """The API of Kafka's name, for example `JoinGroup`.
 
     Raises:
         UnsupportedVersion: no such API; the message lists the known ones.
@@ -57,33 +61,33 @@ def newest_version(api: ApiKey) -> int:
     """The newest version of an API; the oldest is 0.
 
     Raises:
-        UnsupportedVersion: nobody speaks the API here.
+        UnsupportedVersion: the API is not supported.
     """
     newest: int = api_schema(name_of(api))["newest"]
     return newest
 
 
 def structs_module(name: str) -> str:
-    """The module of the structs of what is recorded under a name."""
+    """The module of the structs of a recorded schema."""
     return f"coordinator_sim.messages.{snake_case(name)}"
 
 
 @cache
 def message_of_api(api: ApiKey, *, response: bool) -> Message:
-    """The requests or responses of an API, over all versions.
+    """The request or response message of an API, over all versions.
 
     Raises:
-        UnsupportedVersion: nobody speaks the API here.
+        UnsupportedVersion: the API is not supported.
     """
     return message_of(name_of(api), "response" if response else "request")
 
 
 @cache
 def layout_of(api: ApiKey, version: int, *, response: bool) -> Layout:
-    """The fields of the requests or the responses of one version.
+    """The fields of the request or the response in one version.
 
     Raises:
-        UnsupportedVersion: nobody speaks the API here, or Kafka never had the version.
+        UnsupportedVersion: the API is not supported, or Kafka never had the version.
     """
     message = message_of_api(api, response=response)
     if not 0 <= version <= message.newest:

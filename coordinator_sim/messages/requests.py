@@ -1,4 +1,4 @@
-"""The unions of requests and responses: what may go where."""
+"""Unions of requests and responses, by the part that handles them."""
 
 from typing import Final, get_args
 
@@ -35,7 +35,7 @@ from coordinator_sim.protocol.cluster_view import MetadataRequest, MetadataRespo
 from coordinator_sim.protocol.completion import CompleteTransaction, TransactionCompleted
 
 NO_AUTHORIZED_OPERATIONS: Final = -2_147_483_648
-"""What a description says when the authorised operations were not asked for."""
+"""Value of authorized operations that were not requested."""
 
 OneGroupRequest = (
     JoinGroupRequest
@@ -46,18 +46,18 @@ OneGroupRequest = (
     | TxnOffsetCommitRequest
     | OffsetDeleteRequest
 )
-"""The requests that only the coordinator of their one group may answer."""
+"""Requests that only the coordinator of their one group may answer."""
 
 WaitingRequest = OneGroupRequest | CompleteTransaction
-"""What one coordinator may be slow to answer."""
+"""Requests whose answer by a coordinator may be delayed."""
 
 SpanningRequest = (
     OffsetFetchRequest | DescribeGroupsRequest | ListGroupsRequest | DeleteGroupsRequest
 )
-"""The requests of several groups, which may belong to several offsets partitions."""
+"""Requests of several groups, which may belong to several offsets partitions."""
 
 GroupRequest = OneGroupRequest | SpanningRequest
-"""What a group coordinator is asked."""
+"""Requests to a group coordinator."""
 
 Request = (
     FindCoordinatorRequest
@@ -66,7 +66,7 @@ Request = (
     | AddOffsetsToTxnRequest
     | WriteTxnMarkersRequest
 )
-"""What a broker is asked over the wire."""
+"""Requests to a broker over the wire."""
 
 GroupResponse = (
     JoinGroupResponse
@@ -82,7 +82,7 @@ GroupResponse = (
     | TxnOffsetCommitResponse
     | TransactionCompleted
 )
-"""What a group coordinator answers."""
+"""Responses of a group coordinator."""
 
 Response = (
     FindCoordinatorResponse
@@ -91,7 +91,7 @@ Response = (
     | AddOffsetsToTxnResponse
     | WriteTxnMarkersResponse
 )
-"""What a broker answers."""
+"""Responses of a broker."""
 
 GROUP_COORDINATOR_APIS: Final[frozenset[ApiKey]] = frozenset(
     each.api_key for each in get_args(GroupRequest)
@@ -104,7 +104,7 @@ GROUP_APIS: Final[tuple[ApiKey, ...]] = tuple(
 
 
 def group_api_named(name: str) -> ApiKey:
-    """A group API by Kafka's name of it, as `JoinGroup`.
+    """A group API by Kafka's name, for example `JoinGroup`.
 
     Raises:
         UnsupportedVersion: no such API; the message lists the known ones.

@@ -1,12 +1,12 @@
 """Kafka's message schemas: which fields a message has, and in which versions.
 
-The facts are data, `schemas/*.json`, one file an API, recorded from Kafka's own schema files by
-`tools/record_messages.py`. The structs beside this module are written from them, and so are the
-readers and writers of bytes (`wire.compiler`) and of JSON (`wire.json_form`).
+The schemas are data in `schemas/*.json`, one file per API, recorded from Kafka's own schema files
+by `tools/record_messages.py`. The structs beside this module are generated from them, and so are
+the readers and writers of bytes (`wire.compiler`) and of JSON (`wire.json_form`).
 
-Three APIs once asked about one thing and now ask about many: up to some version the fields of the
-single entry stand where the list stands later. `_INLINED` names these lists, so that a struct has
-one shape for all versions. `SHARED` names the lists that two APIs have in common.
+Three APIs once asked about one item and now ask about many: up to some version the message has the
+fields of a single entry in place of the later list. `_INLINED` names these lists, so that a struct
+has one shape for all versions. `SHARED` names the lists that two APIs have in common.
 
 Source: kafka 4.4, generator/.../FieldSpec.java and clients/src/main/resources/common/message.
 """
@@ -26,7 +26,7 @@ from coordinator_sim.errors import UnsupportedVersion
 from coordinator_sim.protocol.api_keys import ApiKey
 
 ZERO_UUID: Final = bytes(16)
-"""The uuid of nothing."""
+"""The uuid that stands for none."""
 _FOREVER: Final = 32_767
 _NEVER: Final = 32_768
 
@@ -40,7 +40,7 @@ _INLINED: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "OffsetFetchRequest": ("groups", ("groupId", "topics")),
     "OffsetFetchResponse": ("groups", ("topics", "errorCode")),
 }
-"""Message -> a list, and the fields of its one entry in versions without the list.
+"""Message -> name of the list, and the fields of its one entry in versions without the list.
 
 Source: kafka trunk, OffsetFetchRequest.groups, LeaveGroupRequest.members,
 FindCoordinatorRequest.Builder.build.
@@ -50,12 +50,12 @@ SHARED: Final = {
     "TxnOffsetCommitRequest": "OffsetCommit",
     "TxnOffsetCommitResponse": "OffsetCommit",
 }
-"""Messages whose `topics` are of the structs of another API: a commit is a commit."""
+"""Messages whose `topics` use the structs of another API."""
 
 
 @unique
 class Kind(Enum):
-    """The types of Kafka's schemas. Records are bytes: their batches are a room of their own."""
+    """The types of Kafka's schemas. Records are plain bytes; `wire.record_batches` reads them."""
 
     BOOLEAN = "bool"
     INT8 = "int8"
@@ -78,7 +78,7 @@ NUMBERS: Final = {
     Kind.INT64: "q",
     Kind.FLOAT64: "d",
 }
-"""How Python's `struct` module writes each number."""
+"""Format character of each number type in Python's `struct` module."""
 _ZEROS: Final[dict[Kind, object]] = {
     Kind.BOOLEAN: False,
     Kind.FLOAT64: 0.0,
@@ -95,18 +95,18 @@ class Field(Struct, frozen=True, kw_only=True):
 
     Args:
         name: Kafka's name, as its JSON converters spell it.
-        kind: Its type.
-        element: What an array consists of; None for other kinds.
-        struct_name: Of a struct, or of the structs in an array; empty otherwise.
+        kind: Type of the field.
+        element: Type of an array's elements; None for other kinds.
+        struct_name: Name of the struct, or of the structs in an array; empty otherwise.
         since: First version that has the field.
-        until: Last version that has it.
-        nullable: First and last version in which it may be null.
-        default: What a message holds that does not say the field; () stands for a struct whose
-            fields are all at their defaults.
-        ignorable: A value that a version cannot say is dropped; otherwise it is an error.
+        until: Last version that has the field.
+        nullable: First and last version in which the field may be null.
+        default: Value of a field that is not given; () stands for a struct whose fields all have
+            their defaults.
+        ignorable: Whether a value is dropped in versions without the field, instead of an error.
         tag: Number of a tagged field, which is left out at its default.
-        former: Name that older releases gave it, which JSON may use too.
-        fields: Of the struct.
+        former: Name in older releases, which JSON may use, too.
+        fields: Fields of the struct.
     """
 
     name: str
@@ -124,7 +124,7 @@ class Field(Struct, frozen=True, kw_only=True):
 
     @property
     def attribute(self) -> str:
-        """Its name in our structs."""
+        """Name of the field in our structs."""
         return snake_case(self.name)
 
     @property
@@ -134,7 +134,7 @@ class Field(Struct, frozen=True, kw_only=True):
 
     @property
     def is_ever_null(self) -> bool:
-        """Whether it may be null in any version."""
+        """Whether the field may be null in any version."""
         return self.nullable[0] != _NEVER or self.default is None
 
 
@@ -142,13 +142,13 @@ class Message(Struct, frozen=True, kw_only=True):
     """A request, a response, or the key or value of a record.
 
     Args:
-        name: Kafka's name, as `JoinGroupRequest`.
-        api: None for a record.
+        name: Kafka's name, for example `JoinGroupRequest`.
+        api: The API; None for a record.
         newest: Newest version; the oldest is 0.
         flexible_since: First version with compact types and tagged fields.
-        fields: In Kafka's order.
+        fields: Fields in Kafka's order.
         inlined: Names of the fields that belong to the one entry of `entries`.
-        entries: The list that newer versions have instead; None where there is none.
+        entries: The list that newer versions have instead of `inlined`; None if there is none.
     """
 
     name: str
@@ -166,12 +166,12 @@ class Message(Struct, frozen=True, kw_only=True):
 
 
 class VersionField(Struct, frozen=True, kw_only=True):
-    """A field as one version has it.
+    """A field in one version.
 
     Args:
-        field: Over all versions.
+        field: The field over all versions.
         is_nullable: Whether it may be null in this version.
-        layout: Of the struct, or of the structs in the array.
+        layout: Layout of the struct, or of the structs in the array.
         is_inlined: Whether it belongs to the one entry of the message's list.
     """
 
@@ -182,16 +182,16 @@ class VersionField(Struct, frozen=True, kw_only=True):
 
 
 class Layout(Struct, frozen=True, kw_only=True):
-    """A struct as one version has it.
+    """A struct in one version.
 
     Args:
-        name: For errors, as `JoinGroupRequest.protocols`.
-        struct_name: Of our struct.
-        version: Of the message.
+        name: Name for errors, for example `JoinGroupRequest.protocols`.
+        struct_name: Name of our struct.
+        version: Version of the message.
         is_flexible: Whether the version has compact types and tagged fields.
         present: The version's fields in the order of its bytes.
         fields: All fields, in the order of our struct.
-        entries: The list whose one entry the inlined fields make; None where nothing is inlined.
+        entries: The list whose one entry the inlined fields form; None if none are inlined.
     """
 
     name: str
@@ -204,7 +204,7 @@ class Layout(Struct, frozen=True, kw_only=True):
 
     @property
     def absent(self) -> tuple[Field, ...]:
-        """Fields of other versions, which must be at their default unless ignorable."""
+        """Fields of other versions only, which must have their default unless ignorable."""
         present = {each.field.name for each in self.present if not each.is_inlined}
         if self.entries is not None:
             present.add(self.entries.name)
@@ -212,7 +212,7 @@ class Layout(Struct, frozen=True, kw_only=True):
 
 
 def snake_case(name: str) -> str:
-    """A name of Kafka's schemas as Python writes it: `groupId` is `group_id`."""
+    """A name of Kafka's schemas in Python's style: `groupId` becomes `group_id`."""
     return re.sub("(?<=[a-z0-9])([A-Z])", lambda capital: "_" + capital[1], name).lower()
 
 
@@ -251,7 +251,7 @@ def _field(node: dict[str, Any]) -> Field:
     element = _kind(text.removeprefix("[]"))
     kind = Kind.ARRAY if is_array else element
     since, until = _span(node["versions"])
-    # Kafka's readers take null for records in any version.
+    # Kafka's readers accept null for records in any version.
     always = "0+" if text == "records" else "none"
     said = "null" if text == "records" else node.get("default")
     return Field(
@@ -274,19 +274,19 @@ _SCHEMAS: Final = resources.files("coordinator_sim.messages") / "schemas"
 
 
 def schema_names() -> list[str]:
-    """What is recorded: the APIs and the records of the offsets log, by Kafka's names."""
+    """Names of all recorded schemas: APIs and records of the offsets log, by Kafka's names."""
     return sorted(file.name.removesuffix(".json") for file in _SCHEMAS.iterdir())
 
 
 @cache
 def api_schema(name: str) -> dict[str, Any]:
-    """The recorded data of an API, or of a record of the offsets log, by Kafka's name."""
+    """The recorded schema of an API, or of a record of the offsets log, by Kafka's name."""
     data: dict[str, Any] = json.loads((_SCHEMAS / f"{name}.json").read_text("utf-8"))
     return data
 
 
 def _in_struct_of(other: Field, field: Field) -> Field:
-    """A field whose structs are those of another field, which has all its fields and more."""
+    """A field that uses the structs of another field, which have all its fields and more."""
     own = {each.name: each for each in field.fields}
     fields = tuple(
         _in_struct_of(each, own[each.name])
@@ -317,12 +317,12 @@ def _renamed(nodes: Iterable[dict[str, Any]], names: dict[str, str]) -> list[dic
 
 @cache
 def message_of(name: str, part: str) -> Message:
-    """A part of what is recorded under a name: `request`, `response`, `key` or `value`."""
+    """One part of a recorded schema: `request`, `response`, `key` or `value`."""
     data = api_schema(name)
     full_name = data["name"] + part.capitalize()
     nodes = data[part]
     if part == "response":
-        # Kafka's structs live inside their message; ours stand beside those of the request.
+        # Kafka's structs are nested in their message; ours share a module with the request's.
         taken = set(_struct_names(data["request"]))
         names = {each: full_name + each for each in _struct_names(nodes) if each in taken}
         nodes = _renamed(nodes, names)

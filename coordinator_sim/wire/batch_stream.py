@@ -1,7 +1,7 @@
-"""Records of a batch one after another, and a batch out of such, holding one at a time.
+"""Reads a batch record by record, and writes a batch so, with one record in memory at a time.
 
-Whoever reads gets a record, or None where a piece of the content was read that completes none: so
-that a reader of a huge record can do other things in between.
+A reader gets a record, or None after a piece of the content that completes no record, so that it
+can do other work while a huge record is read.
 
 Source: kafka trunk, clients/.../common/record: DefaultRecordBatch (streamingIterator),
 AbstractLegacyRecordBatch.DeepRecordsIterator, MemoryRecordsBuilder.
@@ -32,21 +32,21 @@ from coordinator_sim.wire.record_bytes import (
 from coordinator_sim.wire.steps import Steps
 
 _COST_OF_PAUSE: Final = 250
-"""Of a piece that was read: for most codecs as long as it is."""
+"""Cost of reading a piece of content."""
 _PASSED_A_PAUSE: Final = 100
 _COST_OF_STEP: Final = 1_000
-"""Of the records that are compressed at a time."""
+"""Cost of records that are compressed at a time."""
 _COST_OF_RECORD: Final = 8
-"""Of reading one and writing it again."""
+"""Cost of reading a record and writing it again."""
 _BYTES_A_UNIT: Final = 128
-"""Of contents that are copied and compressed."""
+"""Bytes of content that cost one unit to copy and compress."""
 
 
 class _Gathering:
     """The part of a content that is in memory.
 
     Attributes:
-        data: Chunks, joined where a record goes over their ends.
+        data: The current bytes; chunks are joined if a record crosses their ends.
     """
 
     __slots__ = ("_chunks", "data")
@@ -56,9 +56,9 @@ class _Gathering:
         self.data = b""
 
     def gather(self, position: int, size: int) -> Iterator[bool]:
-        """Read on until so many bytes are there from that position on, which then is 0.
+        """Read until `size` bytes follow a position, which becomes position 0.
 
-        Yields for each chunk; False at the end of the content.
+        Yields after each chunk; False at the end of the content.
         """
         parts = [self.data[position:]]
         there = len(parts[0])
@@ -83,14 +83,14 @@ def streamed_records(
     """The records of one batch of magic 2.
 
     Args:
-        chunks: Of its content.
-        count: Of its records, which must be all.
-        base_offset: Of the batch.
-        base_timestamp_ms: Of the batch.
-        append_time_ms: The timestamp of every record, where the broker set it; else None.
+        chunks: Content of the batch.
+        count: Number of records, which must fill the content.
+        base_offset: Base offset of the batch.
+        base_timestamp_ms: Base timestamp of the batch.
+        append_time_ms: The timestamp of every record if the broker set it, else None.
 
     Raises:
-        WireFormatError: A record does not fit its size, or more or fewer bytes are there.
+        WireFormatError: A record does not match its size, or there are more or fewer bytes.
     """
     content = _Gathering(chunks)
     reader = RecordReader(b"", base_offset, base_timestamp_ms, append_time_ms)
@@ -99,7 +99,7 @@ def streamed_records(
         try:
             record = reader.next_record()
         except (IndexError, WireFormatError) as error:
-            # Nearly all records are whole: whether this one is not, is asked afterwards.
+            # Nearly all records are whole, so check only now whether this one is not.
             missing = reader.missing_bytes()
             if not missing and isinstance(error, WireFormatError):
                 raise
@@ -145,14 +145,14 @@ def streamed_entries(chunks: Iterator[bytes]) -> Iterator[LegacyEntry | None]:
         if is_over and not content.data:
             return
         if is_over:
-            # It is cut short, and says so.
+            # The entry is truncated: this call raises the error.
             read_legacy_entry(content.data, position)
 
 
 def chosen(
     records: Iterator[Record | None], is_wanted: Callable[[Record], bool]
 ) -> Iterator[Record | None]:
-    """The records that are wanted; None too where many were passed over."""
+    """The wanted records; also None after many skipped ones."""
     passed = 0
     for record in records:
         if record is None or is_wanted(record):
@@ -171,20 +171,19 @@ def encoded(
     keeps_offsets: bool = False,
     base_timestamp_ms: int | None = None,
 ) -> Steps[bytes | None]:
-    """A batch of these records.
+    """Encode records as a batch.
 
-    Plain entries of an old format are one batch each, and come one after another.
+    Uncompressed entries of an old format are a batch each, one after another.
 
     Args:
-        batch: What there is beside the records and the base timestamp.
-        records: In order of offsets.
-        max_bytes: Of the batch; None for no limit.
-        keeps_offsets: Whether records keep their offsets, or are counted from the base offset.
-        base_timestamp_ms: Of a batch of magic 2; None for the timestamp of its first record.
+        batch: All fields of the batch except records and base timestamp.
+        records: Records in order of offsets.
+        max_bytes: Largest size of the batch; None for no limit.
+        keeps_offsets: Whether records keep their offsets, or are numbered from the base offset.
+        base_timestamp_ms: Base timestamp of magic 2; None for that of the first record.
 
     Returns:
-        Nothing at all for no records. None where the batch becomes larger than allowed: no more of
-        it is written then.
+        Empty bytes for no records. None if the batch becomes too large; the encoding stops then.
     """
     writer = ContentWriter(batch.compression, batch.magic)
     attributes = legacy_attributes(batch)

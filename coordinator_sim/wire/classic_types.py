@@ -23,7 +23,7 @@ class ClassicReader:
         data: The whole structure; offsets in errors count from its start plus `base`.
         what: The structure's name, for errors.
         base: Offset of `data` in the buffer that it was cut from.
-        start: Where in `data` to begin.
+        start: Position in `data` at which to begin.
     """
 
     __slots__ = ("_base", "_data", "_offset", "_what")
@@ -41,7 +41,7 @@ class ClassicReader:
 
     @property
     def remaining(self) -> int:
-        """How many bytes are left to read."""
+        """Number of bytes left to read."""
         return len(self._data) - self._offset
 
     def error(self, message: str) -> WireFormatError:
@@ -95,7 +95,7 @@ class ClassicReader:
         return text
 
     def java_nullable_string(self, field: str) -> str | None:
-        """As `java_string`; None for any negative length."""
+        """The next string, decoded like `java_string`; None for any negative length."""
         length = self.int16(field)
         return None if length < 0 else self._take(length, field).decode(errors="replace")
 
@@ -121,7 +121,7 @@ class ClassicReader:
     def nullable_array(self, field: str, element: Callable[[], T]) -> list[T] | None:
         """The next array; None for any negative count.
 
-        A count above the number of bytes left cannot be true and is refused before reading.
+        A count above the number of bytes left is refused before reading.
         """
         count = self.int32(field)
         if count < 0:
@@ -165,7 +165,7 @@ def array_bytes(elements: Sequence[bytes]) -> bytes:
 
 
 def int32_lists_bytes(entries: Iterable[tuple[str, Sequence[int]]]) -> bytes:
-    """An array of (name, array of int32): how partitions and tasks are listed."""
+    """An array of (name, array of int32), the form of partition and task lists."""
     return array_bytes(
         [
             string_bytes(name) + struct.pack(f">i{len(numbers)}i", len(numbers), *numbers)

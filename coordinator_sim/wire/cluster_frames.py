@@ -1,4 +1,4 @@
-"""ApiVersions and Metadata as a client speaks them: requests to bytes, responses from bytes.
+"""ApiVersions and Metadata on the client side: encodes requests, decodes responses.
 
 Source: kafka trunk, ApiVersionsRequest, ApiVersionsResponse.parse, MetadataRequest,
 MetadataResponse; ApiKeys.API_VERSIONS.responseHeaderVersion.
@@ -27,7 +27,7 @@ from coordinator_sim.wire.frames import encode_request
 API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
 """The number of the ApiVersions API."""
 API_VERSIONS_NEWEST: Final = 4
-"""What clients ask first; brokers of 4.4 speak 5 too, which names the broker that is meant."""
+"""Version that clients ask first; brokers of 4.4 also know 5, which names the expected broker."""
 METADATA_NEWEST: Final = 13
 UNSUPPORTED: Final = int(ErrorCode.UNSUPPORTED_VERSION)
 
@@ -35,10 +35,10 @@ _METADATA_NULL_IS_ALL: Final = 1
 
 
 class OfferedVersions(Struct, frozen=True, kw_only=True):
-    """What a broker speaks.
+    """The versions that a broker offers.
 
     Args:
-        error_code: 35 when it does not speak the version of ApiVersions that it was asked in.
+        error_code: 35 when the broker does not know the version of the ApiVersions request.
         ranges: API number -> oldest and newest version.
     """
 
@@ -46,7 +46,7 @@ class OfferedVersions(Struct, frozen=True, kw_only=True):
     ranges: dict[int, tuple[int, int]]
 
     def newest_common(self, api: int, newest: int) -> int | None:
-        """The newest version that both sides speak; None when there is none."""
+        """The newest version that both sides know; None when there is none."""
         low, high = self.ranges.get(api, (0, -1))
         version = min(high, newest)
         return version if version >= low else None
@@ -55,7 +55,7 @@ class OfferedVersions(Struct, frozen=True, kw_only=True):
 def api_versions_request(
     version: int, *, correlation_id: int, client_id: str | None, software: tuple[str, str]
 ) -> bytes:
-    """Ask a broker what it speaks.
+    """Encode an ApiVersions request.
 
     `software` is name and version of the client; brokers accept letters, digits, `-` and `.`.
     """
@@ -66,7 +66,7 @@ def api_versions_request(
 
 
 def read_api_versions(version: int, frame: bytes) -> OfferedVersions:
-    """What a broker speaks, from its answer; a refusal of the version has the layout of 0.
+    """Decode an ApiVersions response; a refusal of the version has the layout of version 0.
 
     Raises:
         WireFormatError: the bytes do not parse.
@@ -85,7 +85,7 @@ def read_api_versions(version: int, frame: bytes) -> OfferedVersions:
 def metadata_request(
     request: MetadataRequest, version: int, *, correlation_id: int, client_id: str | None
 ) -> bytes:
-    """Ask for brokers and topics; version 0 says all topics by naming none."""
+    """Encode a Metadata request; in version 0 an empty list means all topics."""
     topics = None
     if request.topics is not None:
         topics = tuple(MetadataRequestTopic(name=name) for name in request.topics)
@@ -96,9 +96,9 @@ def metadata_request(
 
 
 def read_metadata(version: int, frame: bytes) -> MetadataResponse:
-    """A broker's view of the cluster; topics in its order, partitions ascending.
+    """Decode a Metadata response; topics in the broker's order, partitions ascending.
 
-    An error that Kafka 4.4 does not have is UNKNOWN_SERVER_ERROR.
+    An error code that Kafka 4.4 does not have becomes UNKNOWN_SERVER_ERROR.
 
     Raises:
         WireFormatError: the bytes do not parse.

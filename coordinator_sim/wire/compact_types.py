@@ -15,7 +15,7 @@ _MAX_VARINT_BYTES = 5
 
 
 class CompactReader(ClassicReader):
-    """A cursor that knows the compact types too; a classic field between them is read as such."""
+    """A cursor that reads both compact and classic types."""
 
     __slots__ = ()
 
@@ -64,7 +64,7 @@ class CompactReader(ClassicReader):
         return [element() for _ in range(count)]
 
     def tagged_fields(self, field: str) -> dict[int, bytes]:
-        """The tagged fields that end a struct, by tag; unknown ones are the caller's to drop."""
+        """The tagged fields that end a struct, by tag; the caller drops unknown ones."""
         count = self.unsigned_varint(field)
         if count > self.remaining:
             raise self.error(f"{field} counts {count} tags, {self.remaining} bytes are left")
@@ -76,7 +76,7 @@ class CompactReader(ClassicReader):
 
 
 def unsigned_varint_bytes(value: int) -> bytes:
-    """A number of up to 32 bits, seven bits a byte, lowest first."""
+    """A number of up to 32 bits, seven bits per byte, lowest first."""
     out = bytearray()
     while value >= 0x80:  # noqa: PLR2004  more than seven bits are left
         out.append(value & 0x7F | 0x80)

@@ -1,8 +1,7 @@
-"""What the log cleaner leaves of a log: one pass over the batches of one partition.
+"""One pass of the log cleaner over the batches of one partition.
 
-Records are read one after another out of their batch, and written the same way into what is left of
-it: a pass holds its map of keys, one record and one batch's bytes. It is work in steps, see
-`wire.steps`.
+Records are read from their batch one by one, and written so into the remaining batch: a pass holds
+its map of keys, one record and one batch's bytes. A pass is work in steps, see `wire.steps`.
 
 Source: kafka trunk, storage/.../internals/log: Cleaner (buildOffsetMap, cleanInto,
 shouldRetainRecord), CleanedTransactionMetadata; clients/.../common/record/MemoryRecords.filterTo.
@@ -39,13 +38,13 @@ _COST_OF_BATCH: Final = 20
 
 
 class CleaningPass(Struct, frozen=True, kw_only=True):
-    """How and when the cleaner runs.
+    """Settings of one pass of the cleaner.
 
     Args:
         now_ms: The instant of the pass.
         delete_retention_ms: How long a tombstone or marker stays after the first pass that saw it.
-        clean_to: Offset from which on nothing is cleaned: that of the active segment, or of the
-            segment that the first open transaction starts in. None cleans all up to that
+        clean_to: Offset from which on nothing is cleaned: the base of the active segment, or of
+            the segment with the start of the first open transaction. None cleans up to that
             transaction, as if a segment started there.
         keep_legacy_tombstones: Whether tombstones of magic 0 and 1 stay; the cleaner decides by
             the age of their segment.
@@ -60,7 +59,7 @@ class CleaningPass(Struct, frozen=True, kw_only=True):
 
 
 class _Producer:
-    """What the log says of one producer, read from its start. Source: ProducerStateEntry."""
+    """State of one producer, from reading the log from its start. Source: ProducerStateEntry."""
 
     __slots__ = ("epoch", "last_data_offset", "last_timestamp_ms", "open_from")
 
@@ -69,10 +68,10 @@ class _Producer:
         self.last_data_offset = NO_ID
         self.last_timestamp_ms = NO_ID
         self.open_from: int | None = None
-        """Where its open transaction starts."""
+        """First offset of the open transaction; None without one."""
 
     def saw(self, batch: StoredBatch) -> None:
-        """Take its next batch in. A new epoch forgets the sequences of the old one."""
+        """Take the producer's next batch. A new epoch forgets the sequences of the old one."""
         if batch.producer_epoch != self.epoch:
             self.epoch = batch.producer_epoch
             self.last_data_offset = NO_ID
@@ -81,17 +80,17 @@ class _Producer:
         self.last_timestamp_ms = batch.max_timestamp_ms
 
     def is_active(self, cleaning: CleaningPass) -> bool:
-        """Whether its state is still kept. Source: ProducerStateManager.isProducerExpired."""
+        """Whether the state is still kept. Source: ProducerStateManager.isProducerExpired."""
         age_ms = cleaning.now_ms - self.last_timestamp_ms
         return self.open_from is not None or age_ms < cleaning.producer_expiration_ms
 
 
 class ProducerEnd(Struct, frozen=True, gc=False):
-    """Where a producer that is still known wrote last.
+    """The last write of a producer whose state is kept.
 
     Args:
-        epoch: Its newest.
-        last_data_offset: Of its newest batch of that epoch; -1 when there is none.
+        epoch: Newest epoch.
+        last_data_offset: Last offset of the newest batch of that epoch; -1 without one.
     """
 
     epoch: int
@@ -99,14 +98,14 @@ class ProducerEnd(Struct, frozen=True, gc=False):
 
 
 class AbortedStart(Struct, frozen=True, gc=False):
-    """A transaction of the index of aborted ones."""
+    """An entry of the index of aborted transactions."""
 
     producer_id: int
     first_offset: int
 
 
 class _Transactions:
-    """Which transactions a pass is inside of. Source: CleanedTransactionMetadata."""
+    """The transactions open at the position of a pass. Source: CleanedTransactionMetadata."""
 
     __slots__ = ("_aborted", "_ongoing_aborted", "_ongoing_committed", "_seen", "kept")
 
@@ -114,13 +113,13 @@ class _Transactions:
         self._aborted = sorted(aborted, key=lambda one: one.first_offset)
         self._ongoing_aborted: dict[int, AbortedStart] = {}
         self._seen: set[int] = set()
-        """Producers of these of whose transactions a batch was seen."""
+        """Producers with an ongoing aborted transaction of which a batch was seen."""
         self._ongoing_committed: set[int] = set()
         self.kept: list[AbortedStart] = []
-        """Those that ended and of which a batch was seen, in order of their markers."""
+        """Ended aborted transactions of which a batch was seen, in order of markers."""
 
     def on_control_batch(self, batch: StoredBatch) -> bool:
-        """Take a marker in; whether nothing of its transaction is left."""
+        """Take a marker; return whether nothing of its transaction is left."""
         self._consume_up_to(batch.last_offset)
         if not batch.count:
             return True
@@ -139,7 +138,7 @@ class _Transactions:
         return False
 
     def on_batch(self, batch: StoredBatch) -> bool:
-        """Take data in; whether its transaction was aborted."""
+        """Take a batch of data; return whether its transaction was aborted."""
         self._consume_up_to(batch.last_offset)
         if not batch.transactional:
             return False
@@ -158,10 +157,10 @@ class _Transactions:
 def compacted(batches: Sequence[RecordBatch], cleaning: CleaningPass) -> list[RecordBatch]:
     """The batches of a log after one pass of the cleaner, in order of offsets.
 
-    Of each key the last record stays; a tombstone, and a marker whose transaction is gone, stay
-    until their delete horizon, which the first pass sets. Data of aborted transactions goes.
-    Offsets never change: gaps appear. An emptied batch stays as a header where it is the last of
-    the pass, or holds the last sequence of a producer that is still known.
+    The last record of each key stays. Tombstones, and markers without remaining data, stay until
+    their delete horizon, which the first pass sets. Data of aborted transactions is removed.
+    Offsets never change, so gaps appear. An emptied batch stays as a header if it is the last of
+    the pass, or holds the last sequence of a producer whose state is kept.
 
     Args:
         batches: The whole log of one partition, decoded.
@@ -185,11 +184,11 @@ def compacted(batches: Sequence[RecordBatch], cleaning: CleaningPass) -> list[Re
 
 
 class LastOffsets:
-    """Of each key the last offset, aborted data aside. Source: Cleaner.buildOffsetMap.
+    """The last offset of each key, without aborted data. Source: Cleaner.buildOffsetMap.
 
     Args:
-        aborted: Transactions that end among the batches that will be added.
-        from_offset: Records before it are clean already.
+        aborted: Aborted transactions that end among the batches that will be added.
+        from_offset: Offset before which records are clean already.
     """
 
     __slots__ = ("_from_offset", "_transactions", "offsets")
@@ -204,10 +203,10 @@ class LastOffsets:
         self._transactions = _Transactions(aborted)
 
     def add(self, batch: StoredBatch) -> Steps[None]:
-        """Take in the next batch of those that are not clean yet.
+        """Add the next batch that is not clean yet.
 
         Raises:
-            WireFormatError: Its records do not parse.
+            WireFormatError: The records do not parse.
         """
         yield _COST_OF_BATCH
         if batch.control:
@@ -229,10 +228,10 @@ class BatchCleaner:
     """One pass over a log, batch by batch from its start. Source: Cleaner.cleanInto.
 
     Args:
-        cleaning: How and when.
+        cleaning: Settings of the pass.
         bound: The offset from which on nothing is cleaned.
-        last_offsets: Of each key among the batches before the bound that are not clean yet.
-        aborted: Transactions that end among the batches that will be cleaned.
+        last_offsets: Last offset of each key in the unclean batches before the bound.
+        aborted: Aborted transactions that end among the batches that will be cleaned.
         active: The producers whose state is kept.
     """
 
@@ -254,17 +253,17 @@ class BatchCleaner:
 
     @property
     def kept_aborted(self) -> Sequence[AbortedStart]:
-        """Aborted transactions that readers must still be told of: so far some of them was left.
+        """Aborted transactions that readers must still get: the pass found data of them.
 
-        Their data goes with this pass; the next one finds nothing of them.
+        Their data is removed by this pass; the next one finds nothing of them.
         """
         return self._transactions.kept
 
     def clean(self, batch: StoredBatch) -> Steps[StoredBatch | None]:
-        """What stays of the next batch: the very same where nothing goes, None where all does.
+        """Clean the next batch: the same object if nothing is removed, None if everything is.
 
         Raises:
-            WireFormatError: Its records do not parse.
+            WireFormatError: The records do not parse.
         """
         yield _COST_OF_BATCH
         if batch.control:
@@ -293,11 +292,11 @@ class BatchCleaner:
         return (yield from _rebuilt(batch, left, kept_records, horizon_ms))
 
     def _rule_for(self, batch: StoredBatch, *, is_due: bool) -> Callable[[Record], bool]:
-        """Which records of a batch stay. Source: Cleaner.shouldRetainRecord.
+        """The test of which records of a batch stay. Source: Cleaner.shouldRetainRecord.
 
         Args:
-            batch: That the records are of.
-            is_due: Whether its delete horizon is over.
+            batch: The batch of the records.
+            is_due: Whether the batch's delete horizon has passed.
         """
         if batch.control:
             return lambda _: True
@@ -317,11 +316,11 @@ class _Left:
 
     Attributes:
         all_count: Records before the pass.
-        kept_count: Those that stay.
-        has_tombstone: Whether one of them has no value.
-        first_offset: Of the first one that stays.
-        last_offset: Of the last one that stays.
-        latest_ms: Their largest timestamp.
+        kept_count: Records that stay.
+        has_tombstone: Whether one that stays has no value.
+        first_offset: Offset of the first one that stays.
+        last_offset: Offset of the last one that stays.
+        latest_ms: Largest timestamp of those that stay.
     """
 
     __slots__ = (
@@ -342,7 +341,7 @@ class _Left:
     def count(
         self, records: Iterator[Record | None], stays: Callable[[Record], bool]
     ) -> Steps[None]:
-        """Go over all records of the batch, one after another."""
+        """Count all records of the batch, one after another."""
         for record in records:
             if record is None:
                 yield _COST_OF_PAUSE
@@ -363,7 +362,7 @@ class _Left:
 def _rebuilt(
     batch: StoredBatch, left: _Left, records: Iterator[Record | None], horizon_ms: int | None
 ) -> Steps[StoredBatch]:
-    """The batch with these records alone. Source: MemoryRecords.buildRetainedRecordsInto."""
+    """The batch with only these records. Source: MemoryRecords.buildRetainedRecordsInto."""
     header = batch.without_records()
     is_legacy = batch.magic < CURRENT_MAGIC
     about = replace(
@@ -379,7 +378,7 @@ def _rebuilt(
 
 
 def _emptied(batch: StoredBatch) -> StoredBatch:
-    """The header alone. Source: DefaultRecordBatch.writeEmptyHeader."""
+    """The batch's header without records. Source: DefaultRecordBatch.writeEmptyHeader."""
     header = replace(
         batch.without_records(),
         base_timestamp_ms=NO_ID,
@@ -393,7 +392,7 @@ def _emptied(batch: StoredBatch) -> StoredBatch:
 def _upper_bound(
     batches: Sequence[StoredBatch], producers: dict[int, _Producer], clean_to: int | None
 ) -> int:
-    """The offset from which on nothing is cleaned: at the latest the first open transaction."""
+    """The offset from which on nothing is cleaned, not after the first open transaction."""
     end = batches[-1].next_offset if batches else 0
     bounds = [end if clean_to is None else min(clean_to, end)]
     bounds += [one.open_from for one in producers.values() if one.open_from is not None]
@@ -401,7 +400,7 @@ def _upper_bound(
 
 
 def _holds_last_of(batch: StoredBatch, active: Mapping[int, ProducerEnd]) -> bool:
-    """Whether a known producer's last sequence, or else its last epoch, is in this batch."""
+    """Whether this batch has a kept producer's last sequence, or else its last epoch."""
     producer = active.get(batch.producer_id)
     if producer is None:
         return False
@@ -413,7 +412,7 @@ def _holds_last_of(batch: StoredBatch, active: Mapping[int, ProducerEnd]) -> boo
 def _producers_of(
     batches: Iterable[StoredBatch],
 ) -> tuple[dict[int, _Producer], list[AbortedStart]]:
-    """The producers of a log, and the transactions that they aborted."""
+    """The producers of a log, and its aborted transactions."""
     producers: dict[int, _Producer] = {}
     aborted: list[AbortedStart] = []
     for batch in batches:

@@ -31,7 +31,7 @@ class Compression(IntEnum):
 
 
 class _Stream(Protocol):
-    """A compressor of a library."""
+    """A streaming compressor of a library."""
 
     def compress(self, data: bytes, /) -> bytes: ...
 
@@ -39,16 +39,16 @@ class _Stream(Protocol):
 
 
 class ContentBounds(Struct, frozen=True, gc=False):
-    """How much the content of one batch may be, so that a bomb fills neither time nor memory.
+    """Limits of one batch's content, so that a decompression bomb exhausts neither time nor memory.
 
-    DEVIATION: Kafka has no such bounds: it reads on as long as the content lasts. What real
-    producers send stays far below the defaults.
+    DEVIATION: Kafka has no such bounds: it reads as long as the content lasts. Real producers stay
+    far below the defaults.
 
     Args:
-        max_bytes: Decompressed, all together: 256 times the default `max.message.bytes`, while
-            records shrink to a tenth or a hundredth.
-        max_blocks: Snappy blocks, or gzip members. Java's writer of snappy needs 8,192 blocks for
-            the largest content, and a writer of gzip one member.
+        max_bytes: Limit of the decompressed content; by default 256 times `max.message.bytes`,
+            while real records shrink to a tenth or a hundredth.
+        max_blocks: Limit of Snappy blocks, or gzip members. Java's Snappy writer needs 8,192
+            blocks for the largest content, and a gzip writer one member.
     """
 
     max_bytes: int = 256 * 1024 * 1024
@@ -57,13 +57,13 @@ class ContentBounds(Struct, frozen=True, gc=False):
 
 DEFAULT_BOUNDS: Final = ContentBounds()
 NO_BOUNDS: Final = ContentBounds(max_bytes=2**63, max_blocks=2**63)
-"""Of what is in a log already, and is read in small pieces: bounds are for what comes."""
+"""No limits, for batches that are in a log already and are read in small pieces."""
 CHUNK_BYTES: Final = 256 * 1024
-"""Of content that is handed out at a time, at most: some hundred microseconds of any codec."""
+"""Largest piece of content at a time: some hundred microseconds of any codec."""
 
 
 class ContentTooLarge(WireFormatError):
-    """Content beyond its bounds; the message names bound and value."""
+    """Content exceeds its bounds; the message names bound and value."""
 
 
 _XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
@@ -75,26 +75,26 @@ _GZIP_WINDOW: Final = 31
 """zlib's largest window, plus 16 for gzip's header and trailer."""
 
 _LZ4_FLAGS: Final = 4
-"""Where an LZ4 frame has its FLG byte; BD and then the header checksum follow."""
+"""Position of the FLG byte in an LZ4 frame; BD and then the header checksum follow."""
 _LZ4_CONTENT_SIZE: Final = 0x08
 _LZ4_DICTIONARY: Final = 0x01
 
 _FEED_BYTES: Final = 16 * 1024
-"""Of compressed data that a codec gets at a time: what it leaves over is copied each time."""
+"""Compressed bytes that a codec gets at a time: unused bytes are copied each time."""
 _MEMBER_BYTES: Final = 1024
-"""Of a gzip member that are read first: a short one leaves the rest to be read again."""
+"""Bytes of a gzip member that are read first: after a short member the rest is read again."""
 _WRITING_COST: Final = 8
-"""Compressing takes so much longer than decompressing."""
+"""Cost of compressing relative to decompressing."""
 _ZSTD_SKIPPABLE: Final = 0x184D2A50
 _ZSTD_CHECKSUM: Final = 0x04
 _ZSTD_RAW: Final = 0
 _ZSTD_RLE: Final = 1
 _ZSTD_BLOCK_BYTES: Final = 128 * 1024
-"""Of the content of one block, at most. Source: RFC 8878, section 3.1.1.2.4."""
+"""Largest content of a block. Source: RFC 8878, section 3.1.1.2.4."""
 _ZSTD_STEP_BLOCKS: Final = 32
-"""Blocks without content take as long as `chunk_cost` says of no content at all."""
+"""Largest number of blocks per step, so that empty blocks cost what `chunk_cost` counts."""
 _ZSTD_SHORTEST: Final = 4
-"""What is shorter begins no other frame."""
+"""Remaining bytes below this begin no other frame."""
 _MASK: Final = 0xFFFFFFFF
 _PRIME_1: Final = 0x9E3779B1
 _PRIME_2: Final = 0x85EBCA77
@@ -102,19 +102,20 @@ _PRIME_3: Final = 0xC2B2AE3D
 _PRIME_4: Final = 0x27D4EB2F
 _PRIME_5: Final = 0x165667B1
 
-# One context for all: making one costs more than a batch (measured, 24 against 2 us).
+# One shared context: creating one costs more than a batch (measured, 24 against 2 us).
 _ZSTD_WRITER: Final = zstandard.ZstdCompressor()
 _IDLE_ZSTD_READERS: Final[list[zstandard.ZstdDecompressor]] = []
-"""Each belongs to one stream from its start to its end; streams may be read by turns."""
+"""Free contexts: a stream uses one from start to end, and streams may be read in turns."""
 
 
 def compress(codec: Compression, data: bytes, magic: int = 2) -> bytes:
-    """Records as they stand in a batch or in a wrapper message.
+    """Compress records for a batch or a wrapper message.
 
     Args:
-        codec: How to compress.
+        codec: The codec.
         data: The records, one after another.
-        magic: Of the batch. In magic 0 an LZ4 frame has the checksum that old clients expect.
+        magic: Magic of the batch. In magic 0 an LZ4 frame has the checksum that old clients
+            expect.
     """
     match codec:
         case Compression.NONE:
@@ -133,11 +134,11 @@ def compress(codec: Compression, data: bytes, magic: int = 2) -> bytes:
 def decompress(
     codec: Compression, data: bytes, magic: int = 2, *, bounds: ContentBounds = DEFAULT_BOUNDS
 ) -> bytes:
-    """What `compress` was given, also from frames that other clients write; all of it at once.
+    """Decompress all records at once, also from frames that other clients write.
 
     Raises:
-        ContentTooLarge: The content is beyond its bounds.
-        WireFormatError: The data is no frame of that codec, or is cut short.
+        ContentTooLarge: The content exceeds the bounds.
+        WireFormatError: The data is no frame of the codec, or is truncated.
     """
     if codec is Compression.NONE:
         return data
@@ -147,21 +148,21 @@ def decompress(
 def decompressed_chunks(
     codec: Compression, data: bytes, magic: int = 2, *, bounds: ContentBounds = DEFAULT_BOUNDS
 ) -> Iterator[bytes]:
-    """The content piece by piece, in time and memory that grow with data and content alone.
+    """Decompress piece by piece; time and memory are proportional to data and content.
 
-    A piece has at most `CHUNK_BYTES`; one without compression is the data itself. Pieces may be
-    empty: each block and member is a step, whatever it holds. One raw snappy block is decompressed
-    at once, as nobody can read it otherwise: up to 21 times its size.
+    A piece has at most `CHUNK_BYTES`; without compression the data is one piece. Pieces may be
+    empty: each block and member is a step of its own. A raw Snappy block can only be decompressed
+    at once: up to 21 times its size.
 
     Args:
-        codec: How it is compressed.
-        data: The records as they stand in a batch or in a wrapper message.
-        magic: Of the batch.
-        bounds: Of the content.
+        codec: The codec.
+        data: The records of a batch or a wrapper message.
+        magic: Magic of the batch.
+        bounds: Limits of the content.
 
     Raises:
-        ContentTooLarge: The content is beyond its bounds; what was within has been handed out.
-        WireFormatError: The data is no frame of that codec, or is cut short.
+        ContentTooLarge: The content exceeds the bounds; earlier pieces have been yielded.
+        WireFormatError: The data is no frame of the codec, or is truncated.
     """
     match codec:
         case Compression.NONE:
@@ -219,16 +220,14 @@ def _gzip_chunks(data: bytes, bounds: ContentBounds) -> Iterator[bytes]:
 
 
 class ContentWriter:
-    """Compresses a content that comes piece by piece.
-
-    `compress` is for one that is there as a whole.
+    """Compresses content that comes piece by piece; `compress` takes it as a whole.
 
     Args:
-        codec: How to compress.
-        magic: Of the batch, as in `compress`.
+        codec: The codec.
+        magic: Magic of the batch, see `compress`.
 
     Attributes:
-        size: Bytes of what was written so far; some of the latest pieces may not count yet.
+        size: Bytes written so far; the latest pieces may not be counted yet.
     """
 
     __slots__ = ("_codec", "_left", "_magic", "_parts", "_stream", "size")
@@ -267,7 +266,7 @@ class ContentWriter:
             yield _WRITING_COST * chunk_cost(piece)
 
     def finish(self) -> bytes:
-        """All that was written, complete."""
+        """Finish, and return the compressed content."""
         if self._stream is not None:
             self._keep(self._stream.flush())
         elif self._codec is Compression.SNAPPY:
@@ -292,10 +291,10 @@ class ContentWriter:
 
 
 def _zstd_chunks(data: bytes) -> Iterator[bytes]:
-    """All frames one after another; what is too short for another one is passed over.
+    """All frames in order; trailing bytes too short for a frame are ignored.
 
-    Java's writer does not say the size of the content in a frame's header. A reader gets some
-    blocks at a time, as it cannot be stopped within what it was given.
+    Java's writer does not put the content's size into a frame's header. The decompressor gets a few
+    blocks at a time, as it cannot be stopped within its input.
 
     Source: zstd-jni, ZstdInputStreamNoFinalizer.readInternal; RFC 8878, section 3.1.1.
     """
@@ -324,9 +323,9 @@ def _zstd_chunks(data: bytes) -> Iterator[bytes]:
 
 
 def _zstd_steps(view: memoryview, position: int) -> Iterator[int]:
-    """The ends of a frame's steps: so many blocks that they hold at most twice `CHUNK_BYTES`.
+    """The ends of a frame's steps, each of blocks with at most twice `CHUNK_BYTES` of content.
 
-    The codec itself says what is wrong with a frame: where one is cut short, so is the last step.
+    The codec reports damage: the last step of a truncated frame is truncated, too.
     """
     start = position
     position += zstandard.frame_header_size(view[start:])
@@ -349,7 +348,7 @@ def _zstd_steps(view: memoryview, position: int) -> Iterator[int]:
 
 
 def _sliced(content: bytes) -> Iterator[bytes]:
-    """Content that came at once, in pieces that are small enough."""
+    """Split content into pieces of at most `CHUNK_BYTES`."""
     if len(content) <= CHUNK_BYTES:
         yield content
         return
@@ -388,7 +387,7 @@ def _snappy_chunks(data: bytes, bounds: ContentBounds) -> Iterator[bytes]:
         if count > bounds.max_blocks:
             raise _too_large(Compression.SNAPPY, f"more than {bounds.max_blocks} blocks")
         if data.startswith(_XERIAL_MAGIC, position):
-            # Streams that were joined: SnappyInputStream passes over a header between blocks.
+            # Concatenated streams: SnappyInputStream skips a header between blocks.
             position += len(_XERIAL_HEADER)
             yield b""
             continue
@@ -425,7 +424,7 @@ def _lz4_bytes(data: bytes, magic: int) -> bytes:
 
 
 def _lz4_chunks(data: bytes, magic: int) -> Iterator[bytes]:
-    """One frame; what follows it is not looked at, as Kafka's reader does not."""
+    """One frame; bytes after it are ignored, as by Kafka's reader."""
     if magic == 0 and len(data) > _LZ4_FLAGS + 2:
         data = _with_header_checksum(data, broken=False)
     view = memoryview(data)
@@ -440,7 +439,7 @@ def _lz4_chunks(data: bytes, magic: int) -> Iterator[bytes]:
 
 
 def _with_header_checksum(frame: bytes, *, broken: bool) -> bytes:
-    """The frame with the checksum of its header right, or wrong as KAFKA-3160 has it.
+    """The frame with a correct header checksum, or the wrong one of KAFKA-3160.
 
     QUIRK: messages of magic 0 hash the frame's magic number too; readers of magic 0 ignore it.
     """
@@ -453,7 +452,7 @@ def _with_header_checksum(frame: bytes, *, broken: bool) -> bytes:
 
 
 def xxh32_of_short(data: bytes) -> int:
-    """XXH32 with seed 0 of at most 15 bytes, which is all that a frame's header needs.
+    """XXH32 with seed 0 of at most 15 bytes, which is enough for a frame's header.
 
     Source: the xxHash specification, section XXH32, steps for inputs below 16 bytes.
     """

@@ -1,8 +1,8 @@
 """Connect's embedded blobs: worker metadata in JoinGroup, assignments in SyncGroup.
 
 Version 0 is the eager protocol, 1 the compatible, 2 the sessioned one, which has the bytes of 1.
-A larger version is read as known. Connectors and tasks share one list on the wire, so a
-round trip changes their order; assignors depend on the order after it.
+A larger version is read like 2. Connectors and tasks share one list on the wire, so a round trip
+changes their order; assignors depend on the order after it.
 
 Source: kafka trunk, connect/runtime/.../distributed/ConnectProtocol.java,
 IncrementalCooperativeConnectProtocol.java and ExtendedAssignment.java.

@@ -1,7 +1,7 @@
 """The consumer's embedded blobs: subscriptions in JoinGroup, assignments in SyncGroup.
 
-The user data inside is its assignor's own (see `assignors.user_data`) and opaque here. Bytes
-after the last field of the version are ignored, as Java ignores them.
+The user data inside belongs to the assignor (see `assignors.user_data`) and is opaque here. Bytes
+after the last field of the version are ignored, as in Java.
 
 Source: kafka trunk, clients/.../consumer/internals/ConsumerProtocol.java and the schemas
 ConsumerProtocolSubscription.json and ConsumerProtocolAssignment.json, versions 0 to 3.
@@ -29,14 +29,14 @@ CONSUMER_PROTOCOL_TYPE: Final = "consumer"
 """The protocol type of groups whose subscriptions a broker reads."""
 
 HIGHEST_VERSION: Final = 3
-"""Written by default; a higher version is read as this one."""
+"""Version written by default; a higher version is read as this one."""
 
 
 def blob_version(data: bytes) -> int:
     """The version in front of a consumer or Connect blob.
 
     Raises:
-        WireFormatError: It is cut short or negative.
+        WireFormatError: The version is truncated or negative.
     """
     return _read_version(ClassicReader(data, "embedded blob"))
 
@@ -48,7 +48,7 @@ def encode_subscription(subscription: Subscription, version: int = HIGHEST_VERSI
     lacks are left out.
 
     Args:
-        subscription: Lists in any order.
+        subscription: The subscription; its lists may have any order.
         version: 0 to 3.
     """
     parts = [

@@ -2,8 +2,8 @@
 
 The form is that of Kafka 3.8 and later, in which keys and values are JSON.
 
-DEVIATION: records of the newer group types are known by number alone; their key and value are
-printed as base64 under `data`. Where a record does not parse, the reason is in our words.
+DEVIATION: records of the newer group types are known only by number; their key and value are
+printed as base64 under `data`. If a record does not parse, the reason is in our words.
 
 Source: kafka trunk, tools/.../DumpLogSegments.java: dumpLog, printBatchLevel,
 printRecordMetadata, printControlRecord, OffsetsMessageParser.
@@ -48,7 +48,7 @@ _CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-f]{4})|.)")
 _MAX_SEQUENCE: Final = 2**31 - 1
 _HIGHEST_TYPE: Final = 24
-"""Above are no record types in 4.4. Source: generated CoordinatorRecordType."""
+"""Highest record type in 4.4. Source: generated CoordinatorRecordType."""
 _CONSUMER: Final = "consumer"
 _OWNED_VERSION: Final = 1
 _GENERATION_VERSION: Final = 2
@@ -58,10 +58,10 @@ _RACK_VERSION: Final = 3
 def dump_segment(path: str, data: bytes) -> Iterator[str]:
     """The lines that the tool prints for one file.
 
-    A batch with a wrong CRC is printed with `isvalid: false`, and the reading goes on behind it.
+    A batch with a wrong CRC is printed with `isvalid: false`, and reading continues after it.
 
     Args:
-        path: As the user named it.
+        path: Path as the user gave it.
         data: The bytes of the file.
     """
     yield f"Dumping {path}"
@@ -69,7 +69,7 @@ def dump_segment(path: str, data: bytes) -> Iterator[str]:
     try:
         yield f"Log starting offset: {base_offset_of(name)}"
     except ValueError:
-        # The tool itself gives up on such a name; a copied file may well have one.
+        # Kafka's tool gives up on such a name, but a copied file may have one.
         yield f"Log starting offset: unknown, {name} is no segment's name"
     reader = SegmentReader(data, check_crc=False)
     for batch in reader:
@@ -104,9 +104,9 @@ def batch_line(batch: StoredBatch) -> str:
 
 
 def record_lines(batch: StoredBatch) -> Iterator[str]:
-    """One line a record; where they do not parse any further, one line saying why."""
+    """One line per record; if the rest does not parse, one line with the reason."""
     try:
-        # Legacy records say their own CRC.
+        # Legacy records have their own CRC.
         is_legacy = batch.magic < CURRENT_MAGIC
         entries = (entry for entry in batch.streamed_entries() if entry is not None)
         for record in batch.streamed():
@@ -131,7 +131,7 @@ def _record_line(batch: StoredBatch, record: Record, entry: LegacyEntry | None) 
 
 
 def _control_text(record: Record) -> str:
-    """Source: printControlRecord; types of the metadata log are named alone."""
+    """The text of a control record; other types only by number. Source: printControlRecord."""
     try:
         marker = read_marker(record)
     except WireFormatError as error:
@@ -144,7 +144,7 @@ def _control_text(record: Record) -> str:
 
 
 def _contents(record: Record) -> str:
-    """Source: CoordinatorRecordMessageParser.parse."""
+    """The text of key and value. Source: CoordinatorRecordMessageParser.parse."""
     if record.key is None:
         return " key: none"
     try:
@@ -158,12 +158,12 @@ def _contents(record: Record) -> str:
 
 
 def key_text(record: LogRecord) -> str:
-    """The key as JSON, its record type in front."""
+    """The key as JSON, with its record type first."""
     return _json(_key_json(record.key, legacy=record.legacy_key))
 
 
 def value_text(record: LogRecord) -> str:
-    """The value as JSON, its version in front; a tombstone says so."""
+    """The value as JSON, with its version first; `<DELETE>` for a tombstone."""
     if record.value is None:
         return "<DELETE>"
     data = value_json(record.value, record.value_version)
@@ -182,7 +182,7 @@ def _key_json(key: LogKey, *, legacy: bool) -> Json:
 
 
 def value_json(value: LogValue, version: int) -> Json | str:
-    """The fields of a value in the order of its schema, those of that version alone."""
+    """The fields that the version of a value has, in the order of its schema."""
     match value:
         case OffsetCommitValue():
             return _offset_json(value, version)
@@ -193,7 +193,7 @@ def value_json(value: LogValue, version: int) -> Json | str:
 
 
 def _offset_json(value: OffsetCommitValue, version: int) -> Json:
-    """Source: OffsetCommitValue.json."""
+    """The fields of an offset commit. Source: OffsetCommitValue.json."""
     data: Json = {"offset": value.offset}
     if version >= 3:  # noqa: PLR2004  the version that brought the leader epoch
         data["leaderEpoch"] = value.leader_epoch
@@ -207,7 +207,7 @@ def _offset_json(value: OffsetCommitValue, version: int) -> Json:
 
 
 def _group_json(value: GroupMetadataValue, version: int) -> Json:
-    """Source: GroupMetadataValue.json and OffsetsMessageParser.prepareGroupMetadataValue."""
+    """A group's fields. Source: GroupMetadataValue.json, prepareGroupMetadataValue."""
     data: Json = {
         "protocolType": value.protocol_type,
         "generation": value.generation_id,
@@ -240,7 +240,7 @@ def _member_json(member: GroupMetadataMember, version: int, consumer: bool) -> J
 
 
 def _embedded(blob: bytes, read: Callable[[ClassicReader, int], Json]) -> Json | str:
-    """What a consumer put into its blob; the bytes where they do not parse."""
+    """The contents of a consumer's blob as JSON; base64 if it does not parse."""
     reader = ClassicReader(blob, "embedded blob")
     try:
         return read(reader, reader.int16("version"))
@@ -249,7 +249,7 @@ def _embedded(blob: bytes, read: Callable[[ClassicReader, int], Json]) -> Json |
 
 
 def _subscription_json(reader: ClassicReader, version: int) -> Json:
-    """Source: ConsumerProtocolSubscription.json."""
+    """The fields of a subscription. Source: ConsumerProtocolSubscription.json."""
     data: Json = {"topics": reader.array("topics", lambda: reader.string("topic"))}
     data["userData"] = _nullable_base64(reader.nullable_bytes("user_data"))
     if version >= _OWNED_VERSION:
@@ -262,7 +262,7 @@ def _subscription_json(reader: ClassicReader, version: int) -> Json:
 
 
 def _assignment_json(reader: ClassicReader, _version: int) -> Json:
-    """Source: ConsumerProtocolAssignment.json."""
+    """The fields of an assignment. Source: ConsumerProtocolAssignment.json."""
     data: Json = {"assignedPartitions": _partitions_json(reader)}
     data["userData"] = _nullable_base64(reader.nullable_bytes("user_data"))
     return data
@@ -312,7 +312,7 @@ def _timestamp(batch: StoredBatch, timestamp_ms: int) -> str:
 
 
 def _sequence(base: int, delta: int) -> int:
-    """The sequence `delta` records later, which starts at 0 again. Source: incrementSequence."""
+    """The sequence `delta` records later, which wraps to 0. Source: incrementSequence."""
     if base < 0:
         return -1
     following = base + delta

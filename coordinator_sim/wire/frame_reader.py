@@ -1,8 +1,7 @@
 """A cursor over a frame, with the bounds of Kafka's own readers.
 
-They refuse before they allocate: arrays that count more elements than bytes are left or than a
-million, strings above 32,767 bytes, more than 10,000 tagged fields. Invalid UTF-8 is replaced, as
-Java replaces it.
+They refuse before they allocate: arrays with more elements than bytes left or than a million,
+strings above 32,767 bytes, more than 10,000 tagged fields. Invalid UTF-8 is replaced, as in Java.
 
 Source: kafka 4.4, MessageUtil.MAX_ARRAY_LENGTH and MAX_TAGGED_FIELD_COUNT; ByteBufferAccessor.
 """
@@ -13,17 +12,17 @@ from typing import Any, Final
 from coordinator_sim.wire.compact_types import CompactReader
 
 MAX_ARRAY_LENGTH: Final = 1_000_000
-"""Elements of an array that a reader accepts."""
+"""Largest number of elements of an array that a reader accepts."""
 MAX_TAGGED_FIELD_COUNT: Final = 10_000
-"""Tagged fields of one struct that a reader accepts."""
+"""Largest number of tagged fields of one struct that a reader accepts."""
 MAX_STRING_LENGTH: Final = 32_767
-"""Bytes of a string; the classic form has two bytes for it."""
+"""Longest string in bytes; the classic form has two bytes for the length."""
 
 _UUID_SIZE: Final = 16
 _INT8: Final = struct.Struct(">b")
 _FLOAT64: Final = struct.Struct(">d")
 _MORE_BYTES: Final = 0x80
-"""The bit of a varint's byte that says that more follow."""
+"""The bit of a varint's byte that marks that more bytes follow."""
 
 
 class FrameReader(CompactReader):
@@ -99,15 +98,15 @@ class FrameReader(CompactReader):
         return text
 
     def count(self, field: str) -> int:
-        """How many elements a classic array has; -1 for null."""
+        """The number of elements of a classic array; -1 for null."""
         return self.bounded(max(self.int32(field), -1), field)
 
     def compact_count(self, field: str) -> int:
-        """How many elements a compact array has; -1 for null."""
+        """The number of elements of a compact array; -1 for null."""
         return self.bounded(self.short_varint(field) - 1, field)
 
     def bounded(self, count: int, field: str) -> int:
-        """A count of elements that are to follow, -1 for null; refuse one that cannot be true."""
+        """Check a count of elements, -1 for null: refuse one above the bytes left or the limit."""
         if count > self.remaining:
             raise self.error(f"{field} counts {count} elements, {self.remaining} bytes are left")
         if count > MAX_ARRAY_LENGTH:
@@ -117,7 +116,7 @@ class FrameReader(CompactReader):
         return count
 
     def tag_count(self, field: str) -> int:
-        """How many tagged fields end a struct."""
+        """The number of tagged fields that end a struct."""
         count = self.short_varint(field)
         if count > MAX_TAGGED_FIELD_COUNT:
             raise self.error(
@@ -126,11 +125,11 @@ class FrameReader(CompactReader):
         return count
 
     def pass_over(self, size: int, field: str) -> None:
-        """Go behind so many bytes."""
+        """Skip a number of bytes."""
         self._take(size, field)
 
     def pass_over_tags(self, field: str) -> None:
-        """Go behind the tagged fields that end a struct."""
+        """Skip the tagged fields that end a struct."""
         for _ in range(self.tag_count(field)):
             self.unsigned_varint(field)
             self._take(self.unsigned_varint(field), field)

@@ -13,6 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from coordinator_sim.errors import UnsupportedVersion
+from coordinator_sim.messages.catalogue import SpokenMessage
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.wire.answers import fitted, understood
 from coordinator_sim.wire.compiler import (
@@ -66,7 +67,7 @@ def read_header(frame: bytes) -> RequestHeader:
 
 
 def encode_request(
-    request: Any,  # noqa: ANN401 - any request of `messages`
+    request: SpokenMessage,
     version: int,
     *,
     correlation_id: int,
@@ -94,11 +95,11 @@ def decode_request(frame: bytes) -> tuple[RequestHeader, Any]:
 
 
 def encode_response(
-    response: Any,  # noqa: ANN401 - any response of `messages`
+    response: SpokenMessage,
     version: int,
     *,
     correlation_id: int,
-    request: Any = None,  # noqa: ANN401 - any request of `messages`
+    request: SpokenMessage | None = None,
 ) -> bytes:
     """A response as a broker sends it, in the version of its request.
 
@@ -117,7 +118,7 @@ def decode_response(
     version: int,
     frame: bytes,
     *,
-    request: Any = None,  # noqa: ANN401 - any request of `messages`
+    request: SpokenMessage | None = None,
 ) -> tuple[int, Any]:
     """A response as a client receives it, with its correlation id.
 

@@ -1,6 +1,6 @@
-"""The offsets log as a broker keeps it on disk: a folder a partition, its segments inside.
+"""The offsets log as a broker keeps it on disk: a folder per partition, with its segments.
 
-Only `.log` files are read and written; a broker makes the rest anew from them.
+Only `.log` files are read and written; a broker rebuilds the other files from them.
 """
 
 import re
@@ -28,14 +28,14 @@ def write_log(
     form: BatchForm = DEFAULT_FORM,
     segment_bytes: int = SEGMENT_BYTES,
 ) -> list[Path]:
-    """Write the segments of every partition that the batches are of.
+    """Write the segments of every partition that has batches.
 
     Segments of an older log in those folders are removed; other folders stay.
 
     Args:
-        directory: What `log.dirs` would name; made if absent.
-        batches: Those of one partition in order of offsets.
-        form: What the broker adds to each.
+        directory: Directory as in `log.dirs`; created if absent.
+        batches: Batches; those of one partition are in order of offsets.
+        form: Fields that the broker adds to each batch.
         segment_bytes: `segment.bytes` of the topic, in bytes.
 
     Returns:
@@ -57,7 +57,7 @@ def write_log(
 
 
 def partition_folders(directory: Path) -> dict[int, Path]:
-    """The partitions that a folder holds, in ascending order."""
+    """The partition folders in a directory, in ascending order."""
     found = {}
     for path in directory.iterdir():
         match = _PARTITION.fullmatch(path.name)
@@ -67,11 +67,11 @@ def partition_folders(directory: Path) -> dict[int, Path]:
 
 
 def read_log(directory: Path) -> Iterator[LogBatch]:
-    """All batches of the partitions that a folder holds, one partition after another.
+    """All batches of the partitions in a directory, one partition after another.
 
     Raises:
-        DataError: A segment is damaged, or no segment of the offsets log; the message names it.
-            What stands before the damage was handed out.
+        DataError: A segment is damaged, or not of the offsets log; the message names it.
+            Batches before the damage have been yielded.
     """
     for partition, folder in partition_folders(directory).items():
         for segment in _segments(folder):
@@ -82,7 +82,7 @@ def read_log(directory: Path) -> Iterator[LogBatch]:
 
 
 def segment_files(path: Path) -> list[Path]:
-    """The segments that a path means: itself, those inside it, or those of its partitions."""
+    """The segments of a path: the file itself, those in the folder, or those of its partitions."""
     if not path.is_dir():
         return [path]
     folders = partition_folders(path)

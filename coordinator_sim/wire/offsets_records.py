@@ -1,7 +1,7 @@
 """Keys and values of the `__consumer_offsets` log as bytes.
 
 A key begins with its version, which names the record's type: 0 and 1 an offset, 2 a classic
-group, anything else is carried as it is. A value begins with the version of its own schema.
+group; other types stay opaque. A value begins with the version of its own schema.
 
 Source: kafka 4.4, group-coordinator/src/main/resources/common/message, the schemas
 (Legacy)OffsetCommitKey and Value, GroupMetadataKey and Value; GroupCoordinatorRecordSerde.
@@ -46,7 +46,7 @@ OFFSET_KEY: Final = 1
 GROUP_KEY: Final = 2
 
 HIGHEST_VALUE_VERSION: Final = 4
-"""Of both value schemas: the first flexible version, whose unknown tags readers pass over."""
+"""Highest version of both value schemas: the flexible one, whose unknown tags are ignored."""
 
 _EXPIRE_VERSION: Final = 1
 _STATE_TIMESTAMP_VERSION: Final = 2
@@ -56,9 +56,9 @@ _FLEXIBLE_VERSION: Final = 4
 _TOPIC_ID_TAG: Final = 0
 _UUID_SIZE: Final = 16
 _TOPIC_ID_FRONT: Final = b"\x01\x00\x10"
-"""One tagged field, the topic's id, of sixteen bytes."""
+"""Header of one tagged field with the topic's id of 16 bytes."""
 _ONE_BYTE: Final = 0x7F
-"""Lengths below fit a varint of one byte, one added."""
+"""Shorter lengths, plus one, fit a varint of one byte."""
 _PLAIN_FRONT: Final = struct.Struct(">hqi")
 _PLAIN_SIZE: Final = 24
 _INT32: Final = struct.Struct(">i")
@@ -73,8 +73,8 @@ def encode_key(key: LogKey, *, legacy: bool = False) -> bytes:
     """The key of a record.
 
     Args:
-        key: What the record is about.
-        legacy: Write an offset's key in version 0 instead of 1.
+        key: The key.
+        legacy: Whether to write an offset's key in version 0 instead of 1.
     """
     match key:
         case OffsetCommitKey():
@@ -96,7 +96,7 @@ def decode_key(data: bytes) -> LogKey:
     """The key of a record; one of another version than 0, 1 and 2 stays opaque.
 
     Raises:
-        WireFormatError: A field is cut short, or null where it may not be.
+        WireFormatError: A field is truncated, or null where it may not be.
     """
     plain = _plain_key(data)
     if plain is not None:
@@ -113,7 +113,7 @@ def decode_key(data: bytes) -> LogKey:
 
 
 def _plain_key(data: bytes) -> OffsetCommitKey | None:
-    """A whole offset key, read at once; None leaves anything else to the reader of all forms."""
+    """Read a regular offset key at once; None leaves any other key to the general reader."""
     try:
         end = 4 + (data[2] << 8 | data[3])
         stop = end + 2 + (data[end] << 8 | data[end + 1])
@@ -136,8 +136,8 @@ def encode_value(value: LogValue, version: int) -> bytes:
     """The value of a record; fields that the version lacks are left out.
 
     Args:
-        value: What the record says.
-        version: Of the value's schema, 0 to 4; an opaque value has its own.
+        value: The value.
+        version: Version of the value's schema, 0 to 4; an opaque value has its own.
     """
     match value:
         case OffsetCommitValue():
@@ -151,11 +151,11 @@ def encode_value(value: LogValue, version: int) -> bytes:
 def decode_value(key: LogKey, data: bytes) -> tuple[LogValue, int]:
     """The value under a key, and the version of its schema.
 
-    Bytes after the last field are ignored, as Java ignores them. Fields that the version lacks
-    have their defaults; a rebalance timeout that it lacks is -1.
+    Bytes after the last field are ignored, as in Java. Fields that the version lacks have their
+    defaults; a missing rebalance timeout is -1.
 
     Raises:
-        WireFormatError: The version is unknown, or a field is cut short, or null where it may
+        WireFormatError: The version is unknown, or a field is truncated, or null where it may
             not be. A broker that loads such a record gives the whole partition up.
     """
     if isinstance(key, OpaqueKey):
@@ -180,15 +180,15 @@ def decode_value(key: LogKey, data: bytes) -> tuple[LogValue, int]:
 def decode_record(
     key: bytes, value: bytes | None, keys: dict[bytes, LogKey] | None = None
 ) -> LogRecord:
-    """One record from its two halves.
+    """Decode one record from key and value.
 
     Args:
         key: The record's key.
         value: The record's value; None is a tombstone.
-        keys: Keys decoded before, which is most of them in a log; takes this one too.
+        keys: Cache of decoded keys, as most keys of a log repeat; gets this one, too.
 
     Raises:
-        WireFormatError: As `decode_key` and `decode_value`.
+        WireFormatError: See `decode_key` and `decode_value`.
     """
     named = None if keys is None else keys.get(key)
     if named is None:
@@ -201,9 +201,9 @@ def decode_record(
 
 
 def _plain_offset(data: bytes) -> OffsetCommitValue | None:
-    """An offset value as nearly all are, read at once; None leaves it to the reader of all forms.
+    """Read a regular offset value at once; None leaves any other to the general reader.
 
-    That is version 3, or version 4 with short metadata and no tag but the topic's id.
+    Regular are version 3, and version 4 with short metadata and no tag but the topic's id.
     """
     if len(data) < _PLAIN_SIZE or data[0]:
         return None

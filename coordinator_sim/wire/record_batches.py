@@ -1,6 +1,6 @@
 """Record batches of magic 0, 1 and 2 as bytes: what a segment file and a Fetch response hold.
 
-What the records mean is not said here; see `offsets_records` and `log_batches`.
+`offsets_records` and `log_batches` interpret the records.
 
 Source: kafka trunk, clients/.../common/record: DefaultRecordBatch, DefaultRecord,
 AbstractLegacyRecordBatch, LegacyRecord.
@@ -31,7 +31,7 @@ LOG_APPEND: Final = 0x08
 
 CURRENT_MAGIC: Final = 2
 NO_ID: Final = -1
-"""No producer id, epoch, sequence, leader epoch or timestamp."""
+"""Stands for no producer id, epoch, sequence, leader epoch or timestamp."""
 
 HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 """Base offset, length, leader epoch, magic, CRC, attributes, last offset delta, base and maximal
@@ -43,7 +43,7 @@ _CHECKED_HEADER: Final = struct.Struct(">hiqqqhii")
 
 @unique
 class TimestampType(IntEnum):
-    """Who set the timestamps of a batch: bit 3 of its attributes, from magic 1 on."""
+    """Origin of a batch's timestamps: bit 3 of its attributes, from magic 1 on."""
 
     NONE = -1
     CREATE_TIME = 0
@@ -51,18 +51,18 @@ class TimestampType(IntEnum):
 
 
 class RecordBatch(Struct, frozen=True, kw_only=True):
-    """Records with what their batch says of them all.
+    """Records with the fields of their batch.
 
     Args:
-        base_offset: Of the first record that the batch ever had; a cleaned batch keeps it.
-        last_offset: Of the last record that it ever had.
-        records: Those left, in order of offsets.
+        base_offset: Offset of the first record that the batch ever had; cleaning keeps it.
+        last_offset: Offset of the last record that the batch ever had.
+        records: Remaining records, in order of offsets.
         magic: Format: 0 up to 0.9, 1 for 0.10, 2 from 0.11 on.
-        leader_epoch: Of the leader that appended it; -1 unknown.
-        base_timestamp_ms: What the records' timestamps are stored relative to.
+        leader_epoch: Epoch of the leader that appended the batch; -1 unknown.
+        base_timestamp_ms: Timestamp that record timestamps are stored relative to.
         max_timestamp_ms: The largest timestamp, or the append time.
-        producer_id: -1 where the producer is not idempotent.
-        base_sequence: Of the first record; -1 none.
+        producer_id: Id of the producer; -1 if it is not idempotent.
+        base_sequence: Sequence of the first record; -1 none.
         has_delete_horizon: Whether `base_timestamp_ms` is the instant after which the log cleaner
             may drop the batch's tombstones or marker.
     """
@@ -90,15 +90,15 @@ class RecordBatch(Struct, frozen=True, kw_only=True):
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """From when on tombstones and marker may go; None before the first cleaning."""
+        """When tombstones and marker may be removed; None before the first cleaning."""
         return self.base_timestamp_ms if self.has_delete_horizon else None
 
 
 def batch_of(records: tuple[Record, ...], **settings: object) -> RecordBatch:
-    """A batch with exactly these records, offsets and timestamps taken from them.
+    """Make a batch of records, with offsets and timestamps taken from them.
 
     Args:
-        records: At least one.
+        records: At least one record.
         settings: Other fields of `RecordBatch`.
     """
     fields: dict[str, object] = {
@@ -122,19 +122,19 @@ def encode_record_batch(batch: RecordBatch) -> bytes:
     records = b"".join(
         record_bytes(record, batch.base_offset, batch.base_timestamp_ms) for record in batch.records
     )
-    # An emptied batch keeps no compressed stream of nothing. Source: writeEmptyHeader.
+    # An emptied batch has no compressed stream. Source: writeEmptyHeader.
     body = compress(batch.compression, records) if batch.records else b""
     return framed(batch, body, len(batch.records), batch.base_timestamp_ms)
 
 
 def framed(batch: RecordBatch, body: bytes, count: int, base_timestamp_ms: int) -> bytes:
-    """A batch of magic 2 around records that are bytes already.
+    """Encode a batch of magic 2 around encoded records.
 
     Args:
-        batch: What there is beside the records.
-        body: The records, compressed as the batch says.
-        count: How many they are.
-        base_timestamp_ms: What their timestamps are stored relative to.
+        batch: Fields of the batch; its records are ignored.
+        body: The encoded records, compressed with the batch's codec.
+        count: Number of records.
+        base_timestamp_ms: Timestamp that record timestamps are stored relative to.
     """
     about = (
         _attributes(batch, count),
@@ -152,13 +152,13 @@ def framed(batch: RecordBatch, body: bytes, count: int, base_timestamp_ms: int) 
 def frame_records(
     body: bytes, base_offset: int, leader_epoch: int, about: tuple[int, ...]
 ) -> bytes:
-    """Records of magic 2 with the header of their batch.
+    """Put the header of a batch before encoded records of magic 2.
 
     Args:
-        body: The records, compressed if the attributes say so.
-        base_offset: Of the first.
-        leader_epoch: Of the leader that appends them.
-        about: The header from its attributes on.
+        body: The records, compressed by the codec in the attributes.
+        base_offset: Offset of the first record.
+        leader_epoch: Epoch of the leader that appends them.
+        about: The header's fields from the attributes on.
     """
     checked = _CHECKED_HEADER.pack(*about) + body
     length = HEADER_SIZE - LOG_OVERHEAD + len(body)
@@ -186,7 +186,7 @@ def _attributes(batch: RecordBatch, count: int) -> int:
 
 
 def legacy_attributes(batch: RecordBatch) -> int:
-    """Of each entry of an old format, but for the codec of a wrapper."""
+    """Attributes of each entry of an old format, without the codec of a wrapper."""
     is_appended = batch.magic and batch.timestamp_type is TimestampType.LOG_APPEND_TIME
     return LOG_APPEND if is_appended else 0
 
@@ -214,8 +214,8 @@ def wrapper_bytes(batch: RecordBatch, offset: int, compressed: bytes) -> bytes:
     """The entry of an old format that wraps a message set.
 
     Args:
-        batch: Says format, codec and largest timestamp.
-        offset: Of the last record inside.
+        batch: Gives format, codec and largest timestamp.
+        offset: Offset of the last record inside.
         compressed: The message set.
     """
     wrapper = Record(offset=offset, timestamp_ms=batch.max_timestamp_ms, key=None, value=compressed)

@@ -18,14 +18,14 @@ _MAX_VARLONG_BYTES: Final = 10
 
 
 class Record(Struct, frozen=True, kw_only=True, gc=False):
-    """One record of a log: its bytes, where it stands and when it was written.
+    """One record of a log: key, value and headers, with offset and timestamp.
 
     Args:
-        offset: In its partition.
-        timestamp_ms: -1 where the format has none.
-        key: None is no key.
-        value: None is a tombstone.
-        headers: In order; keys may repeat. Magic 2 only.
+        offset: Offset in the partition.
+        timestamp_ms: Timestamp; -1 if the format has none.
+        key: The key; None for no key.
+        value: The value; None for a tombstone.
+        headers: Headers in order; keys may repeat. Magic 2 only.
     """
 
     offset: int
@@ -39,7 +39,7 @@ class Record(Struct, frozen=True, kw_only=True, gc=False):
 
 
 def varint_bytes(value: int) -> bytes:
-    """A signed number of up to 64 bits: zigzag, then seven bits a byte, lowest first."""
+    """A signed number of up to 64 bits: zigzag, then seven bits per byte, lowest first."""
     value = value << 1 ^ value >> 63
     out = bytearray()
     while value >= _MORE:
@@ -74,9 +74,9 @@ class RecordReader:
 
     Args:
         data: All records, one after another.
-        base_offset: Of the batch.
-        base_timestamp_ms: Of the batch.
-        append_time_ms: The timestamp of every record, where the broker set it; else None.
+        base_offset: Base offset of the batch.
+        base_timestamp_ms: Base timestamp of the batch.
+        append_time_ms: The timestamp of every record if the broker set it, else None.
     """
 
     __slots__ = ("_append_time_ms", "_base_offset", "_base_timestamp_ms", "_data", "position")
@@ -95,10 +95,10 @@ class RecordReader:
         self.position = 0
 
     def read(self, count: int) -> list[Record]:
-        """That many records, which must be all.
+        """Read a number of records, which must be all.
 
         Raises:
-            WireFormatError: A record does not fit its size, or more or fewer bytes are there.
+            WireFormatError: A record does not match its size, or there are more or fewer bytes.
         """
         try:
             records = [self.next_record() for _ in range(count)]
@@ -110,10 +110,10 @@ class RecordReader:
         return records
 
     def missing_bytes(self) -> int:
-        """How many bytes more are needed before the next record is whole, at least; 0 when it is.
+        """Least number of bytes missing from the next record; 0 when it is whole.
 
         Raises:
-            WireFormatError: Its size cannot be.
+            WireFormatError: The record's size is impossible.
         """
         try:
             size, start = self._varint(self.position)
@@ -122,16 +122,16 @@ class RecordReader:
         return max(0, start + size - len(self._data))
 
     def go_on_in(self, data: bytes) -> None:
-        """Read on at the start of these bytes, which begin with what was not read yet."""
+        """Continue at the start of these bytes, which begin with the unread ones."""
         self._data = data
         self.position = 0
 
     def next_record(self) -> Record:
-        """The next record. Lengths of one byte, nearly all, are read in place for speed.
+        """Read the next record; lengths of one byte, nearly all, are read inline for speed.
 
         Raises:
-            IndexError: It goes over the end of the bytes.
-            WireFormatError: It does not fit its size.
+            IndexError: The record ends after the bytes.
+            WireFormatError: The record does not match its size.
         """
         data, position = self._data, self.position
         size, position = self._varint(position)
@@ -246,9 +246,9 @@ class LegacyEntry(Struct, frozen=True, kw_only=True, gc=False):
     """One entry of a message set of magic 0 or 1, which may wrap others.
 
     Args:
-        record: What it holds, offset and time as written.
-        crc: As written.
-        is_valid: Whether that is the CRC of its bytes.
+        record: The record inside, with offset and timestamp as written.
+        crc: CRC as written.
+        is_valid: Whether the CRC is correct.
     """
 
     record: Record
@@ -264,10 +264,10 @@ def legacy_entry_bytes(
     """One entry of a message set.
 
     Args:
-        record: Its headers are dropped: the format has none.
+        record: The record; headers are dropped, as the format has none.
         magic: 0 or 1.
-        attributes: Codec and, in magic 1, who set the timestamp.
-        offset: Written instead of the record's own.
+        attributes: Codec and, in magic 1, the timestamp type.
+        offset: Offset to write instead of the record's own.
     """
     timed = struct.pack(">q", record.timestamp_ms) if magic else b""
     checked = b"".join(
@@ -282,16 +282,16 @@ def _int_sized(data: bytes | None) -> bytes:
 
 
 def legacy_size_at(data: bytes, position: int) -> int:
-    """The bytes of the whole entry at a position, as its front says."""
+    """The size of the whole entry at a position, from its header."""
     (size,) = struct.unpack_from(">i", data, position + 8)
     return LEGACY_OVERHEAD + int(size)
 
 
 def read_legacy_entry(data: bytes, position: int) -> tuple[LegacyEntry, int]:
-    """The entry at a position, and the position after it; a wrong CRC is told, not raised.
+    """The entry at a position, and the position after it; a wrong CRC is flagged, not raised.
 
     Raises:
-        WireFormatError: A size does not fit.
+        WireFormatError: A size is impossible.
     """
     what = "message set"
     if position + _ENTRY.size > len(data):

@@ -1,7 +1,7 @@
 """Segment files of a partition's log: the bytes of `.log` files, without the files.
 
-A segment is batches one after another; its name is the offset of the first one. Indexes are not
-written: a broker builds them anew when it opens a log without them.
+A segment is a sequence of batches, named by the offset of the first one. Indexes are not written:
+a broker rebuilds them when it opens a log without them.
 
 Source: kafka trunk, storage/.../internals/log: LogSegment, LogFileUtils;
 clients/.../common/record/FileLogInputStream.
@@ -26,21 +26,21 @@ _MAX_OFFSET_SPAN: Final = 2**31 - 1
 
 _CUT_SHORT: Final = "the last batch is cut short"
 _MAX_CHECKS: Final = 1_000
-"""Of CRCs where a batch is looked for, so that no file makes the search long."""
+"""Most CRCs to check in a search for a batch, so that the search stays short."""
 
 
 class CorruptSegmentError(WireFormatError):
-    """A segment whose bytes stop being batches; offset and message say where and why."""
+    """A segment with bytes that are no batches; offset and message tell where and why."""
 
 
 class Damage(Struct, frozen=True, kw_only=True):
     """Why a segment could not be read to its end.
 
     Args:
-        position: Of the first byte that is no good batch.
-        invalid_bytes: From there to the end.
-        reason: What is wrong there.
-        is_torn: Whether a process that died while it wrote leaves just that: the beginning of one
+        position: Position of the first bad byte.
+        invalid_bytes: Number of bytes from there to the end.
+        reason: What is wrong at the position.
+        is_torn: Whether it looks like the torn write of a process that died: the beginning of a
             batch, or zeros.
     """
 
@@ -51,14 +51,14 @@ class Damage(Struct, frozen=True, kw_only=True):
 
 
 class SegmentReader:
-    """The batches of one segment, up to its end or to the first that is damaged.
+    """The batches of one segment, up to its end or the first damaged one.
 
     A broker that recovers a log cuts it off at the same place. Source: LogSegment.recover.
 
     Args:
         data: The bytes of the file.
-        check_crc: Whether a batch whose CRC is wrong ends the reading too; without it such a
-            batch is handed out and `StoredBatch.is_valid` tells.
+        check_crc: Whether a batch with a wrong CRC also ends the reading; if not, the batch is
+            yielded and `StoredBatch.is_valid` is False.
     """
 
     __slots__ = ("_check_crc", "_data", "damage")
@@ -67,10 +67,10 @@ class SegmentReader:
         self._data = data
         self._check_crc = check_crc
         self.damage: Damage | None = None
-        """What ended the reading, once it ended; None at a clean end."""
+        """Damage that ended the reading; None at a clean end."""
 
     def __iter__(self) -> Iterator[StoredBatch]:
-        """The good batches, in order; from the start each time."""
+        """The good batches in order; each iteration begins at the start."""
         self.damage = None
         position = 0
         while True:
@@ -93,7 +93,7 @@ class SegmentReader:
         """Refuse the segment if the reading ended before its end.
 
         Raises:
-            CorruptSegmentError: It did.
+            CorruptSegmentError: The reading ended early.
         """
         if self.damage is not None:
             raise CorruptSegmentError(
@@ -114,7 +114,7 @@ class SegmentReader:
 def has_batch(data: bytes | memoryview) -> bool:
     """Whether a good batch of magic 2 lies anywhere in these bytes.
 
-    Behind a batch that is cut short there is none, unless its length is what is damaged.
+    After a truncated batch there is none, unless the damage is in its length.
     """
     raw = bytes(data)
     at, checks = raw.find(CURRENT_MAGIC, MAGIC_AT), 0
@@ -144,7 +144,7 @@ def segment_name(base_offset: int) -> str:
 
 
 def base_offset_of(name: str) -> int:
-    """The offset that a segment's file name says.
+    """The base offset in a segment's file name.
 
     Raises:
         ValueError: The name is not that of a segment.
@@ -160,11 +160,11 @@ def roll_segments(
 ) -> Iterator[tuple[str, bytes]]:
     """Names and bytes of the segments that hold these batches, in order.
 
-    A segment is closed before the batch that would make it larger than `segment_bytes`, which
-    may be larger alone. Source: LogSegment.shouldRoll.
+    A segment ends before the batch that would make it larger than `segment_bytes`; a single batch
+    may be larger. Source: LogSegment.shouldRoll.
 
     Args:
-        batches: In order of offsets; gaps are fine.
+        batches: Batches in order of offsets; gaps are allowed.
         segment_bytes: `segment.bytes` of the topic, in bytes.
     """
     parts: list[bytes] = []

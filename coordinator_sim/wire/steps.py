@@ -1,7 +1,7 @@
-"""Work in small steps, so that whoever does it can do other things in between.
+"""Work in small steps, so that the caller can do other work in between.
 
-A generator does the work. Each yield says how much its step was, in units of one record that is
-looked at: half a microsecond or so. What the work comes to is what the generator returns.
+A generator does the work. Each yield gives the cost of its step, in units of checking one record:
+about half a microsecond. The generator returns the result.
 """
 
 from collections.abc import Generator
@@ -9,24 +9,24 @@ from typing import Final, TypeVar
 
 T = TypeVar("T")
 Steps = Generator[int, None, T]
-"""Work that comes to a T."""
+"""Work with a result of type T."""
 
 SLICE: Final = 10_000
-"""Units of work that are done in one go: five to ten milliseconds (measured)."""
+"""Cost of one slice of work: five to ten milliseconds (measured)."""
 _A_CHUNK: Final = 8
 _BYTES_A_UNIT: Final = 256
 
 
 def chunk_cost(chunk: bytes) -> int:
-    """What it takes to decompress a chunk: a gigabyte a second, and something for each."""
+    """Cost of decompressing a chunk: a fixed part, and a gigabyte per second."""
     return _A_CHUNK + len(chunk) // _BYTES_A_UNIT
 
 
 def do_slice(steps: Steps[T]) -> None:
-    """Do as much of some work as may be done in one go.
+    """Run one slice of some work.
 
     Raises:
-        StopIteration: The work is over; its value is what the work comes to.
+        StopIteration: The work is finished; the exception's value is the result.
     """
     left = SLICE
     while left > 0:
@@ -34,7 +34,7 @@ def do_slice(steps: Steps[T]) -> None:
 
 
 def finished(steps: Steps[T]) -> T:
-    """What work comes to, done in one go."""
+    """Run all steps without a pause; return the result."""
     while True:
         try:
             next(steps)

@@ -1,4 +1,4 @@
-"""Batches as they lie in a log: headers read at once, records when asked for.
+"""Batches in a log's bytes: headers are read at once, records on demand.
 
 Source: kafka trunk, clients/.../common/record: FileLogInputStream, DefaultRecordBatch,
 AbstractLegacyRecordBatch.DeepRecordsIterator.
@@ -44,7 +44,7 @@ from coordinator_sim.wire.record_bytes import (
 
 _CODEC_MASK: Final = 0x07
 MAGIC_AT: Final = 16
-"""Where a batch or an entry says its format."""
+"""Position of the magic number in a batch or an entry."""
 _FRONT: Final = struct.Struct(">qi")
 _LEGACY_FRONT: Final = struct.Struct(">Ibb")
 _TIMESTAMP: Final = struct.Struct(">q")
@@ -55,13 +55,13 @@ _ENTRIES_A_PAUSE: Final = 200
 class StoredBatch:
     """One batch of magic 2, or one entry of a message set, in the bytes of a log.
 
-    Nothing is checked at construction but that the header is there.
+    The constructor only requires that the header is there, and checks nothing else.
 
     Args:
         data: The whole log.
-        position: Where the batch starts.
-        size: Its bytes, offset and length fields included.
-        base_offset: Of a legacy wrapper's first record, where it is known without decompressing.
+        position: Start of the batch.
+        size: Size of the batch in bytes, with offset and length fields.
+        base_offset: Offset of a legacy wrapper's first record, if known without decompressing.
     """
 
     __slots__ = (
@@ -101,7 +101,7 @@ class StoredBatch:
         self.magic: int = data[position + MAGIC_AT]
         self.leader_epoch = self.producer_id = self.producer_epoch = self.base_sequence = NO_ID
         self.count: int | None = None
-        """Records, as the header says; None before magic 2."""
+        """Number of records in the header; None before magic 2."""
         self._base_offset = base_offset
         if self.magic >= CURRENT_MAGIC:
             self._read_header()
@@ -142,7 +142,7 @@ class StoredBatch:
 
     @property
     def base_offset(self) -> int:
-        """Of the first record; a legacy wrapper must be decompressed to know it, once."""
+        """Offset of the first record; a legacy wrapper is decompressed once to find it."""
         if self._base_offset is None:
             first = next(record for record in self.streamed() if record is not None)
             self._base_offset = first.offset
@@ -155,12 +155,12 @@ class StoredBatch:
 
     @property
     def codec(self) -> int:
-        """The number of the compression; above 4 for none that is known."""
+        """The number of the codec; above 4 for an unknown one."""
         return self.attributes & _CODEC_MASK
 
     @property
     def timestamp_type(self) -> TimestampType:
-        """Who set the timestamps; nobody in magic 0."""
+        """Origin of the timestamps; NONE in magic 0."""
         if self.magic == 0:
             return TimestampType.NONE
         appended = self.attributes & LOG_APPEND
@@ -178,24 +178,24 @@ class StoredBatch:
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """From when on the log cleaner may drop tombstones and marker."""
+        """When the log cleaner may drop tombstones and marker; None before the first cleaning."""
         has_one = self.magic >= CURRENT_MAGIC and self.attributes & DELETE_HORIZON
         return self.base_timestamp_ms if has_one else None
 
     @property
     def is_valid(self) -> bool:
-        """Whether the CRC is that of the bytes."""
+        """Whether the CRC is correct."""
         return checksum_of(self.raw(), self.magic) == self.crc
 
     def raw(self) -> bytes | memoryview:
-        """The bytes of this batch alone."""
+        """The bytes of this batch."""
         return self._data[self.position : self.position + self.size]
 
     def records(self) -> list[Record]:
-        """Its records, decompressed, in order.
+        """The decompressed records in order.
 
         Raises:
-            WireFormatError: They do not parse; the offset counts from the batch's records.
+            WireFormatError: They do not parse; the error's offset counts from the first record.
         """
         if self.magic < CURRENT_MAGIC:
             return [record for record in self._streamed_legacy(DEFAULT_BOUNDS) if record]
@@ -207,12 +207,12 @@ class StoredBatch:
         return reader.read(self._counted())
 
     def streamed(self, bounds: ContentBounds = DEFAULT_BOUNDS) -> Iterator[Record | None]:
-        """Its records one after another, with one at a time in memory.
+        """The records one by one, with one in memory at a time.
 
-        None comes where a piece was read that completes no record.
+        Yields None after a piece of content that completes no record.
 
         Raises:
-            ContentTooLarge: The content is beyond its bounds.
+            ContentTooLarge: The content exceeds the bounds.
             WireFormatError: They do not parse.
         """
         if self.magic < CURRENT_MAGIC:
@@ -240,12 +240,12 @@ class StoredBatch:
 
     @property
     def append_time_ms(self) -> int | None:
-        """The timestamp of every record, where the broker set it; else None."""
+        """The timestamp of every record if the broker set it, else None."""
         appended = self.timestamp_type is TimestampType.LOG_APPEND_TIME
         return self.max_timestamp_ms if appended else None
 
     def decoded(self) -> RecordBatch:
-        """All of it as a value.
+        """The whole batch as a value.
 
         Raises:
             WireFormatError: The records do not parse.
@@ -255,7 +255,7 @@ class StoredBatch:
         )
 
     def without_records(self) -> RecordBatch:
-        """What its header says, as a value; a wrapper's base offset is not in it."""
+        """The header as a value; a wrapper's unknown base offset is -1."""
         return RecordBatch(
             base_offset=NO_ID if self._base_offset is None else self._base_offset,
             last_offset=self.last_offset,
@@ -280,21 +280,21 @@ class StoredBatch:
         return Compression(self.codec)
 
     def legacy_entries(self) -> list[LegacyEntry]:
-        """The entries of magic 0 or 1: itself, or those it wraps, offsets and times as written.
+        """The entries of magic 0 or 1: the entry itself, or those it wraps, as written.
 
         Raises:
-            WireFormatError: They do not parse, or are of another format than their wrapper.
+            WireFormatError: They do not parse, or have another format than their wrapper.
         """
         return [entry for entry in self.streamed_entries() if entry]
 
     def streamed_entries(
         self, bounds: ContentBounds = DEFAULT_BOUNDS
     ) -> Iterator[LegacyEntry | None]:
-        """The same one after another, as `streamed` does it.
+        """The entries one by one, with None as in `streamed`; see `legacy_entries`.
 
         Raises:
-            ContentTooLarge: The content is beyond its bounds.
-            WireFormatError: As of `legacy_entries`.
+            ContentTooLarge: The content exceeds the bounds.
+            WireFormatError: See `legacy_entries`.
         """
         entry, _ = read_legacy_entry(bytes(self.raw()), 0)
         if self.codec == 0:
@@ -321,7 +321,7 @@ class StoredBatch:
             )
 
     def _streamed_legacy(self, bounds: ContentBounds) -> Iterator[Record | None]:
-        """Records of magic 0 or 1: where they stand is known when the last one has been seen."""
+        """Records of magic 0 or 1; a first pass finds the last inner offset, which all need."""
         last_inner = 0
         if self.magic and self.codec:
             for number, entry in enumerate(self.streamed_entries(bounds)):
@@ -338,7 +338,7 @@ class StoredBatch:
             yield record
 
     def _unwrapped(self, record: Record, last_inner: int) -> Record:
-        """An inner record with its place in the log. Source: DeepRecordsIterator.makeNext."""
+        """An inner record with its offset in the log. Source: DeepRecordsIterator.makeNext."""
         if self.magic == 0:
             return record
         appended = self.timestamp_type is TimestampType.LOG_APPEND_TIME
@@ -351,10 +351,11 @@ class StoredBatch:
 
 
 def next_batch(data: bytes | memoryview, position: int) -> StoredBatch | None:
-    """The batch at a position; None at the end, and where the rest is too short for it.
+    """The batch at a position; None at the end, and if the rest is too short for it.
 
     Raises:
-        WireFormatError: The size or the magic cannot be. Source: FileLogInputStream.nextBatch.
+        WireFormatError: The size or the magic is impossible. Source:
+            FileLogInputStream.nextBatch.
     """
     left = len(data) - position
     if left < _FRONT_TO_MAGIC:

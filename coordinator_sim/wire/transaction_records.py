@@ -1,8 +1,8 @@
 """Keys and values of the `__transaction_state` log as bytes.
 
-A key begins with its version, which is 0 for a transactional id; anything else is carried as it is.
-A value of version 1 has tagged fields; those that are unknown are passed over, and one at its
-default is left out.
+A key begins with its version, which is 0 for a transactional id; other keys are not decoded. A
+value of version 1 has tagged fields: unknown ones are ignored, and those at their default are left
+out.
 
 Source: kafka 4.3, transaction-coordinator/src/main/resources/common/message/{TransactionLogKey,
 TransactionLogValue}.json; TransactionLog.java, keyToBytes, valueToBytes and read.
@@ -39,19 +39,19 @@ _NEXT_PRODUCER_ID_TAG: Final = 1
 _CLIENT_VERSION_TAG: Final = 2
 
 Partitions = tuple[tuple[str, tuple[int, ...]], ...]
-"""Topics, each with the partitions of it that take part."""
+"""Topics, each with its partitions in the transaction."""
 
 
 class TransactionLogValue(Struct, frozen=True, kw_only=True):
-    """What the log says of a transactional id, by Kafka's field names.
+    """The log's value of a transactional id, by Kafka's field names.
 
     Args:
         transaction_status: Number of the state; see `TransactionState`.
-        transaction_partitions: None, which only an empty transaction has.
-        transaction_start_timestamp_ms: -1 when there is no transaction.
+        transaction_partitions: Partitions of the transaction; None only for an empty one.
+        transaction_start_timestamp_ms: Start of the transaction; -1 without one.
         previous_producer_id: -1 for none; version 0 does not keep it.
         next_producer_id: -1 for none; version 0 does not keep it.
-        client_transaction_version: Level of `transaction.version` that the client spoke; version 0
+        client_transaction_version: Level of `transaction.version` that the client used; version 0
             does not keep it.
     """
 
@@ -76,7 +76,7 @@ def decode_transaction_key(data: bytes) -> str | None:
     """The transactional id that a record is about; None for a key of another version.
 
     Raises:
-        WireFormatError: the key is cut short.
+        WireFormatError: the key is truncated.
     """
     reader = ClassicReader(data, "transaction key")
     if reader.int16("version") != _KEY_VERSION:
@@ -85,10 +85,10 @@ def decode_transaction_key(data: bytes) -> str | None:
 
 
 def encode_transaction_value(value: TransactionLogValue, version: int) -> bytes:
-    """The value of a record; what version 0 does not keep is left out.
+    """The value of a record; version 0 leaves out the fields that it does not have.
 
     Args:
-        value: What the record says.
+        value: The value.
         version: 0 or 1.
     """
     flexible = version >= _FLEXIBLE_VERSION
@@ -133,10 +133,10 @@ def _partitions_bytes(partitions: Partitions | None, *, flexible: bool) -> bytes
 
 
 def decode_transaction_value(data: bytes) -> TransactionLogValue | None:
-    """What a record says; None for a version that is not known. Bytes behind it are ignored.
+    """Decode a value; None for an unknown version. Bytes after the last field are ignored.
 
     Raises:
-        WireFormatError: a field is cut short, or null where it may not be.
+        WireFormatError: a field is truncated, or null where it may not be.
     """
     reader = FrameReader(data, "transaction value")
     version = reader.int16("version")
@@ -186,7 +186,7 @@ def _read_topic(reader: FrameReader, *, flexible: bool) -> tuple[str, tuple[int,
 
 
 def _count(reader: FrameReader, *, flexible: bool) -> int:
-    """How many elements follow, negative for null; more than there are bytes is an error."""
+    """The number of elements, negative for null; more than the bytes left is an error."""
     count = reader.unsigned_varint("count") - 1 if flexible else reader.int32("count")
     if count > reader.remaining:
         raise reader.error(f"{count} elements are counted, {reader.remaining} bytes are left")
