@@ -27,7 +27,7 @@ from coordinator_sim.mini_broker.served_cluster import ServedCluster  # noqa: E4
 from coordinator_sim.mini_broker.settings import ClusterSettings  # noqa: E402 - as above
 from coordinator_sim.protocol.api_versions import recorded_versions  # noqa: E402 - as above
 from coordinator_sim.protocol.profiles import ALIASES, PROFILES  # noqa: E402 - as above
-from coordinator_sim.protocol.states import PREDECESSORS, GroupState  # noqa: E402 - as above
+from coordinator_sim.protocol.states import PREDECESSORS, STATE_RULES, GroupState  # noqa: E402 - as above
 from coordinator_sim.protocol.switch import Switch  # noqa: E402 - as above
 from coordinator_sim.protocol.switches import SECTIONS  # noqa: E402 - as above
 from scenarios.catalog import all_scenarios  # noqa: E402 - as above
@@ -59,6 +59,12 @@ def state_machine_page() -> str:
     for state in GroupState:
         origins = ", ".join(o.value for o in GroupState if o in PREDECESSORS[state])
         lines.append(f"| {state.value} | {origins} |\n")
+    for state, rules in STATE_RULES.items():
+        lines.append(f"\n## {state.value}\n\n{rules.meaning}\n\n")
+        lines += [f"- {action}.\n" for action in rules.actions]
+        if rules.exits:
+            lines.append("\n| next state | triggered by |\n|---|---|\n")
+            lines += [f"| {target.value} | {trigger} |\n" for target, trigger in rules.exits]
     return "".join(lines)
 
 
